@@ -1,0 +1,1 @@
+"""The mathematics of Eq. (1): function families, batched least squares, staged and exhaustive search."""
