@@ -1,0 +1,68 @@
+"""The Typer application, and the one place where errors become exit statuses."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import typer
+
+from metasched.cli import output
+from metasched.records import InputError
+
+#: Base of Typer's usage errors. Newer releases of Typer carry their own copy of click, so it is found through Typer.
+_ClickError = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+#: Modules of verb groups, in the order that ``metasched --help`` shows them.
+GROUPS: tuple[str, ...] = ()
+
+
+def build() -> typer.Typer:
+    """Make the application with the verbs of every group."""
+    app = typer.Typer(
+        name="metasched",
+        help="Learn how long parallel applications take, and choose where they should run.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_version)
+    for group in GROUPS:
+        importlib.import_module(f"metasched.cli.{group}").register(app)
+    return app
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from metasched import __version__
+
+        typer.echo(f"metasched {__version__}")
+        raise typer.Exit
+
+
+def _version(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Print the version and leave."
+    ),
+) -> None:
+    pass
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and leave with its status: 0 done, 1 failed, 2 wrong usage or input."""
+    try:
+        status = build()(args=argv, standalone_mode=False)
+    except InputError as error:
+        output.complain(str(error))
+        sys.exit(2)
+    except (typer.Abort, KeyboardInterrupt):
+        output.complain("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)
+    except Exception as error:
+        if not isinstance(error, _ClickError):
+            raise
+        output.complain(getattr(error, "format_message", error.__str__)())
+        sys.exit(2)
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,38 @@
+"""What every verb prints through: JSON on stdout, tables for people, complaints and progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+from rich.console import Console
+
+#: Answers. Rich colours them only when stdout is a terminal.
+out = Console(highlight=False)
+#: Logs, progress and complaints.
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document on stdout and nothing else; numbers that are not finite become null."""
+    json.dump(_finite(document), sys.stdout, indent=1, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def complain(line: str) -> None:
+    """Print one line on stderr that says what is wrong."""
+    err.print(f"metasched: {' '.join(line.split())}", markup=False, soft_wrap=True)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _finite(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

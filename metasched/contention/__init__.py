@@ -1,0 +1,1 @@
+"""Closed queueing networks: exact and approximate solvers, and the slowdown of jobs that share."""

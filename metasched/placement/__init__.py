@@ -1,0 +1,1 @@
+"""Topology, enumeration of resource sets, and the ranker."""

@@ -1,0 +1,1 @@
+"""Ways to predict an execution time, all behind one contract."""

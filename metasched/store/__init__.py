@@ -1,0 +1,1 @@
+"""Runs, loads and models: campaign files, and a database through SQLAlchemy."""
