@@ -1,0 +1,221 @@
+"""The published search for the functions of Eq. (1): three stages, each keeping the best of what the last one kept.
+
+Sanjay & Vadhiyar 2008, sections 3.1 to 3.3. Computation is modelled on one processor, communication on two (Eq. 2),
+scalability on two and more. Each stage keeps functions whose standard error is at most 20 % above the least, and not
+more than a limit. An application that needs a minimum number of processors takes the second route: its computation and
+communication are modelled together on the fewest processors it was run on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candidate_functions.bandwidth import BANDWIDTH
+from candidate_functions.complexity import COMPLEXITY
+from candidate_functions.family import Floats
+from candidate_functions.least_squares import UnitColumns, orthogonal_fit, pair_reductions, standard_error
+from candidate_functions.scalability import SCALABILITY
+from candidate_functions.terms import Combinations, Observations, TermTable
+
+#: Positions of f_P = P in the scalability family, which Eq. (2) takes for both terms.
+_P = SCALABILITY.index("p")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much each stage keeps; the defaults are the paper's."""
+
+    tolerance: float = 0.20
+    computation: int = 20
+    communication_each: int = 10
+    communication: int = 20
+    scalability_each: int = 50
+    #: Second route: a function is dropped when more than this share of its combinations exceeds the tolerance.
+    strikes: float = 0.95
+
+
+@dataclass(frozen=True)
+class StagedResult:
+    """What the staged search found.
+
+    Parameters
+    ----------
+    combinations : array of shape (k, 5), best first.
+    coefficients : array of shape (k, 2), of the fit to the runs of the last stage.
+    standard_error : array of shape (k,), seconds (or relative, with relative weights), ascending.
+    computation : positions of the computation functions kept by the first stage, best first; empty on the second route.
+    tried : combinations evaluated in each stage.
+    route : "one processor first" or "minimum processors".
+    """
+
+    combinations: Combinations
+    coefficients: Floats
+    standard_error: Floats
+    computation: NDArray[np.intp]
+    tried: tuple[int, ...]
+    route: str
+
+
+class _Stage(NamedTuple):
+    """Runs of one stage: their terms, the weighted target, and the weights."""
+
+    table: TermTable
+    target: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, runs: Observations, relative: bool) -> _Stage:
+        weight = 1.0 / runs.time if relative else np.ones_like(runs.time)
+        return cls(TermTable.at(runs), runs.time * weight, weight)
+
+
+def staged_search(
+    runs: Observations, *, limits: Limits | None = None, relative: bool = False, nonnegative: bool = False
+) -> StagedResult:
+    """Search the published way.
+
+    Parameters
+    ----------
+    runs : the training runs, at different processor counts.
+    limits : how much each stage keeps.
+    relative : weigh errors relative to the measured time instead of in seconds.
+    nonnegative : keep both coefficients at 0 or above.
+
+    Raises
+    ------
+    ValueError : fewer than two runs on one processor and none at a larger count with at least three, or no run on
+        more than one processor: there is nothing to model communication and scalability with.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> n, p = rng.uniform(100, 1000, 60), np.repeat([1, 2, 4, 8], 15)
+    >>> cpu, bw = rng.uniform(0.5, 1, 60), rng.uniform(50, 100, 60)
+    >>> time = 1e-3 * n**2 / (cpu * p) + np.where(p > 1, 0.1 * n / bw * np.log(p), 0)
+    >>> found = staged_search(Observations.of(n, p, cpu, bw, time))
+    >>> found.tried[0], found.route
+    (77, 'one processor first')
+    """
+    limits = limits or Limits()
+    alone = runs.processors == 1.0
+    parallel = runs.where(~alone)
+    if not len(parallel):
+        raise ValueError(
+            "all runs are on one processor, expected runs on two or more for communication and scalability"
+        )
+    if alone.sum() >= 2:
+        computation = _computation_stage(_Stage.of(runs.where(alone), relative), limits)
+        computation_tried: tuple[int, ...] = (len(COMPLEXITY),)
+        route = "one processor first"
+        candidates = computation
+    else:
+        computation = np.empty(0, dtype=np.intp)
+        computation_tried = ()
+        route = "minimum processors"
+        candidates = np.arange(len(COMPLEXITY))
+    fewest = parallel.where(parallel.processors == parallel.processors.min())
+    stage = _Stage.of(fewest, relative)
+    pairs, communication_tried = _communication_stage(
+        stage, candidates, limits, nonnegative=nonnegative, eliminate=not len(computation)
+    )
+    combinations, coefficients, error, scalability_tried = _scalability_stage(
+        _Stage.of(parallel, relative), pairs, limits, nonnegative=nonnegative
+    )
+    return StagedResult(
+        combinations,
+        coefficients,
+        error,
+        computation,
+        (*computation_tried, communication_tried, scalability_tried),
+        route,
+    )
+
+
+def _computation_stage(stage: _Stage, limits: Limits) -> NDArray[np.intp]:
+    """Section 3.1: fit each complexity function over the available CPU; keep the best."""
+    columns = UnitColumns.of(stage.table.complexity * (stage.table.inverse_cpu * stage.weight), stage.target)
+    residual = stage.target - columns.projection[:, None] * columns.unit
+    sse = np.where(columns.usable, np.einsum("ij,ij->i", residual, residual), np.inf)
+    return _best(standard_error(sse, len(stage.target), 1), limits.tolerance, limits.computation)
+
+
+def _communication_stage(
+    stage: _Stage, comp: NDArray[np.intp], limits: Limits, *, nonnegative: bool, eliminate: bool
+) -> tuple[Combinations, int]:
+    """Section 3.2, Eq. (2): every kept computation function with every communication and bandwidth function."""
+    communications, bandwidths = len(COMPLEXITY), len(BANDWIDTH)
+    first = UnitColumns.of(stage.table.computation(comp, np.full(len(comp), _P)) * stage.weight, stage.target)
+    comm, bw = np.divmod(np.arange(communications * bandwidths), bandwidths)
+    second = UnitColumns.of(stage.table.communication(comm, bw, np.full(len(comm), _P)) * stage.weight, stage.target)
+    samples = len(stage.target)
+    explained = pair_reductions(first, second, nonnegative=nonnegative)
+    error = standard_error(stage.target @ stage.target - explained, max(samples, 3), 2)
+    if eliminate:
+        error = _eliminate(error, communications, limits)
+    # The filtered list: of each computation function the best few, then the best of all of them.
+    each = min(limits.communication_each, error.shape[1])
+    columns = np.argpartition(error, each - 1, axis=1)[:, :each]
+    kept = np.take_along_axis(error, columns, axis=1)
+    kept = np.where(kept <= (1.0 + limits.tolerance) * kept.min(axis=1, keepdims=True), kept, np.inf)
+    chosen = _best(kept.ravel(), limits.tolerance, limits.communication)
+    rows, columns = chosen // each, columns.ravel()[chosen]
+    pairs = np.full((len(chosen), 5), _P, dtype=np.int16)
+    pairs[:, 0], pairs[:, 1], pairs[:, 2] = comp[rows], comm[columns], bw[columns]
+    return pairs, error.size
+
+
+def _eliminate(error: Floats, communications: int, limits: Limits) -> Floats:
+    """Second route: drop computation and communication functions whose combinations are mostly poor.
+
+    A combination is poor when its error exceeds the least by more than the tolerance; a function is dropped when more
+    than the given share of its combinations is poor, unless that would drop all.
+    """
+    poor = error > (1.0 + limits.tolerance) * error.min()
+    of_comp = poor.mean(axis=1)
+    of_comm = poor.reshape(len(error), communications, -1).mean(axis=(0, 2))
+    drop_comp = of_comp > max(limits.strikes, of_comp.min())
+    drop_comm = of_comm > max(limits.strikes, of_comm.min())
+    bandwidths = error.shape[1] // communications
+    return np.where(drop_comp[:, None] | np.repeat(drop_comm, bandwidths)[None, :], np.inf, error)
+
+
+def _scalability_stage(
+    stage: _Stage, pairs: Combinations, limits: Limits, *, nonnegative: bool
+) -> tuple[Combinations, Floats, Floats, int]:
+    """Section 3.3: every kept pair with every two scalability functions; the survivors are solved again by QR."""
+    size = len(SCALABILITY)
+    yy = stage.target @ stage.target
+    samples = len(stage.target)
+    scalability = np.arange(size)
+    kept = []
+    for pair in pairs:
+        comp, comm, bw = (np.full(size, position) for position in pair[:3])
+        explained = pair_reductions(
+            UnitColumns.of(stage.table.computation(comp, scalability) * stage.weight, stage.target),
+            UnitColumns.of(stage.table.communication(comm, bw, scalability) * stage.weight, stage.target),
+            nonnegative=nonnegative,
+        )
+        error = standard_error(yy - explained.ravel(), max(samples, 3), 2)
+        chosen = _best(error, limits.tolerance, limits.scalability_each)
+        combinations = np.repeat(pair[None], len(chosen), axis=0)
+        combinations[:, 3], combinations[:, 4] = np.divmod(chosen, size)
+        kept.append(combinations)
+    combinations = np.concatenate(kept)
+    fit = orthogonal_fit(stage.table.columns(combinations) * stage.weight, stage.target, nonnegative=nonnegative)
+    error = standard_error(fit.sse, max(samples, 3), 2)
+    order = np.argsort(error, kind="stable")
+    order = order[np.isfinite(error[order])]
+    return combinations[order], fit.coefficients[order], error[order], len(pairs) * size * size
+
+
+def _best(error: Floats, tolerance: float, limit: int) -> NDArray[np.intp]:
+    """Positions of at most ``limit`` errors within the tolerance of the least, ascending; none if all are infinite."""
+    limit = min(limit, error.size)
+    chosen = np.argpartition(error, limit - 1)[:limit] if limit < error.size else np.arange(error.size)
+    chosen = chosen[np.lexsort((chosen, error[chosen]))]
+    least = error[chosen[0]]
+    return chosen[error[chosen] <= (1.0 + tolerance) * least] if np.isfinite(least) else chosen[:0]
