@@ -120,7 +120,7 @@ def formula(combination: ArrayLike, coefficients: ArrayLike | None = None) -> st
     Parameters
     ----------
     combination : the five positions, shape (5,).
-    coefficients : a and b, shape (2,), or None to write the letters.
+    coefficients : a and b, shape (2,), or None to write the letters; a term whose coefficient is 0 is left out.
 
     Examples
     --------
@@ -128,8 +128,11 @@ def formula(combination: ArrayLike, coefficients: ArrayLike | None = None) -> st
     '0.5 (N)/(cpu · P) + 2 (N^1.75)/(bw · 1/(P log(P)))'
     """
     f = [family[int(position)].formula for family, position in zip(FAMILIES, np.asarray(combination), strict=True)]
-    a, b = ("a", "b") if coefficients is None else (f"{value:.4g}" for value in np.asarray(coefficients))
-    return f"{a} ({f[0]})/(cpu · {f[3]}) + {b} ({f[1]})/({f[2]} · {f[4]})"
+    first, second = f"({f[0]})/(cpu · {f[3]})", f"({f[1]})/({f[2]} · {f[4]})"
+    if coefficients is None:
+        return f"a {first} + b {second}"
+    terms = zip((float(c) for c in np.asarray(coefficients)), (first, second), strict=True)
+    return " + ".join(f"{coefficient:.4g} {term}" for coefficient, term in terms if coefficient) or "0"
 
 
 def names(combination: ArrayLike) -> tuple[str, ...]:
@@ -158,3 +161,43 @@ def positions(function_names: tuple[str, ...] | list[str]) -> Combinations:
     if len(function_names) != len(FIELDS):
         raise ValueError(f"a combination has {len(function_names)} functions, expected {len(FIELDS)}")
     return np.array([family.index(name) for family, name in zip(FAMILIES, function_names, strict=True)], dtype=np.int16)
+
+
+def evaluate(
+    combination: ArrayLike,
+    coefficients: ArrayLike,
+    problem_size: Floats,
+    processors: Floats,
+    cpu: Floats,
+    bw: Floats,
+) -> Floats:
+    """Evaluate one model of Eq. (1) at many conditions.
+
+    Parameters
+    ----------
+    combination, coefficients : the five positions and the two coefficients; a term whose coefficient is 0 is skipped.
+    problem_size, processors, cpu, bw : arrays of one shape, or scalars.
+
+    Returns
+    -------
+    array of that shape, seconds; infinite where the model is not defined.
+
+    Examples
+    --------
+    >>> evaluate([6, 6, 1, 1, 1], [1.0, 2.0], *np.array([[100.0], [2.0], [0.5], [50.0]]))
+    array([102.])
+    """
+    comp, comm, bandwidth, pcomp, pcomm = (int(position) for position in np.asarray(combination))
+    a, b = (float(value) for value in np.asarray(coefficients))
+    with np.errstate(over="ignore", invalid="ignore"):
+        time: Floats = np.zeros_like(problem_size)
+        if a:
+            time = COMPLEXITY[comp].value(problem_size) / cpu
+            time *= a
+            time *= SCALABILITY[pcomp].reciprocal(processors)
+        if b:
+            sent = COMPLEXITY[comm].value(problem_size) * BANDWIDTH[bandwidth].reciprocal(bw)
+            sent *= b
+            sent *= SCALABILITY[pcomm].reciprocal(processors)
+            time = time + np.where(processors > 1.0, sent, 0.0)
+    return time

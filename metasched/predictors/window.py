@@ -1,0 +1,98 @@
+"""The bounded memory of a model: the runs that searches and residual processes look back at.
+
+A model that lives for years must not slow down with every run. The window keeps at most ``capacity`` runs, shared out
+among processor counts: when it is full, the processor count that holds most gives up one run, alternately its oldest
+and the one of its older half that lies closest to another in problem size. Recent behaviour is kept, and so is the
+range of sizes. Adding a run costs the same however many have passed.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from candidate_functions.terms import Observations
+from metasched.records import Run
+
+
+class RunWindow:
+    """At most ``capacity`` runs, in the order they were learned.
+
+    Parameters
+    ----------
+    runs : runs to start from, oldest first.
+    capacity : how many runs to keep at most.
+
+    Examples
+    --------
+    >>> window = RunWindow(capacity=3)
+    >>> for n in (100, 200, 201, 300):
+    ...     window.add(Run("cg", "c8", n, 1, 1.0, 100.0, n / 10))
+    >>> len(window), window.seen
+    (3, 4)
+    """
+
+    def __init__(self, runs: Iterable[Run] = (), capacity: int = 512) -> None:
+        self.capacity = capacity
+        self.seen = 0
+        self._of_count: dict[int, deque[tuple[int, Run]]] = {}
+        self._size = 0
+        for run in runs:
+            self.add(run)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Run]:
+        """The runs kept, oldest first."""
+        kept = sorted((entry for runs in self._of_count.values() for entry in runs), key=lambda entry: entry[0])
+        return iter([run for _, run in kept])
+
+    def add(self, run: Run) -> None:
+        """Remember one more run; forget another when full."""
+        self._of_count.setdefault(run.processors, deque()).append((self.seen, run))
+        self.seen += 1
+        self._size += 1
+        if self._size > self.capacity:
+            self._forget()
+
+    def _forget(self) -> None:
+        largest = max(self._of_count.values(), key=len)
+        if self.seen % 2:
+            largest.popleft()
+        else:
+            del largest[_most_crowded([math.log(run.problem_size) for _, run in largest])]
+        self._size -= 1
+
+    def observations(self) -> Observations:
+        """The runs kept, as columns for the searches."""
+        return observations(self)
+
+
+def _most_crowded(sizes: list[float]) -> int:
+    """Position, in the older half, of the size that is closest to another."""
+    older = range(max(1, len(sizes) // 2))
+    ordered = sorted(sizes)
+
+    def gap(size: float) -> float:
+        place = bisect.bisect_left(ordered, size)
+        below = size - ordered[place - 1] if place else math.inf
+        above = ordered[place + 1] - size if place + 1 < len(ordered) else math.inf
+        return min(below, above)
+
+    return min(older, key=lambda position: gap(sizes[position]))
+
+
+def observations(runs: Iterable[Run]) -> Observations:
+    """Columns of the five numbers that the mathematics needs of each run.
+
+    Examples
+    --------
+    >>> observations([Run("cg", "c8", 100, 2, 0.5, 90.0, 7.0)]).time
+    array([7.])
+    """
+    rows = [(r.problem_size, r.processors, r.min_avg_avail_cpu, r.min_avg_avail_bw, r.execution_time) for r in runs]
+    columns = list(zip(*rows, strict=True)) or [()] * 5
+    return Observations.of(*columns)
