@@ -66,7 +66,7 @@ class Trend:
         coefficients = np.count_nonzero(self.models.coefficients[:AVERAGED], axis=1)
         weight: Floats = (error.min() / error) ** n * float(n) ** (-0.5 * coefficients)
         weight[weight < NEGLIGIBLE * weight.max()] = 0.0
-        return weight / weight.sum()
+        return np.asarray(weight / weight.sum())
 
     def __call__(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Predict for arrays of one shape (n,); infinite where none of the averaged models is defined."""
