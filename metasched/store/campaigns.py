@@ -1,0 +1,324 @@
+"""Campaign files: ``runs.csv``, ``loads.csv`` and ``loads.csv.gz``, and the folder that holds them.
+
+Runs become a tuple of :class:`Run`; loads, of which there may be hundreds of thousands, become columns. Both are
+checked cell by cell, and the first bad cell is named by file, row (the line in the file) and column.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError, Run
+from metasched.store.files import read_text, write_text_atomically
+
+Floats = NDArray[np.float64]
+
+_RUN_REQUIRED = (
+    "application",
+    "cluster",
+    "problem_size",
+    "processors",
+    "min_avg_avail_cpu",
+    "min_avg_avail_bw",
+    "execution_time",
+)
+#: The columns of the contract, in the order in which they are written.
+RUN_COLUMNS = ("phase", "application", "cluster", "start_time", "nodes", *_RUN_REQUIRED[2:])
+LOAD_COLUMNS = ("time", "node", "available_cpu", "available_bandwidth")
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """What nodes had to spare, in columns, sorted by node and then by time.
+
+    Parameters
+    ----------
+    nodes : names of the nodes, sorted.
+    offsets : array of shape (len(nodes) + 1,); the samples of node ``k`` are ``offsets[k]:offsets[k + 1]``.
+    time : array of shape (n,), seconds; strictly increasing within a node.
+    available_cpu : array of shape (n,), fractions of one processor, in [0, 1].
+    available_bandwidth : array of shape (n,), Mbit/s, at least 0.
+
+    Examples
+    --------
+    >>> loads = Loads.sort(["b", "a", "a"], [0.0, 5.0, 0.0], [1.0, 0.5, 0.75], [90.0, 80.0, 70.0])
+    >>> loads.nodes, len(loads)
+    (('a', 'b'), 3)
+    >>> loads.of("a").available_cpu
+    array([0.75, 0.5 ])
+    """
+
+    nodes: tuple[str, ...]
+    offsets: NDArray[np.intp]
+    time: Floats
+    available_cpu: Floats
+    available_bandwidth: Floats
+
+    @classmethod
+    def sort(
+        cls,
+        node: Iterable[str],
+        time: Iterable[float],
+        available_cpu: Iterable[float],
+        available_bandwidth: Iterable[float],
+    ) -> Loads:
+        """Bring samples in any order, four columns of one length, into the order of this class."""
+        names, which = _coded(node)
+        columns = [np.asarray([*column], dtype=float) for column in (time, available_cpu, available_bandwidth)]
+        order = np.lexsort((columns[0], which))
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(which, minlength=len(names)))))
+        return cls(names, offsets, *(column[order] for column in columns))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def of(self, node: str) -> Loads:
+        """The samples of one node.
+
+        Raises
+        ------
+        InputError
+            When there are none.
+        """
+        if node not in self.nodes:
+            raise InputError(f"there are no loads of node {node}")
+        k = self.nodes.index(node)
+        part = slice(self.offsets[k], self.offsets[k + 1])
+        size = np.array([0, self.offsets[k + 1] - self.offsets[k]])
+        return Loads((node,), size, self.time[part], self.available_cpu[part], self.available_bandwidth[part])
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A recorded sequence of runs, in the order of the file, and the loads they met where those were recorded."""
+
+    runs: tuple[Run, ...]
+    loads: Loads | None
+    path: Path
+
+
+def read_campaign(path: str | os.PathLike[str]) -> Campaign:
+    """Read a campaign: a folder with ``runs.csv`` and perhaps ``loads.csv`` or ``loads.csv.gz``, or a runs file alone.
+
+    Raises
+    ------
+    InputError
+        When there is no ``runs.csv``, or whatever :func:`read_runs` and :func:`read_loads` refuse.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        return Campaign(read_runs(path), None, path)
+    if not (path / "runs.csv").is_file():
+        raise InputError("holds no runs.csv", where=str(path))
+    loads = next((path / name for name in ("loads.csv", "loads.csv.gz") if (path / name).exists()), None)
+    return Campaign(read_runs(path / "runs.csv"), read_loads(loads) if loads else None, path)
+
+
+def read_runs(path: str | os.PathLike[str]) -> tuple[Run, ...]:
+    """Read ``runs.csv``: one run a row, columns in any order, further columns kept in ``Run.extra``.
+
+    Raises
+    ------
+    InputError
+        For the first thing wrong with the file, with the row (line of the file) and the column.
+    """
+    header, rows = _table(path, _RUN_REQUIRED)
+    seen: dict[tuple[str, ...], int] = {}
+    runs = []
+    for line, cells in rows:
+        where = f"{path}, row {line}"
+        if cells in seen:
+            raise InputError(f"is the same run as row {seen[cells]}", where=where)
+        seen[cells] = line
+        try:
+            runs.append(_run(dict(zip(header, cells, strict=True))))
+        except InputError as error:
+            raise InputError(str(error), where=where) from None
+    if not runs:
+        raise InputError("holds a header and no runs", where=str(path))
+    return tuple(runs)
+
+
+def write_runs(path: str | os.PathLike[str], runs: Iterable[Run]) -> None:
+    """Write ``runs.csv`` such that :func:`read_runs` gives back the same runs; atomically.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written.
+    """
+    runs = tuple(runs)
+    extra = dict.fromkeys(name for run in runs for name in run.extra)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*RUN_COLUMNS, *extra])
+    for run in runs:
+        writer.writerow(
+            [
+                run.phase or "",
+                run.application,
+                run.cluster,
+                "" if run.start_time is None else _number(run.start_time),
+                " ".join(run.nodes),
+                _number(run.problem_size),
+                run.processors,
+                _number(run.min_avg_avail_cpu),
+                _number(run.min_avg_avail_bw),
+                _number(run.execution_time),
+                *(run.extra.get(name, "") for name in extra),
+            ]
+        )
+    write_text_atomically(path, text.getvalue())
+
+
+def read_loads(path: str | os.PathLike[str]) -> Loads:
+    """Read ``loads.csv`` or ``loads.csv.gz``: one sample a row, in any order; further columns are left out.
+
+    Raises
+    ------
+    InputError
+        For the first thing wrong with the file, with the row (line of the file) and the column.
+    """
+    header, rows = _table(path, LOAD_COLUMNS)
+    table = list(rows)
+    if not table:
+        raise InputError("holds a header and no loads", where=str(path))
+    lines = np.array([line for line, _ in table])
+    cells = {name: [row[k] for _, row in table] for k, name in enumerate(header) if name in LOAD_COLUMNS}
+    columns = {name: _floats(cells[name], name, lines, path) for name in LOAD_COLUMNS if name != "node"}
+    time, cpu, bandwidth = (columns[name] for name in ("time", "available_cpu", "available_bandwidth"))
+    names, which = _coded(cells["node"])
+
+    if "" in names:
+        raise InputError("node is empty, expected a name", where=f"{path}, row {lines[int(np.argmin(which))]}")
+    _refuse(~np.isfinite(time), time, "time", "a finite number of seconds", lines, path)
+    _refuse(~((cpu >= 0) & (cpu <= 1)), cpu, "available_cpu", "a fraction in [0, 1]", lines, path)
+    bad = ~(np.isfinite(bandwidth) & (bandwidth >= 0))
+    _refuse(bad, bandwidth, "available_bandwidth", "a finite number of at least 0", lines, path)
+
+    order = np.lexsort((lines, time, which))
+    again = np.flatnonzero((np.diff(which[order]) == 0) & (np.diff(time[order]) == 0))
+    if again.size:
+        first, second = lines[order[again[0]]], lines[order[again[0] + 1]]
+        raise InputError(f"has the node and the time of row {first}", where=f"{path}, row {second}")
+    return Loads.sort(cells["node"], time, cpu, bandwidth)
+
+
+def _table(
+    path: str | os.PathLike[str], required: tuple[str, ...]
+) -> tuple[list[str], Iterator[tuple[int, tuple[str, ...]]]]:
+    """Split a CSV file into its header and its rows, each with its line in the file; blank lines are left out."""
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+
+    def records() -> Iterator[tuple[int, tuple[str, ...]]]:
+        line = 1
+        try:
+            for cells in reader:
+                if any(cells):
+                    yield line, tuple(cell.strip() for cell in cells)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(f"is not CSV ({error})", where=f"{path}, row {line}") from None
+
+    def rows() -> Iterator[tuple[int, tuple[str, ...]]]:
+        for line, cells in table:
+            if len(cells) != len(header):
+                raise InputError(f"has {len(cells)} cells, expected {len(header)}", where=f"{path}, row {line}")
+            yield line, cells
+
+    table = records()
+    _, first = next(table, (1, ()))
+    if not first:
+        raise InputError(f"is empty, expected a header with {', '.join(required)}", where=str(path))
+    header = list(first)
+    if missing := [name for name in required if name not in header]:
+        plural = "column" if len(missing) == 1 else "columns"
+        raise InputError(f"{plural} {', '.join(missing)} missing", where=f"{path}, row 1")
+    if twice := [name for name in header if header.count(name) > 1]:
+        raise InputError(f"column {twice[0]} stands there twice", where=f"{path}, row 1")
+    return header, rows()
+
+
+def _run(cells: Mapping[str, str]) -> Run:
+    for name in ("application", "cluster"):
+        if not cells[name]:
+            raise InputError(f"{name} is empty, expected a name")
+    processors = _float(cells, "processors")
+    if not processors.is_integer():
+        raise InputError(f"processors is {cells['processors']}, expected a whole number of at least 1")
+    return Run(
+        application=cells["application"],
+        cluster=cells["cluster"],
+        problem_size=_float(cells, "problem_size"),
+        processors=int(processors),
+        min_avg_avail_cpu=_float(cells, "min_avg_avail_cpu"),
+        min_avg_avail_bw=_float(cells, "min_avg_avail_bw"),
+        execution_time=_float(cells, "execution_time"),
+        start_time=_float(cells, "start_time") if cells.get("start_time") else None,
+        nodes=tuple(cells.get("nodes", "").split()),
+        phase=cells.get("phase") or None,
+        extra=MappingProxyType({name: cell for name, cell in cells.items() if name not in RUN_COLUMNS and cell}),
+    )
+
+
+def _float(cells: Mapping[str, str], name: str) -> float:
+    try:
+        return _parsed(cells[name])
+    except ValueError:
+        raise InputError(f"{name} is {cells[name][:80]!r}, expected a number") from None
+
+
+def _parsed(cell: str) -> float:
+    # Python reads 1_000 as a number; in a table it is more likely a slip.
+    return float(cell.replace("_", "x"))
+
+
+def _floats(cells: list[str], name: str, lines: NDArray[np.intp], path: str | os.PathLike[str]) -> Floats:
+    try:
+        return np.fromiter(map(_parsed, cells), dtype=float, count=len(cells))
+    except ValueError:
+        for line, cell in zip(lines, cells, strict=True):
+            try:
+                _float({name: cell}, name)
+            except InputError as error:
+                raise InputError(str(error), where=f"{path}, row {line}") from None
+        raise
+
+
+def _coded(names: Iterable[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """The distinct names, sorted, and for each given name its place among them.
+
+    Not ``numpy.unique``: an array of strings is as wide as its longest, and one hostile cell would fill the memory.
+    """
+    names = list(names)
+    distinct = sorted(set(names))
+    place = {name: k for k, name in enumerate(distinct)}
+    return tuple(distinct), np.fromiter(map(place.__getitem__, names), dtype=np.intp, count=len(names))
+
+
+def _refuse(
+    bad: NDArray[np.bool_],
+    values: Floats,
+    name: str,
+    expected: str,
+    lines: NDArray[np.intp],
+    path: str | os.PathLike[str],
+) -> None:
+    """Raise for the first sample marked bad, if there is one."""
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise InputError(f"{name} is {values[k]}, expected {expected}", where=f"{path}, row {lines[k]}")
+
+
+def _number(value: float) -> str:
+    """The shortest spelling that reads back as the same number."""
+    return repr(float(value)).removesuffix(".0")

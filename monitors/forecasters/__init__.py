@@ -1,0 +1,1 @@
+"""What nodes and links will do: one-step forecasters of many series at once, and forecasts of a mean over a run."""

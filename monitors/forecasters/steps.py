@@ -1,0 +1,81 @@
+"""Samples as a step function of time: :class:`StepFunction` holds every sample until the next and integrates exactly.
+
+Averages over any span then need neither a regular sampling nor a grid, so a forecast over [now, now + T] and the past
+spans it is judged on are computed by the same two lines.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class StepFunction:
+    """Sampled series; the value at a moment is the latest sample at or before it.
+
+    Parameters
+    ----------
+    time : array of shape (t,), seconds, strictly increasing.
+    values : array of shape (t, n), finite: axis 0 is time, axis 1 the series.
+
+    Attributes
+    ----------
+    step : the usual distance between two samples (median, s); 1 where there is one sample only.
+
+    Examples
+    --------
+    >>> f = StepFunction(np.array([0.0, 10.0, 30.0]), np.array([[1.0], [4.0], [2.0]]))
+    >>> f.mean(np.array([0.0, 5.0]), np.array([20.0, 10.0])).tolist()
+    [[2.5], [1.0]]
+    """
+
+    def __init__(self, time: Floats, values: Floats) -> None:
+        self.time = time
+        self.values = values
+        widths = np.diff(time)
+        self.step = float(np.median(widths)) if len(widths) else 1.0
+        self._area = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(widths[:, None] * values[:-1], axis=0)])
+
+    def mean(self, start: Floats, end: Floats) -> Floats:
+        """Averages over the spans [start, end].
+
+        Parameters
+        ----------
+        start, end : arrays of the same shape s, seconds, ``start < end``; the first sample holds before its time, the
+            last after it.
+
+        Returns
+        -------
+        array of shape s + (n,).
+        """
+        return (self._integral(end) - self._integral(start)) / (end - start)[..., None]
+
+    def _integral(self, moment: Floats) -> Floats:
+        index = np.maximum(np.searchsorted(self.time, moment, side="right") - 1, 0)
+        return self._area[index] + (moment - self.time[index])[..., None] * self.values[index]
+
+
+def carried_forward(values: Floats) -> Floats:
+    """Fill missing samples with the latest one before them, leading ones with the first that is there.
+
+    Parameters
+    ----------
+    values : array of shape (t, n); a missing sample is NaN.
+
+    Returns
+    -------
+    array of shape (t, n); a series without any sample stays NaN.
+
+    Examples
+    --------
+    >>> carried_forward(np.array([[np.nan], [2.0], [np.nan], [3.0]])).ravel().tolist()
+    [2.0, 2.0, 2.0, 3.0]
+    """
+    there = ~np.isnan(values)
+    if there.all():
+        return values
+    latest = np.maximum.accumulate(np.where(there, np.arange(len(values))[:, None], -1), axis=0)
+    first = np.argmax(there, axis=0)
+    return np.take_along_axis(values, np.where(latest < 0, first, latest), axis=0)
