@@ -1,0 +1,90 @@
+"""Says in one sentence why a placement stands where it stands in a ranking.
+
+The difference between two placements is put down to what made most of it: the predictor is asked what the better one
+would take with the other's processors, CPU, bandwidth or wait, one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from metasched.predictors.contract import Predictor
+from metasched.records import Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Finds what made most of the difference between two placements.
+
+    Parameters
+    ----------
+    predictors : by name of the cluster.
+    problem_size : N.
+    level : of the prediction intervals.
+    """
+
+    predictors: Mapping[str, Predictor]
+    problem_size: float
+    level: float
+
+    def of(self, better: Placement, worse: Placement) -> str:
+        """What makes the worse one's completion later, or where it is the earlier one, what makes it so."""
+        ours, theirs = better.resource_set, worse.resource_set
+        shares = {
+            f"{theirs.processors} processors instead of {ours.processors}": self._time(
+                better, processors=theirs.processors
+            ),
+            f"available CPU {theirs.available_cpu:.2f} instead of {ours.available_cpu:.2f}": self._time(
+                better, cpu=theirs.available_cpu
+            ),
+            f"bandwidth {theirs.available_bandwidth:.4g} instead of {ours.available_bandwidth:.4g} Mbit/s": self._time(
+                better, bandwidth=theirs.available_bandwidth
+            ),
+            f"a wait of {worse.queue_wait:.0f} instead of {better.queue_wait:.0f} s": better.prediction.execution_time
+            + worse.queue_wait
+            - better.queue_wait,
+        }
+        direction = 1.0 if worse.completion >= better.completion else -1.0
+        cause, time = max(shares.items(), key=lambda share: direction * share[1])
+        if direction * (time - better.prediction.execution_time) <= 0:
+            return "another cluster's model" if ours.cluster != theirs.cluster else "no difference that the model sees"
+        return cause
+
+    def _time(
+        self,
+        placement: Placement,
+        *,
+        processors: int | None = None,
+        cpu: float | None = None,
+        bandwidth: float | None = None,
+    ) -> float:
+        chosen = placement.resource_set
+        predicted = self.predictors[chosen.cluster].predict_many(
+            self.problem_size,
+            chosen.processors if processors is None else processors,
+            chosen.available_cpu if cpu is None else cpu,
+            chosen.available_bandwidth if bandwidth is None else bandwidth,
+            self.level,
+        )
+        return placement.slowdown * float(predicted.execution_time.item())
+
+
+def explain_order(ranked: Sequence[Placement], cause: Cause) -> tuple[Placement, ...]:
+    """Give each placement of a ranking its reason: the first against the second, the others against the first."""
+    if not ranked:
+        return ()
+    best = ranked[0]
+    if len(ranked) == 1:
+        return (replace(best, reason="the only resource set"),)
+    second = ranked[1]
+    reasons = [f"best; the next is {_compared(second, best)}: {cause.of(best, second)}"]
+    reasons += [f"{_compared(other, best)}: {cause.of(best, other)}" for other in ranked[1:]]
+    return tuple(replace(placement, reason=reason) for placement, reason in zip(ranked, reasons, strict=True))
+
+
+def _compared(placement: Placement, best: Placement) -> str:
+    change = placement.completion / best.completion - 1.0
+    if abs(change) < 0.0005:
+        return "as fast"
+    return f"{abs(change):.1%} {'slower' if change > 0 else 'faster'}"

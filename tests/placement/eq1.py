@@ -1,0 +1,35 @@
+"""A predictor with a known Eq. (1): T = a N^x / (P cpu) + b N^y log2(2P) / bw, and an interval of a fixed width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metasched.predictors.contract import Predictions
+from metasched.records import Interval, Prediction, Request, Run
+
+
+@dataclass(frozen=True)
+class Known:
+    """Times that can be computed by hand: ``work / (P cpu) + traffic * log2(2 P) / bw``, per unit of N."""
+
+    work: float = 100.0
+    traffic: float = 1000.0
+    spread: float = 0.1
+    name: str = "known"
+
+    def predict_many(self, problem_size, processors, available_cpu, available_bandwidth, level=0.9):
+        n, p, cpu, bw = np.broadcast_arrays(problem_size, processors, available_cpu, available_bandwidth)
+        time = n * (self.work / (p * cpu) + self.traffic * np.log2(2.0 * p) / bw)
+        return Predictions(time, time * (1 - self.spread), time * (1 + self.spread), level)
+
+    def predict(self, request: Request, level=0.9):
+        many = self.predict_many(
+            request.problem_size, request.processors, request.available_cpu, request.available_bandwidth, level
+        )
+        low, high = float(many.low), float(many.high)
+        return Prediction(float(many.execution_time), Interval(low, high, level), "known")
+
+    def learn(self, run: Run) -> None:
+        raise NotImplementedError

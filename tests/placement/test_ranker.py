@@ -1,0 +1,99 @@
+"""What the ranker answers: order, constraints, reasons, and what it says when nothing fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metasched.placement.cluster import ClusterState
+from metasched.placement.constraints import Constraints
+from metasched.placement.objective import Objective
+from metasched.placement.ranker import InfeasibleError, rank
+from metasched.placement.topology import Topology
+from metasched.records import Cluster, InputError, Node
+from tests.placement.eq1 import Known
+
+
+def cluster(name="east", cpus=(1.0, 1.0, 0.5, 0.5), topology=None, queue_wait=0.0, **node) -> ClusterState:
+    nodes = tuple(Node(f"{name}{index}", available_cpu=cpu, **node) for index, cpu in enumerate(cpus))
+    return ClusterState.of(Cluster(name, nodes), topology, queue_wait)
+
+
+def test_placements_come_in_the_order_of_completion() -> None:
+    ranking = rank([cluster(), cluster("west", queue_wait=5.0)], Known(), 1.0, top=8)
+    completions = [placement.completion for placement in ranking.placements]
+    assert completions == sorted(completions)
+    assert ranking.compared == len(ranking.placements) == 8
+
+
+def test_loaded_nodes_are_left_out_when_they_would_hold_the_others_back() -> None:
+    best = rank([cluster()], Known(traffic=100.0), 1.0).placements[0]
+    assert best.resource_set.nodes == ("east0", "east1")
+    assert best.resource_set.available_cpu == 1.0
+
+
+def test_a_narrow_uplink_keeps_a_job_in_one_rack() -> None:
+    racks = Topology(("r1", "r2", "top"), np.array([2, 2, -1]), np.array([1000.0, 1.0, np.inf]), np.array([0, 0, 1, 1]))
+    best = rank([cluster(cpus=(0.9, 0.9, 1.0, 0.9), topology=racks)], Known(), 1.0).placements[0]
+    assert best.resource_set.nodes == ("east0", "east1")
+    assert best.resource_set.available_bandwidth == 1000
+
+
+def test_a_long_wait_sends_the_job_to_the_slower_cluster() -> None:
+    slow, fast = cluster("slow", cpus=(0.5, 0.5)), cluster("fast", cpus=(1.0, 1.0), queue_wait=1000.0)
+    best = rank([slow, fast], Known(), 1.0).placements[0]
+    assert best.resource_set.cluster == "slow"
+    assert "a wait of 1000 instead of 0 s" in rank([slow, fast], Known(), 1.0, top=4).placements[2].reason
+
+
+def test_each_cluster_is_predicted_by_its_own_model() -> None:
+    both = [cluster("a"), cluster("b")]
+    best = rank(both, {"a": Known(work=100.0), "b": Known(work=10.0)}, 1.0).placements[0]
+    assert best.resource_set.cluster == "b"
+    only = rank(both, {"a": Known()}, 1.0)
+    assert {placement.resource_set.cluster for placement in only.placements} == {"a"}
+    assert only.ruled_out["b"] == {"no model of the application there": 4}
+
+
+def test_the_curve_has_the_best_for_every_number_of_processors() -> None:
+    ranking = rank([cluster()], Known(traffic=0.0), 1.0, scope="processors")
+    assert ranking.curve.processors.tolist() == [1, 2, 3, 4]
+    assert ranking.curve.execution_time == pytest.approx([100.0, 50.0, 100 / 1.5, 50.0])
+
+
+def test_constraints_are_kept() -> None:
+    mixed = cluster(processors=2)
+    ranking = rank([mixed], Known(), 1.0, constraints=Constraints(processors=(3, 5), exclude=frozenset({"east0"})))
+    assert {placement.resource_set.processors for placement in ranking.placements} == {3, 5}
+    assert all("east0" not in placement.resource_set.nodes for placement in ranking.placements)
+    spread = rank([mixed], Known(), 1.0, constraints=Constraints(processors=(4,), per_node=1)).placements[0]
+    assert len(spread.resource_set.nodes) == 4
+
+
+def test_no_feasible_set_names_the_demand_and_the_number_of_nodes_it_rules_out() -> None:
+    demands = Constraints(memory=1000.0, features=frozenset({"gpu"}), min_processors=2)
+    with pytest.raises(
+        InfeasibleError, match=r"east \(4 nodes\): memory of 1000 MB rules out 4, feature gpu rules out 4"
+    ):
+        rank([cluster()], Known(), 1.0, constraints=demands)
+    with pytest.raises(InfeasibleError, match="for 64 processors, at most 4 are left together"):
+        rank([cluster()], Known(), 1.0, constraints=Constraints(processors=(64,)))
+
+
+def test_an_efficiency_floor_does_not_double_the_processors_for_little() -> None:
+    even = cluster(cpus=(1.0,) * 8)
+    fastest = rank([even], Known(traffic=500.0), 1.0).placements[0].resource_set.processors
+    frugal = rank([even], Known(traffic=500.0), 1.0, objective=Objective(saving=0.45)).placements[0]
+    assert frugal.resource_set.processors < fastest
+
+
+def test_reasons_compare_with_the_best_and_the_next() -> None:
+    first, second, *_ = rank([cluster()], Known(traffic=0.0), 1.0, top=3).placements
+    assert first.reason.startswith("best; the next is as fast")
+    assert "processors instead of" in second.reason or second.reason.startswith("as fast")
+
+
+@pytest.mark.parametrize("problem_size", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_problem_size_that_is_none_is_refused(problem_size) -> None:
+    with pytest.raises(InputError, match="problem_size"):
+        rank([cluster()], Known(), problem_size)
