@@ -14,9 +14,9 @@ from metasched.cli import output
 from metasched.placement.constraints import Constraints
 from metasched.placement.description import read_clusters, unfold
 from metasched.placement.ranker import InfeasibleError, Ranking, rank
-from metasched.predictors import load
 from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Placement
+from metasched.store.models import read_model
 
 ANY_CLUSTER = ""
 
@@ -108,7 +108,7 @@ def _predictors(models: Sequence[str], clusters: Sequence[str]) -> dict[str, Pre
             raise InputError(f"--model {text}: no cluster {cluster} described, expected one of {', '.join(clusters)}")
         if cluster in predictors:
             raise InputError(f"--model {text}: there is one for {cluster or 'all clusters'} already")
-        predictors[cluster] = load(Path(path if cluster else text))
+        predictors[cluster] = read_model(Path(path if cluster else text))
     fallback = predictors.pop(ANY_CLUSTER, None)
     if fallback is not None:
         predictors = dict.fromkeys(clusters, fallback) | predictors

@@ -19,7 +19,7 @@ from metasched.predictors.background import BackgroundSearch
 from metasched.predictors.calibration import Calibration, score
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.domain import Domain
-from metasched.predictors.residual import ResidualProcess, inputs, well_chosen
+from metasched.predictors.residual import Hyperparameters, ResidualProcess, inputs, well_chosen
 from metasched.predictors.simple import supports_search
 from metasched.predictors.trend import Trend
 from metasched.predictors.window import RunWindow, observations
@@ -171,7 +171,9 @@ class RobustPredictor:
             domain=state.domain.learned(run),
             since_search=state.since_search + 1,
         )
-        state = self._adopted(replace(state, residual=_process(state.trend, kept, state.residual)), kept)
+        if state.residual is not None:
+            state = replace(state, residual=fit_process(state.trend, kept, state.residual.hyperparameters))
+        state = self._adopted(state, kept)
         if self._search.running:
             self._since_start.append(run)
         elif supports_search(kept) and (state.since_search >= REVISIT or state.residual is None):
@@ -191,7 +193,7 @@ class RobustPredictor:
         if found is None:
             return state
         trend = found.trend.learned(observations(self._since_start))
-        residual = _process(trend, kept, found.residual)
+        residual = found.residual and fit_process(trend, kept, found.residual.hyperparameters)
         return replace(state, trend=trend, residual=residual, notes=found.notes, since_search=len(self._since_start))
 
 
@@ -202,20 +204,18 @@ def _searched(runs: Observations, before: RobustState | None, domain: Domain) ->
         trend, notes = Trend.simplest(runs)
         return RobustState(trend, None, calibration, domain, notes=notes)
     trend = Trend.search(runs)
-    start = before.residual if before is not None else None
-    return RobustState(trend, _process(trend, runs, start, optimise=True), calibration, domain)
+    start = before.residual.hyperparameters if before is not None and before.residual is not None else None
+    return RobustState(trend, fit_process(trend, runs, start, optimise=True), calibration, domain)
 
 
-def _process(
-    trend: Trend, runs: Observations, before: ResidualProcess | None, *, optimise: bool = False
-) -> ResidualProcess | None:
-    """A process on the residuals of the trend, with the hyperparameters of the one before unless optimised."""
-    if before is None and not optimise:
-        return None
+def fit_process(
+    trend: Trend, runs: Observations, hyperparameters: Hyperparameters | None, *, optimise: bool = False
+) -> ResidualProcess:
+    """Fit a process to what the trend leaves over of well-chosen runs."""
     chosen = well_chosen(runs)
     n, p, cpu, bw = (column[chosen] for column in (runs.problem_size, runs.processors, runs.cpu, runs.bw))
     time = trend(n, p, cpu, bw)
     defined = np.isfinite(time)
     points = inputs(n, p, cpu, bw)[defined]
     residual = np.log(runs.time[chosen][defined] / time[defined])
-    return ResidualProcess(points, residual, before.hyperparameters if before else None, optimise=optimise)
+    return ResidualProcess(points, residual, hyperparameters, optimise=optimise)
