@@ -14,7 +14,10 @@ from metasched.records import InputError
 _ClickError = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 #: Modules of verb groups, in the order that ``metasched --help`` shows them.
-GROUPS: tuple[str, ...] = ("rank",)
+GROUPS: tuple[str, ...] = (
+    "models",
+    "rank",
+)
 
 
 def build() -> typer.Typer:

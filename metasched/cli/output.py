@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
-from typing import Any
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
 from rich.console import Console
+from rich.progress import track
+
+Step = TypeVar("Step")
 
 #: Answers. Rich colours them only when stdout is a terminal.
 out = Console(highlight=False)
@@ -36,3 +41,13 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def working(what: str) -> AbstractContextManager[Any]:
+    """Show on a terminal that something is being worked on."""
+    return err.status(what) if err.is_terminal else nullcontext()
+
+
+def progress(steps: Iterable[Step], *, total: int, what: str) -> Iterable[Step]:
+    """Go through steps behind a progress bar on stderr, shown only on a terminal."""
+    return track(steps, total=total, description=what, console=err, transient=True, disable=not err.is_terminal)

@@ -96,6 +96,17 @@ class Loads:
         size = np.array([0, self.offsets[k + 1] - self.offsets[k]])
         return Loads((node,), size, self.time[part], self.available_cpu[part], self.available_bandwidth[part])
 
+    def grid(self) -> tuple[Floats, Floats, Floats]:
+        """The samples side by side: times of shape (t,), available CPU and bandwidth of shape (t, nodes).
+
+        Where a node has no sample at a time that others have, NaN stands.
+        """
+        times, row = np.unique(self.time, return_inverse=True)
+        column = np.repeat(np.arange(len(self.nodes)), np.diff(self.offsets))
+        cpu, bandwidth = np.full((2, len(times), len(self.nodes)), np.nan)
+        cpu[row, column], bandwidth[row, column] = self.available_cpu, self.available_bandwidth
+        return times, cpu, bandwidth
+
 
 @dataclass(frozen=True, slots=True)
 class Campaign:

@@ -1,0 +1,251 @@
+"""``metasched fit``, ``predict`` and ``evaluate``: learn a model from runs, ask it, judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from candidate_functions.terms import formula, names
+from metasched.cli import output
+from metasched.predictors.conditions import Conditions, Forecast, observed
+from metasched.predictors.evaluation import Adaptive, Evaluation, Outcome, evaluate, split
+from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
+from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.sorted_list import SortedList
+from metasched.records import InputError, Request, Run
+from metasched.store.campaigns import Campaign, read_campaign, read_runs
+from metasched.store.models import read_model, write_model
+
+
+class Method(StrEnum):
+    """Ways to build the adaptive model."""
+
+    published = "published"
+    robust = "robust"
+
+
+class Models(StrEnum):
+    """Whether the published method keeps learning or is frozen after training."""
+
+    single = "single"
+    multiple = "multiple"
+
+
+class LoadsFrom(StrEnum):
+    """Loads that predictions are asked with."""
+
+    observed = "observed"
+    forecast = "forecast"
+
+
+MethodOption = Annotated[Method, typer.Option(help="How to model.")]
+LevelOption = Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+ApplicationOption = Annotated[str | None, typer.Option(help="Only runs of this application.")]
+ClusterOption = Annotated[str | None, typer.Option(help="Only runs on this cluster.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("fit")(fit)
+    app.command("predict")(predict)
+    app.command("evaluate")(evaluate_verb)
+
+
+def fit(
+    runs: Annotated[Path, typer.Argument(help="Measured runs (runs.csv).")],
+    model: Annotated[Path, typer.Option("-o", "--output", help="Model file to write.")],
+    method: MethodOption = Method.robust,
+    application: ApplicationOption = None,
+    cluster: ClusterOption = None,
+    top: Annotated[int, typer.Option(min=1, help="How many models of the sorted list to show.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn a model from measured runs and print the top of its sorted list."""
+    chosen = select(read_runs(runs), application, cluster, where=str(runs))
+    with output.working(f"searching with {len(chosen)} runs"):
+        predictor = make(method, Models.multiple, chosen).fit(chosen)
+    write_model(model, predictor)
+    state = predictor.state
+    models = sorted_list(predictor)
+    document = {
+        "method": method.value,
+        "application": predictor.application,
+        "cluster": predictor.cluster,
+        "runs": len(chosen),
+        "notes": list(state.notes),
+        "sorted_list": [_model_document(models, position) for position in range(min(top, len(models)))],
+        "model": str(model),
+    }
+    if as_json:
+        output.print_json(document)
+        return
+    unit = "relative" if models.relative else "s"
+    table = Table(title=f"{predictor.application} on {predictor.cluster}: best of {len(models)} models, {method.value}")
+    table.add_column("#", justify="right")
+    table.add_column(f"standard error ({unit})", justify="right")
+    table.add_column("model", overflow="fold")
+    for position in range(min(top, len(models))):
+        table.add_row(
+            str(position + 1),
+            f"{models.standard_error[position]:.4g}",
+            formula(models.combinations[position], models.coefficients[position]),
+        )
+    output.out.print(table)
+    for note in state.notes:
+        output.out.print(f"note: {note}", markup=False)
+    output.out.print(f"{len(chosen)} runs learned, model written to {model}", markup=False, soft_wrap=True)
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file.")],
+    problem_size: Annotated[float, typer.Option(help="N.")],
+    processors: Annotated[int, typer.Option(help="P.")],
+    cpu: Annotated[float, typer.Option(help="Smallest available CPU to expect, fraction of one processor.")],
+    bandwidth: Annotated[float, typer.Option(help="Smallest available bandwidth to expect, Mbit/s.")],
+    level: LevelOption = 0.9,
+    as_json: JsonOption = False,
+) -> None:
+    """Predict the execution time of one run, with its interval."""
+    check_level(level)
+    found = read_model(model).predict(Request(problem_size, processors, cpu, bandwidth), level)
+    if as_json:
+        output.print_json(found.as_dict())
+        return
+    low, high = found.interval.low, found.interval.high
+    output.out.print(f"{found.execution_time:.4g} s, {level:.0%} interval {low:.4g} s to {high:.4g} s", markup=False)
+    output.out.print(f"model: {found.model}", markup=False, soft_wrap=True)
+    for warning in found.warnings:
+        output.complain(f"warning: {warning}")
+
+
+def evaluate_verb(
+    campaign: Annotated[Path, typer.Argument(help="Folder with runs.csv, and loads.csv[.gz] for --loads forecast.")],
+    method: MethodOption = Method.robust,
+    models: Annotated[Models, typer.Option(help="Keep learning, or freeze the best model (published only).")] = (
+        Models.multiple
+    ),
+    loads: Annotated[LoadsFrom, typer.Option(help="Loads to predict with.")] = LoadsFrom.observed,
+    peers: Annotated[bool, typer.Option("--peers", help="Evaluate the peers in the same run.")] = False,
+    application: ApplicationOption = None,
+    cluster: ClusterOption = None,
+    level: LevelOption = 0.9,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit on the train rows of a campaign, then predict and learn the others row by row."""
+    check_level(level)
+    if models is Models.single and method is not Method.published:
+        raise InputError("--models single is a comparison of the published method, expected --method published")
+    recorded = read_campaign(campaign)
+    chosen = select(recorded.runs, application, cluster, where=str(campaign))
+    training, rest = split(chosen)
+    if not training or not rest:
+        missing = "train" if not training else "predict"
+        raise InputError(f"no row has phase {missing}, expected some of train and some of predict", where=str(campaign))
+    conditions = _conditions(recorded, loads, campaign)
+    judged: list[tuple[str, Adaptive]] = [(method.value, make(method, models, chosen))]
+    if peers:
+        judged += [(peer.name, peer) for peer in (RidgeQuadratic(), GaussianProcess())]
+    found: dict[str, Evaluation] = {}
+    for name, predictor in judged:
+        steps = evaluate(predictor, training, rest, conditions, level)
+        found[name] = Evaluation(tuple(output.progress(steps, total=len(rest), what=f"evaluating {name}")))
+    own = found.pop(method.value)
+    document = {
+        "application": chosen[0].application,
+        "cluster": chosen[0].cluster,
+        "method": method.value,
+        "models": models.value,
+        "loads": loads.value,
+        "level": level,
+        "predictions": len(own.outcomes),
+        **own.summary(),
+        "series": [_outcome_document(outcome) for outcome in own.outcomes],
+        "peers": {name: evaluation.summary() for name, evaluation in found.items()},
+    }
+    if as_json:
+        output.print_json(document)
+        return
+    table = Table(title=f"{document['application']} on {document['cluster']}, {loads.value} loads, {len(rest)} runs")
+    for heading in ("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} intervals held"):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for name, evaluation in {method.value: own, **found}.items():
+        summary = evaluation.summary()
+        table.add_row(
+            name,
+            *(f"{summary[key]:.2f} %" for key in ("ppe_mean", "ppe_std", "ppe_median")),
+            *(f"{summary[key]:.1%}" for key in ("ppe_under_30", "interval_coverage")),
+        )
+    output.out.print(table)
+
+
+def select(runs: Iterable[Run], application: str | None, cluster: str | None, *, where: str) -> tuple[Run, ...]:
+    """The runs of one application on one cluster; InputError where the options leave none, or more than one kind."""
+    kept = [run for run in runs if application in (None, run.application) and cluster in (None, run.cluster)]
+    if not kept:
+        raise InputError(f"no runs of {application or 'any application'} on {cluster or 'any cluster'}", where=where)
+    for option, found in (
+        ("--application", sorted({run.application for run in kept})),
+        ("--cluster", sorted({run.cluster for run in kept})),
+    ):
+        if len(found) > 1:
+            raise InputError(f"holds runs of {', '.join(found)}, expected {option} to choose one", where=where)
+    return tuple(kept)
+
+
+def make(method: Method, models: Models, runs: Sequence[Run]) -> PublishedPredictor | RobustPredictor:
+    """An unfitted predictor for the application and cluster of some runs."""
+    application, cluster = runs[0].application, runs[0].cluster
+    if method is Method.published:
+        return PublishedPredictor(application, cluster, models=models.value)
+    return RobustPredictor(application, cluster)
+
+
+def sorted_list(predictor: PublishedPredictor | RobustPredictor) -> SortedList:
+    """The sorted list that answers for parallel runs."""
+    if isinstance(predictor, PublishedPredictor):
+        return predictor.state.parallel
+    return predictor.state.trend.models
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is no probability."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"--level is {level:g}, expected a number between 0 and 1")
+
+
+def _conditions(campaign: Campaign, loads: LoadsFrom, path: Path) -> Conditions:
+    if loads is LoadsFrom.observed:
+        return observed
+    if campaign.loads is None:
+        raise InputError("has no loads.csv or loads.csv.gz, expected one for --loads forecast", where=str(path))
+    time, cpu, bandwidth = campaign.loads.grid()
+    return Forecast(time, campaign.loads.nodes, cpu, bandwidth)
+
+
+def _model_document(models: SortedList, position: int) -> dict[str, Any]:
+    return {
+        "formula": formula(models.combinations[position], models.coefficients[position]),
+        "functions": list(names(models.combinations[position])),
+        "coefficients": models.coefficients[position].tolist(),
+        "standard_error": float(models.standard_error[position]),
+    }
+
+
+def _outcome_document(outcome: Outcome) -> dict[str, Any]:
+    run, prediction = outcome.run, outcome.prediction
+    return {
+        "problem_size": run.problem_size,
+        "processors": run.processors,
+        "execution_time": run.execution_time,
+        "predicted": prediction.execution_time,
+        "low": prediction.interval.low,
+        "high": prediction.interval.high,
+        "ppe": outcome.ppe,
+    }
