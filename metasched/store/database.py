@@ -1,0 +1,243 @@
+"""The database of runs, loads and models, safe with many processes that read and write it at once.
+
+SQLite by default, one file; any database that SQLAlchemy reaches by URL and that can ``INSERT ... ON CONFLICT``, so
+PostgreSQL too. Everything that is stored is checked first by the records, and every method is one transaction: what it
+was given is stored whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Self
+
+from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from metasched.records import InputError, Load, Run
+from metasched.store.campaigns import Loads
+from metasched.store.engine import connect, default_location, name_of, reading, writing
+from metasched.store.schema import bring_up
+from metasched.store.tables import LoadRow, ModelRow, RunRow, table
+
+#: How many versions of a model are kept.
+HISTORY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A run with how it ended.
+
+    Parameters
+    ----------
+    run : what was measured.
+    exit_status : status of the command, 128 plus the signal's number where it was killed.
+    learnable : whether models may learn from it; False where it failed or could not be measured.
+    uid : 32 characters that name it, so that storing it again does nothing.
+    """
+
+    run: Run
+    exit_status: int = 0
+    learnable: bool = True
+    uid: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+class Store:
+    """Runs, loads and models in one database.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    ...     store.add_run(Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25))
+    ...     store.add_run(Run("cg", "c8", 1400, 4, 0.8, 93.5, 1.5), exit_status=137, learnable=False)
+    ...     [run.execution_time for run in store.runs(application="cg")]
+    ...     store.save_model("cg", "c8", {"format": 1})
+    ...     store.load_model("cg", "c8")
+    [12.25]
+    1
+    {'format': 1}
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, location: str | os.PathLike[str] | None = None, *, patience: float = 10.0) -> Self:
+        """Open a database, making it or upgrading its schema where needed.
+
+        Parameters
+        ----------
+        location : path of a SQLite file or URL; by default ``$METASCHED_DB`` or a file in the user's data folder.
+        patience : how long to wait for other processes that hold the lock (s).
+
+        Raises
+        ------
+        InputError
+            When it cannot be opened, is locked, damaged, another program's, or of a newer schema.
+        """
+        engine = connect(default_location() if location is None else location, patience)
+        try:
+            bring_up(engine)
+        except BaseException:
+            engine.dispose()
+            raise
+        return cls(engine)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """The path of the file, or the URL without its password."""
+        return name_of(self._engine.url)
+
+    def add_run(self, run: Run, *, exit_status: int = 0, learnable: bool = True) -> None:
+        """Store one run."""
+        self.add_runs([RecordedRun(run, exit_status, learnable)])
+
+    def add_runs(self, records: Iterable[RecordedRun]) -> int:
+        """Store runs, all or none; those whose ``uid`` is there already stay as they are. Return how many were new."""
+        rows = [_row(record) for record in records]
+        with writing(self._engine) as connection:
+            return self._insert_new(connection, table(RunRow), rows)
+
+    def runs(self, *, application: str | None = None, cluster: str | None = None) -> tuple[Run, ...]:
+        """The runs that models may learn from, in the order in which they were stored."""
+        return tuple(
+            record.run for record in self.recorded_runs(application=application, cluster=cluster, learnable=True)
+        )
+
+    def recorded_runs(
+        self, *, application: str | None = None, cluster: str | None = None, learnable: bool | None = None
+    ) -> tuple[RecordedRun, ...]:
+        """All runs with how they ended, in the order in which they were stored; a filter that is None lets all by."""
+        query = select(*table(RunRow).columns).order_by(RunRow.id)
+        for column, wanted in (
+            (RunRow.application, application),
+            (RunRow.cluster, cluster),
+            (RunRow.learnable, learnable),
+        ):
+            if wanted is not None:
+                query = query.where(column == wanted)
+        with reading(self._engine) as connection:
+            return tuple(self._record(row) for row in connection.execute(query).mappings())
+
+    def add_loads(self, loads: Iterable[Load]) -> int:
+        """Store loads, all or none; a node has one load a moment, the first stored. Return how many were new."""
+        rows = [
+            {
+                "node": load.node,
+                "time": load.time,
+                "available_cpu": load.available_cpu,
+                "available_bandwidth": load.available_bandwidth,
+            }
+            for load in loads
+        ]
+        with writing(self._engine) as connection:
+            return self._insert_new(connection, table(LoadRow), rows)
+
+    def loads(self, *, node: str | None = None, since: float | None = None, until: float | None = None) -> Loads:
+        """The loads of one node or of all, from ``since`` up to and without ``until`` (s)."""
+        query = select(LoadRow.node, LoadRow.time, LoadRow.available_cpu, LoadRow.available_bandwidth)
+        if node is not None:
+            query = query.where(LoadRow.node == node)
+        if since is not None:
+            query = query.where(LoadRow.time >= since)
+        if until is not None:
+            query = query.where(LoadRow.time < until)
+        with reading(self._engine) as connection:
+            samples = connection.execute(query).all()
+        return Loads.sort(*(zip(*samples, strict=True) if samples else ((), (), (), ())))
+
+    def save_model(self, application: str, cluster: str, document: Mapping[str, Any]) -> int:
+        """Store a model as the next version of its application on its cluster; return the version, counted from 1.
+
+        The newest ``HISTORY`` versions are kept.
+
+        Raises
+        ------
+        InputError
+            When the document is not JSON (a number that is not finite is not), or the database refuses it.
+        """
+        try:
+            plain = json.loads(json.dumps(dict(document), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the model of {application} on {cluster} is not JSON: {error}") from None
+        of_this = (ModelRow.application == application, ModelRow.cluster == cluster)
+        with writing(self._engine) as connection:
+            last = connection.scalar(select(func.max(ModelRow.version)).where(*of_this))
+            version = (last or 0) + 1
+            row = {
+                "application": application,
+                "cluster": cluster,
+                "version": version,
+                "saved_at": time.time(),
+                "document": plain,
+            }
+            connection.execute(insert(ModelRow), row)
+            connection.execute(delete(ModelRow).where(*of_this, ModelRow.version <= version - HISTORY))
+        return version
+
+    def load_model(self, application: str, cluster: str, version: int | None = None) -> dict[str, Any]:
+        """The model of an application on a cluster: the newest, or the version asked for.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+        query = select(ModelRow.document).where(ModelRow.application == application, ModelRow.cluster == cluster)
+        if version is not None:
+            query = query.where(ModelRow.version == version)
+        with reading(self._engine) as connection:
+            document: dict[str, Any] | None = connection.scalar(query.order_by(ModelRow.version.desc()).limit(1))
+        if document is None:
+            which = "" if version is None else f" version {version}"
+            raise InputError(f"holds no model{which} of {application} on {cluster}", where=self.name)
+        return document
+
+    def _insert_new(self, connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> int:
+        if not rows:
+            return 0
+        make = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
+        return connection.execute(make(into).on_conflict_do_nothing(), rows).rowcount
+
+    def _record(self, row: RowMapping) -> RecordedRun:
+        """Make the record of a row; a row that somebody changed by hand is checked like any other input."""
+        values = {name: row[name] for name in _RUN_FIELDS}
+        nodes, extra = tuple(row["nodes"].split()), MappingProxyType(dict(row["extra"]))
+        try:
+            run = Run(**values, nodes=nodes, extra=extra)
+        except InputError as error:
+            raise InputError(str(error), where=f"{self.name}, run {row['id']}") from None
+        return RecordedRun(run, row["exit_status"], row["learnable"], row["uid"])
+
+
+#: Fields of a run that a row holds under the same name and in the same form.
+_RUN_FIELDS = tuple(f.name for f in fields(Run) if f.name not in ("nodes", "extra"))
+
+
+def _row(record: RecordedRun) -> dict[str, Any]:
+    values = {name: getattr(record.run, name) for name in _RUN_FIELDS}
+    return values | {
+        "nodes": " ".join(record.run.nodes),
+        "extra": dict(record.run.extra),
+        "exit_status": record.exit_status,
+        "learnable": record.learnable,
+        "uid": record.uid,
+    }

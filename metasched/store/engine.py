@@ -1,0 +1,100 @@
+"""How the database is reached: where it lies, the connections to it, and its errors said in one line.
+
+SQLite needs a few things set that its driver leaves as they were twenty years ago. Transactions are begun here and
+not by the driver, which would begin them too late; those that will write take the write lock at once, since two readers
+that both decide to write would otherwise end in a deadlock that no waiting resolves. With write-ahead logging readers
+never wait; ``synchronous=NORMAL`` then survives the death of any process, and costs at most the last few runs in a
+power cut.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from metasched.records import InputError
+
+#: What SQLite's messages mean to the user.
+_MEANINGS = {
+    "readonly": "is read-only",
+    "is locked": "is locked by another process",
+    "not a database": "is not a SQLite database",
+    "malformed": "is damaged; restore it from a copy",
+    "unable to open": "cannot be opened: there is no such folder, or no permission",
+    "disk is full": "cannot grow: the disk is full",
+}
+
+
+def default_location() -> str:
+    """Where the database lies when nobody says: ``$METASCHED_DB``, else ``metasched.db`` in the user's data folder."""
+    if named := os.environ.get("METASCHED_DB"):
+        return named
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    folder = Path(data) / "metasched"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {(error.strerror or str(error)).lower()}", where=str(folder)) from None
+    return str(folder / "metasched.db")
+
+
+def connect(location: str | os.PathLike[str], patience: float) -> Engine:
+    """Make an engine for a URL, or for the path of a SQLite file; a lock is waited for up to ``patience`` seconds."""
+    text = os.fspath(location)
+    try:
+        url = make_url(text) if "://" in text else URL.create("sqlite", database=text)
+        engine = create_engine(url)
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise InputError(f"no driver is installed for it ({error})", where=name_of(url)) from None
+    except (ArgumentError, ValueError):
+        raise InputError("is not the URL of a database") from None
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", lambda connection, _: _prepare(connection, patience))
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def name_of(url: URL) -> str:
+    """What to call the database in messages: the path of a file, else the URL without its password."""
+    return url.database or "memory" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that sees one consistent state and writes nothing."""
+    with _said_clearly(engine), engine.connect() as connection:
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that holds the write lock from its beginning; committed at the end, undone by any exception."""
+    with _said_clearly(engine), engine.execution_options(begin="IMMEDIATE").begin() as connection:
+        yield connection
+
+
+@contextmanager
+def _said_clearly(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        said = str(error.orig or error)
+        meaning = next((meaning for sign, meaning in _MEANINGS.items() if sign in said), " ".join(said.split()))
+        raise InputError(meaning, where=name_of(engine.url)) from error
+
+
+def _prepare(connection: Any, patience: float) -> None:
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {int(1000 * patience)}")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('begin', 'DEFERRED')}")

@@ -1,0 +1,70 @@
+"""The tables of the database: runs, loads, models.
+
+This is the schema as the code uses it today; how a database gets there from an older one is in ``migrations``. A test
+holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import JSON, Double, Index, String, Table
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+class Base(DeclarativeBase):
+    """Common base, which carries the metadata."""
+
+    type_annotation_map = {float: Double, dict[str, str]: JSON, dict[str, Any]: JSON}  # noqa: RUF012
+
+
+def table(row: type[Base]) -> Table:
+    """The table behind a class of rows."""
+    return Base.metadata.tables[row.__tablename__]
+
+
+class RunRow(Base):
+    """One finished run. ``uid`` makes storing it twice the same as storing it once."""
+
+    __tablename__ = "runs"
+    __table_args__ = (Index("runs_of_application", "application", "cluster", "id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uid: Mapped[str] = mapped_column(String(32), unique=True)
+    application: Mapped[str]
+    cluster: Mapped[str]
+    problem_size: Mapped[float]
+    processors: Mapped[int]
+    min_avg_avail_cpu: Mapped[float]
+    min_avg_avail_bw: Mapped[float]
+    execution_time: Mapped[float]
+    start_time: Mapped[float | None]
+    nodes: Mapped[str]
+    phase: Mapped[str | None]
+    extra: Mapped[dict[str, str]]
+    exit_status: Mapped[int]
+    learnable: Mapped[bool]
+
+
+class LoadRow(Base):
+    """What one node had to spare at one moment; a table ordered by its key, so that a node's hour lies together."""
+
+    __tablename__ = "loads"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    node: Mapped[str] = mapped_column(primary_key=True)
+    time: Mapped[float] = mapped_column(primary_key=True)
+    available_cpu: Mapped[float]
+    available_bandwidth: Mapped[float]
+
+
+class ModelRow(Base):
+    """One version of the model of one application on one cluster, as a JSON document."""
+
+    __tablename__ = "models"
+
+    application: Mapped[str] = mapped_column(primary_key=True)
+    cluster: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    saved_at: Mapped[float]
+    document: Mapped[dict[str, Any]]

@@ -1,0 +1,260 @@
+"""The database: what goes in comes out, many processes write at once, and what cannot be opened is refused clearly."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from metasched.records import InputError, Load, Run
+from metasched.store.database import HISTORY, RecordedRun, Store
+from metasched.store.engine import connect, default_location, reading
+from metasched.store.schema import VERSION_TABLE, bring_up, revision_of, script
+from metasched.store.tables import Base
+
+RUN = Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25, 100.5, ("n0", "n1"), "train", MappingProxyType({"job": "77"}))
+REVISIONS = [revision.revision for revision in script().walk_revisions()]
+
+spawn = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "metasched.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    with Store.open(path) as store:
+        yield store
+
+
+def another(number: int, application: str = "cg") -> Run:
+    return Run(application, "c8", 100 + number, 1, 0.5, 90.0, 1.0 + number)
+
+
+def test_a_run_comes_out_as_it_went_in(store: Store) -> None:
+    store.add_run(RUN)
+    (back,) = store.runs()
+    assert back == RUN
+    assert back.extra == RUN.extra
+
+
+def test_runs_are_filtered_and_come_in_the_order_stored(store: Store) -> None:
+    for number in range(5):
+        store.add_run(another(number, "cg" if number % 2 else "fft"))
+    assert [run.problem_size for run in store.runs(application="fft")] == [100, 102, 104]
+    assert store.runs(application="cg", cluster="c9") == ()
+    assert len(store.runs(cluster="c8")) == 5
+
+
+def test_failed_runs_are_kept_and_not_learned_from(store: Store) -> None:
+    store.add_run(another(1), exit_status=137, learnable=False)
+    store.add_run(another(2))
+    assert [run.problem_size for run in store.runs()] == [102]
+    assert [(record.exit_status, record.learnable) for record in store.recorded_runs()] == [(137, False), (0, True)]
+
+
+def test_storing_a_run_twice_stores_it_once(store: Store) -> None:
+    record = RecordedRun(RUN)
+    assert store.add_runs([record, RecordedRun(another(1))]) == 2
+    assert store.add_runs([record, RecordedRun(another(2))]) == 1
+    assert len(store.runs()) == 3
+
+
+def test_loads_come_back_by_node_and_time_each_moment_once(store: Store) -> None:
+    assert store.add_loads(Load(10.0 * k, node, 0.5, 90 + k) for k in range(4) for node in ("n1", "n0")) == 8
+    assert store.add_loads([Load(0.0, "n0", 0.9, 1.0), Load(40.0, "n0", 1.0, 94.0)]) == 1
+    loads = store.loads(node="n0", since=10, until=40)
+    np.testing.assert_array_equal(loads.time, [10, 20, 30])
+    np.testing.assert_array_equal(loads.available_bandwidth, [91, 92, 93])
+    assert store.loads().nodes == ("n0", "n1")
+    assert len(store.loads(node="n9")) == 0
+
+
+def test_models_are_versioned_and_their_history_is_bounded(store: Store) -> None:
+    versions = [store.save_model("cg", "c8", {"fit": number}) for number in range(HISTORY + 3)]
+    assert versions == list(range(1, HISTORY + 4))
+    assert store.load_model("cg", "c8") == {"fit": HISTORY + 2}
+    assert store.load_model("cg", "c8", version=4) == {"fit": 3}
+    with pytest.raises(InputError, match="holds no model version 3 of cg on c8"):
+        store.load_model("cg", "c8", version=3)
+    with pytest.raises(InputError, match="holds no model of fft on c8"):
+        store.load_model("fft", "c8")
+
+
+def test_a_model_that_is_not_json_is_refused(store: Store) -> None:
+    with pytest.raises(InputError, match="is not JSON"):
+        store.save_model("cg", "c8", {"coefficient": float("nan")})
+    with pytest.raises(InputError, match="is not JSON"):
+        store.save_model("cg", "c8", {"function": len})
+
+
+def test_a_row_spoiled_by_hand_is_named(store: Store, path: Path) -> None:
+    store.add_run(RUN)
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("UPDATE runs SET min_avg_avail_cpu = 7")
+    with pytest.raises(InputError, match=r"metasched\.db, run 1: min_avg_avail_cpu is 7"):
+        store.runs()
+
+
+def _write(path: Path, start: object, process: int) -> None:
+    start.wait()  # type: ignore[attr-defined]
+    with Store.open(path, patience=60) as store:
+        for number in range(20):
+            store.add_run(another(100 * process + number))
+            store.add_loads([Load(float(number), f"n{process}", 0.5, 90.0), Load(float(number), "shared", 0.5, 90.0)])
+            store.save_model("cg", "c8", {"process": process, "number": number})
+
+
+def test_many_processes_open_a_fresh_file_at_once_and_lose_nothing(path: Path) -> None:
+    count = 4
+    start = spawn.Barrier(count)
+    writers = [spawn.Process(target=_write, args=(path, start, process)) for process in range(count)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0] * count
+    with Store.open(path) as store:
+        sizes = sorted(run.problem_size for run in store.runs())
+        assert sizes == [100 + 100 * process + number for process in range(count) for number in range(20)]
+        assert np.diff(store.loads().offsets).tolist() == [20] * (count + 1)
+        assert store.save_model("cg", "c8", {}) == 20 * count + 1
+    with closing(sqlite3.connect(path)) as raw:
+        assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize("older", [*REVISIONS, None])
+def test_a_database_of_any_older_schema_is_upgraded_with_its_runs(path: Path, older: str | None) -> None:
+    if older:
+        engine = connect(path, 1)
+        bring_up(engine, older)
+        with engine.begin() as connection:
+            assert revision_of(connection) == older
+            connection.exec_driver_sql(
+                "INSERT INTO runs (uid, application, cluster, problem_size, processors, min_avg_avail_cpu,"
+                " min_avg_avail_bw, execution_time, nodes, extra, exit_status, learnable)"
+                " VALUES ('a', 'cg', 'c8', 1400, 4, 0.8, 93.5, 12.25, '', '{}', 0, 1)"
+            )
+        engine.dispose()
+    with Store.open(path) as store:
+        assert [run.execution_time for run in store.runs()] == ([12.25] if older else [])
+
+
+def test_the_upgraded_schema_is_the_one_that_the_code_uses(path: Path) -> None:
+    engine = connect(path, 1)
+    bring_up(engine)
+    with reading(engine) as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "compare_type": True})
+        assert compare_metadata(context, Base.metadata) == []
+    engine.dispose()
+
+
+def test_a_newer_schema_is_refused(path: Path) -> None:
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    with pytest.raises(InputError, match="has schema 9999, newer than schema"):
+        Store.open(path)
+
+
+def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute("CREATE TABLE photographs (id)")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="is a database of another program"):
+        Store.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+    path.write_bytes(b"phase,application,cluster\n" * 100)
+    with pytest.raises(InputError, match=r"metasched\.db: is not a SQLite database"):
+        Store.open(path)
+
+
+def test_a_damaged_database_is_refused(path: Path) -> None:
+    with Store.open(path) as store:
+        store.add_runs(RecordedRun(another(number)) for number in range(500))
+    data = bytearray(path.read_bytes())
+    data[4096:] = os.urandom(len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="is damaged"), Store.open(path) as store:
+        store.runs()
+
+
+def test_a_locked_database_is_refused_after_some_patience(path: Path) -> None:
+    with Store.open(path, patience=0.05) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InputError, match="is locked by another process"):
+            store.add_run(RUN)
+        assert store.runs() == ()
+        other.execute("COMMIT")
+        store.add_run(RUN)
+        assert store.runs() == (RUN,)
+
+
+def test_a_place_that_is_none_is_refused(tmp_path: Path) -> None:
+    for location in (tmp_path, tmp_path / "nowhere" / "metasched.db"):
+        with pytest.raises(InputError, match="cannot be opened"):
+            Store.open(location)
+    with pytest.raises(InputError, match="no driver is installed"):
+        Store.open("nonsense://host/name")
+    with pytest.raises(InputError, match="is not the URL of a database"):
+        Store.open("sqlite://:::/")
+
+
+def _read_only(path: Path, answer: object) -> None:
+    if os.getuid() == 0:
+        os.setuid(65534)
+    with Store.open(path) as store:
+        found = len(store.runs())
+        try:
+            store.add_run(RUN)
+        except InputError as error:
+            answer.send((found, str(error)))  # type: ignore[attr-defined]
+
+
+def test_a_database_that_may_not_be_written_is_still_read() -> None:
+    # Root writes to everything, so a child that is nobody tries; the tests' own folder would keep it out altogether.
+    with tempfile.TemporaryDirectory() as name:
+        folder, path = Path(name), Path(name, "metasched.db")
+        with Store.open(path) as store:
+            store.add_run(RUN)
+            path.chmod(0o444)
+            folder.chmod(0o555)
+            ours, theirs = multiprocessing.Pipe()
+            child = multiprocessing.get_context("fork").Process(target=_read_only, args=(path, theirs))
+            child.start()
+            child.join()
+            folder.chmod(0o755)
+        assert ours.poll()
+        assert ours.recv() == (1, f"{path}: is read-only")
+
+
+def test_the_default_place_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("METASCHED_DB", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert default_location() == str(tmp_path / "metasched" / "metasched.db")
+    with Store.open() as store:
+        assert store.name == default_location()
+    monkeypatch.setenv("METASCHED_DB", str(tmp_path / "mine.db"))
+    assert default_location() == str(tmp_path / "mine.db")
+
+
+def test_a_password_is_not_told() -> None:
+    with pytest.raises(InputError) as caught:
+        Store.open("postgresql+psycopg://user:secret@localhost:1/metasched")
+    assert "secret" not in str(caught.value)
