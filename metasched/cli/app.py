@@ -16,6 +16,7 @@ _ClickError = next(base for base in typer.BadParameter.__mro__ if base.__name__ 
 #: Modules of verb groups, in the order that ``metasched --help`` shows them.
 GROUPS: tuple[str, ...] = (
     "models",
+    "plot",
     "rank",
 )
 

@@ -144,10 +144,7 @@ def evaluate_verb(
         raise InputError("--models single is a comparison of the published method, expected --method published")
     recorded = read_campaign(campaign)
     chosen = select(recorded.runs, application, cluster, where=str(campaign))
-    training, rest = split(chosen)
-    if not training or not rest:
-        missing = "train" if not training else "predict"
-        raise InputError(f"no row has phase {missing}, expected some of train and some of predict", where=str(campaign))
+    training, rest = training_and_rest(chosen, where=str(campaign))
     conditions = _conditions(recorded, loads, campaign)
     judged: list[tuple[str, Adaptive]] = [(method.value, make(method, models, chosen))]
     if peers:
@@ -197,6 +194,15 @@ def select(runs: Iterable[Run], application: str | None, cluster: str | None, *,
         if len(found) > 1:
             raise InputError(f"holds runs of {', '.join(found)}, expected {option} to choose one", where=where)
     return tuple(kept)
+
+
+def training_and_rest(runs: Iterable[Run], *, where: str) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """Split runs by phase; InputError where there is nothing to train on, or nothing to predict."""
+    training, rest = split(runs)
+    if not training or not rest:
+        missing = "train" if not training else "predict"
+        raise InputError(f"no row has phase {missing}, expected some of train and some of predict", where=where)
+    return training, rest
 
 
 def make(method: Method, models: Models, runs: Sequence[Run]) -> PublishedPredictor | RobustPredictor:

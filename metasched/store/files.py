@@ -1,4 +1,4 @@
-"""Reading and writing whole text files so that nobody ever meets half of one.
+"""Reading and writing whole files so that nobody ever meets half of one.
 
 A file is written beside its destination, flushed to the disk, and then renamed over it: readers see the old text or the
 new, never a part. Whatever the file system refuses comes back as an :class:`InputError` that names the file.
@@ -58,6 +58,17 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     ...     path.read_text(), len(list(path.parent.iterdir()))
     ('hello', 1)
     """
+    write_bytes_atomically(path, text.encode("utf-8"))
+
+
+def write_bytes_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file, all of it or nothing, as :func:`write_text_atomically` does.
+
+    Raises
+    ------
+    InputError
+        When the folder does not exist or may not be written.
+    """
     target = Path(path).resolve()
     if target.is_dir():
         raise InputError("is a directory, expected a file", where=str(path))
@@ -67,7 +78,7 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
         raise InputError(f"cannot be written: {_refusal(error)}", where=str(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, _mode(target))

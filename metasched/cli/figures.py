@@ -1,0 +1,113 @@
+"""Pictures: predicted against measured, error over time, time and efficiency against the number of processors.
+
+Each function takes what was computed and returns a matplotlib figure; none computes a prediction or touches a file
+except :func:`save`. Colours are those of Okabe and Ito, told apart without colour vision, and never carry a meaning
+that a marker or a line style does not carry too.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from metasched.predictors.contract import Floats, Predictions
+from metasched.predictors.evaluation import Evaluation
+from metasched.store.files import write_bytes_atomically
+
+#: Okabe & Ito's palette without its yellow, and a marker for each.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES = ("-", "--", ":", "-.")
+
+
+def predicted_against_measured(evaluation: Evaluation, title: str) -> Figure:
+    """One point a run with its interval, by number of processors; the diagonal is a perfect prediction."""
+    figure, axes = _new(title)
+    counts = sorted({outcome.run.processors for outcome in evaluation.outcomes})
+    for position, count in enumerate(counts):
+        chosen = [outcome for outcome in evaluation.outcomes if outcome.run.processors == count]
+        measured = np.array([outcome.run.execution_time for outcome in chosen])
+        time = np.array([outcome.prediction.execution_time for outcome in chosen])
+        low = np.array([outcome.prediction.interval.low for outcome in chosen])
+        high = np.array([outcome.prediction.interval.high for outcome in chosen])
+        axes.errorbar(
+            measured,
+            time,
+            yerr=[time - low, high - time],
+            fmt=MARKERS[position % len(MARKERS)],
+            color=COLOURS[position % len(COLOURS)],
+            markersize=4,
+            elinewidth=0.7,
+            alpha=0.8,
+            label=f"P = {count}",
+        )
+    ends = [
+        min(o.run.execution_time for o in evaluation.outcomes),
+        max(o.run.execution_time for o in evaluation.outcomes),
+    ]
+    axes.plot(ends, ends, color="0.4", linewidth=1, zorder=0)
+    axes.set(xscale="log", yscale="log", xlabel="measured execution time (s)", ylabel="predicted execution time (s)")
+    axes.legend(fontsize="small")
+    return figure
+
+
+def error_over_time(evaluations: Mapping[str, Evaluation], title: str, window: int = 15) -> Figure:
+    """Percentage prediction error in the order of the runs, and its running median (the paper's Fig. 4)."""
+    figure, axes = _new(title)
+    for position, (name, evaluation) in enumerate(evaluations.items()):
+        ppe = np.array([outcome.ppe for outcome in evaluation.outcomes])
+        colour = COLOURS[position % len(COLOURS)]
+        order = np.arange(1, len(ppe) + 1)
+        axes.plot(order, ppe, MARKERS[position % len(MARKERS)], color=colour, markersize=3, alpha=0.35)
+        axes.plot(order, _running_median(ppe, window), LINES[position % len(LINES)], color=colour, label=name)
+    axes.set(xlabel="run, in order of time", ylabel="percentage prediction error (%)")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize="small", title=f"points, and median of {window}", title_fontsize="small")
+    return figure
+
+
+def time_and_efficiency(processors: Sequence[int], predictions: Predictions, title: str) -> Figure:
+    """Predicted time with its interval, and efficiency relative to the fewest processors, against P."""
+    figure, axes = _new(title)
+    p = np.asarray(processors, dtype=np.float64)
+    time = predictions.execution_time
+    band = f"{predictions.level:.0%} interval"
+    axes.fill_between(p, predictions.low, predictions.high, color=COLOURS[0], alpha=0.2, linewidth=0, label=band)
+    axes.plot(p, time, "o-", color=COLOURS[0], markersize=4, label="execution time")
+    axes.set(xlabel="processors P", ylabel="predicted execution time (s)")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(p if len(p) <= 12 else p[:: len(p) // 8], minor=False)
+    axes.xaxis.set_major_formatter("{x:.0f}")
+    axes.set_ylim(bottom=0)
+    other = axes.twinx()
+    other.plot(p, time[0] * p[0] / (time * p), "s--", color=COLOURS[1], markersize=4, label="efficiency")
+    other.set(ylabel="efficiency")
+    other.set_ylim(0, 1.1)
+    handles = [item for one in (axes, other) for item in one.get_legend_handles_labels()[0]]
+    axes.legend(handles, [str(handle.get_label()) for handle in handles], fontsize="small", loc="upper center")
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG, whole or not at all; InputError where the path cannot be written."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    write_bytes_atomically(path, picture.getvalue())
+
+
+def _new(title: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title, fontsize="medium")
+    axes.grid(color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _running_median(values: Floats, window: int) -> Floats:
+    return np.array([np.median(values[max(0, end - window) : end]) for end in range(1, len(values) + 1)])
