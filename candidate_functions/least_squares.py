@@ -25,9 +25,10 @@ class UnitColumns:
 
     Parameters
     ----------
-    unit : array of shape (m, n); a column that is not usable is zero here.
-    projection : inner product of each unit column with the target, shape (m,).
-    usable : False where a column is not finite, shape (m,). A column of zeros is usable and explains nothing.
+    unit : array of shape (..., m, n); a column that is not usable is zero here.
+    projection : inner product of each unit column with the target, shape (..., m).
+    usable : False where a column, or its square, is not finite, shape (..., m). A column of zeros is usable and
+        explains nothing.
     """
 
     unit: Floats
@@ -36,18 +37,14 @@ class UnitColumns:
 
     @classmethod
     def of(cls, columns: Floats, target: Floats) -> UnitColumns:
-        """Scale columns of shape (m, n) for a target of shape (n,).
-
-        Each column is first divided by its largest element, so that squares neither overflow nor vanish.
-        """
-        largest = columns.max(axis=-1)
-        usable = largest < np.inf
-        scale = np.where(usable & (largest > 0.0), largest, np.inf)
+        """Scale columns of shape (..., m, n) for a target of shape (n,)."""
+        with np.errstate(over="ignore"):
+            norm2 = np.einsum("...j,...j->...", columns, columns)
+        usable = norm2 < np.inf
         with np.errstate(invalid="ignore"):
-            unit = columns / scale[:, None]
+            unit = columns * guarded_inverse(np.sqrt(norm2))[..., None]
         if not usable.all():
             unit[~usable] = 0.0
-        unit *= guarded_inverse(np.sqrt(np.einsum("ij,ij->i", unit, unit)))[:, None]
         return cls(unit, unit @ target, usable)
 
 
@@ -71,13 +68,13 @@ def pair_reductions(first: UnitColumns, second: UnitColumns, *, nonnegative: boo
 
     Parameters
     ----------
-    first, second : columns of shape (m1, n) and (m2, n).
+    first, second : columns of shape (..., m1, n) and (..., m2, n).
     nonnegative : keep both coefficients at 0 or above. As columns are non-negative, c >= 0, and a coefficient that
         comes out negative is best put to 0, which leaves the other column alone.
 
     Returns
     -------
-    array of shape (m1, m2); -inf where a column is not usable.
+    array of shape (..., m1, m2); -inf where a column is not usable.
 
     Examples
     --------
@@ -86,8 +83,8 @@ def pair_reductions(first: UnitColumns, second: UnitColumns, *, nonnegative: boo
     >>> bool(np.isclose(pair_reductions(u, v)[0, 0], y @ y))
     True
     """
-    p, q = first.projection[:, None], second.projection[None, :]
-    cosine = first.unit @ second.unit.T
+    p, q = first.projection[..., :, None], second.projection[..., None, :]
+    cosine = first.unit @ np.swapaxes(second.unit, -1, -2)
     sine2 = np.subtract(1.0, cosine * cosine)
     rest = q - cosine * p
     collinear = sine2 < COLLINEAR
@@ -105,7 +102,7 @@ def pair_reductions(first: UnitColumns, second: UnitColumns, *, nonnegative: boo
     if any_collinear:
         reduction[collinear] = np.maximum(p * p, q * q)[collinear]
     if not (first.usable.all() and second.usable.all()):
-        reduction[~(first.usable[:, None] & second.usable[None, :])] = -np.inf
+        reduction[~(first.usable[..., :, None] & second.usable[..., None, :])] = -np.inf
     return reduction
 
 
@@ -139,13 +136,13 @@ def orthogonal_fit(columns: Floats, target: Floats, *, nonnegative: bool = False
     >>> fit.coefficients.round(12), bool(fit.sse[0] < 1e-25)
     (array([[2. , 0.5]]), True)
     """
-    first, second = columns[:, 0], columns[:, 1]
-    usable = (first.max(axis=-1) < np.inf) & (second.max(axis=-1) < np.inf)
+    with np.errstate(over="ignore"):
+        norm2 = np.einsum("kcn,kcn->kc", columns, columns)
+    usable = norm2.max(axis=1) < np.inf
     if not usable.all():
-        first = np.where(usable[:, None], first, 0.0)
-        second = np.where(usable[:, None], second, 0.0)
-    u, inverse_u = _unit(first)
-    v, inverse_v = _unit(second)
+        columns = np.where(usable[:, None, None], columns, 0.0)
+    inverse_norm = guarded_inverse(np.sqrt(np.where(usable[:, None], norm2, 0.0)))
+    u, v = columns[:, 0] * inverse_norm[:, :1], columns[:, 1] * inverse_norm[:, 1:]
     cosine = np.einsum("kn,kn->k", u, v)
     w = v - cosine[:, None] * u
     again = np.einsum("kn,kn->k", u, w)
@@ -169,15 +166,7 @@ def orthogonal_fit(columns: Floats, target: Floats, *, nonnegative: bool = False
     else:
         residual = rest - b[:, None] * w
     sse = np.where(usable, np.einsum("kn,kn->k", residual, residual), np.inf)
-    return Fit(np.stack([a * inverse_u, b * inverse_v], axis=1), sse)
-
-
-def _unit(columns: Floats) -> tuple[Floats, Floats]:
-    """Scale to unit length; also what a coefficient of the scaled column is to be multiplied by."""
-    inverse_largest = guarded_inverse(columns.max(axis=-1))
-    scaled = columns * inverse_largest[:, None]
-    inverse_norm = guarded_inverse(np.sqrt(np.einsum("kn,kn->k", scaled, scaled)))
-    return scaled * inverse_norm[:, None], inverse_largest * inverse_norm
+    return Fit(np.stack([a, b], axis=1) * inverse_norm, sse)
 
 
 def standard_error(sse: Floats, samples: int, terms: int) -> Floats:

@@ -72,6 +72,9 @@ class _Stage(NamedTuple):
         weight = 1.0 / runs.time if relative else np.ones_like(runs.time)
         return cls(TermTable.at(runs), runs.time * weight, weight)
 
+    def where(self, chosen: NDArray[np.bool_]) -> _Stage:
+        return _Stage(self.table.where(chosen), self.target[chosen], self.weight[chosen])
+
 
 def staged_search(
     runs: Observations, *, limits: Limits | None = None, relative: bool = False, nonnegative: bool = False
@@ -102,13 +105,13 @@ def staged_search(
     """
     limits = limits or Limits()
     alone = runs.processors == 1.0
-    parallel = runs.where(~alone)
-    if not len(parallel):
+    if alone.all():
         raise ValueError(
             "all runs are on one processor, expected runs on two or more for communication and scalability"
         )
+    stage = _Stage.of(runs, relative)
     if alone.sum() >= 2:
-        computation = _computation_stage(_Stage.of(runs.where(alone), relative), limits)
+        computation = _computation_stage(stage.where(alone), limits)
         computation_tried: tuple[int, ...] = (len(COMPLEXITY),)
         route = "one processor first"
         candidates = computation
@@ -117,13 +120,12 @@ def staged_search(
         computation_tried = ()
         route = "minimum processors"
         candidates = np.arange(len(COMPLEXITY))
-    fewest = parallel.where(parallel.processors == parallel.processors.min())
-    stage = _Stage.of(fewest, relative)
+    fewest = runs.processors == runs.processors[~alone].min()
     pairs, communication_tried = _communication_stage(
-        stage, candidates, limits, nonnegative=nonnegative, eliminate=not len(computation)
+        stage.where(fewest), candidates, limits, nonnegative=nonnegative, eliminate=not len(computation)
     )
     combinations, coefficients, error, scalability_tried = _scalability_stage(
-        _Stage.of(parallel, relative), pairs, limits, nonnegative=nonnegative
+        stage.where(~alone), pairs, limits, nonnegative=nonnegative
     )
     return StagedResult(
         combinations,
@@ -157,12 +159,9 @@ def _communication_stage(
     if eliminate:
         error = _eliminate(error, communications, limits)
     # The filtered list: of each computation function the best few, then the best of all of them.
-    each = min(limits.communication_each, error.shape[1])
-    columns = np.argpartition(error, each - 1, axis=1)[:, :each]
-    kept = np.take_along_axis(error, columns, axis=1)
-    kept = np.where(kept <= (1.0 + limits.tolerance) * kept.min(axis=1, keepdims=True), kept, np.inf)
-    chosen = _best(kept.ravel(), limits.tolerance, limits.communication)
-    rows, columns = chosen // each, columns.ravel()[chosen]
+    rows, columns = _best_each(error, limits.tolerance, limits.communication_each)
+    chosen = _best(error[rows, columns], limits.tolerance, limits.communication)
+    rows, columns = rows[chosen], columns[chosen]
     pairs = np.full((len(chosen), 5), _P, dtype=np.int16)
     pairs[:, 0], pairs[:, 1], pairs[:, 2] = comp[rows], comm[columns], bw[columns]
     return pairs, error.size
@@ -187,25 +186,21 @@ def _scalability_stage(
     stage: _Stage, pairs: Combinations, limits: Limits, *, nonnegative: bool
 ) -> tuple[Combinations, Floats, Floats, int]:
     """Section 3.3: every kept pair with every two scalability functions; the survivors are solved again by QR."""
-    size = len(SCALABILITY)
-    yy = stage.target @ stage.target
-    samples = len(stage.target)
-    scalability = np.arange(size)
-    kept = []
-    for pair in pairs:
-        comp, comm, bw = (np.full(size, position) for position in pair[:3])
-        explained = pair_reductions(
-            UnitColumns.of(stage.table.computation(comp, scalability) * stage.weight, stage.target),
-            UnitColumns.of(stage.table.communication(comm, bw, scalability) * stage.weight, stage.target),
-            nonnegative=nonnegative,
-        )
-        error = standard_error(yy - explained.ravel(), max(samples, 3), 2)
-        chosen = _best(error, limits.tolerance, limits.scalability_each)
-        combinations = np.repeat(pair[None], len(chosen), axis=0)
-        combinations[:, 3], combinations[:, 4] = np.divmod(chosen, size)
-        kept.append(combinations)
-    combinations = np.concatenate(kept)
-    fit = orthogonal_fit(stage.table.columns(combinations) * stage.weight, stage.target, nonnegative=nonnegative)
+    size, samples = len(SCALABILITY), len(stage.target)
+    comp, comm, bw = (pairs[:, field, None] for field in range(3))
+    scalability = np.arange(size)[None, :]
+    first = stage.table.computation(comp, scalability) * stage.weight
+    second = stage.table.communication(comm, bw, scalability) * stage.weight
+    explained = pair_reductions(
+        UnitColumns.of(first, stage.target), UnitColumns.of(second, stage.target), nonnegative=nonnegative
+    )
+    error = standard_error(stage.target @ stage.target - explained, max(samples, 3), 2).reshape(len(pairs), -1)
+    pair, functions = _best_each(error, limits.tolerance, limits.scalability_each)
+    pcomp, pcomm = np.divmod(functions, size)
+    combinations = pairs[pair]
+    combinations[:, 3], combinations[:, 4] = pcomp, pcomm
+    columns = np.stack([first[pair, pcomp], second[pair, pcomm]], axis=1)
+    fit = orthogonal_fit(columns, stage.target, nonnegative=nonnegative)
     error = standard_error(fit.sse, max(samples, 3), 2)
     order = np.argsort(error, kind="stable")
     order = order[np.isfinite(error[order])]
@@ -219,3 +214,13 @@ def _best(error: Floats, tolerance: float, limit: int) -> NDArray[np.intp]:
     chosen = chosen[np.lexsort((chosen, error[chosen]))]
     least = error[chosen[0]]
     return chosen[error[chosen] <= (1.0 + tolerance) * least] if np.isfinite(least) else chosen[:0]
+
+
+def _best_each(error: Floats, tolerance: float, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of at most ``limit`` errors of each row, those within the tolerance of the row's least."""
+    limit = min(limit, error.shape[1])
+    columns = np.argpartition(error, limit - 1, axis=1)[:, :limit]
+    kept = np.take_along_axis(error, columns, axis=1)
+    least = kept.min(axis=1, keepdims=True)
+    rows, places = np.nonzero((kept <= (1.0 + tolerance) * least) & (least < np.inf))
+    return rows, columns[rows, places]

@@ -95,14 +95,24 @@ class TermTable:
         """Evaluate the families at the conditions of measured runs."""
         return cls(runs.problem_size, runs.processors, runs.cpu, runs.bw)
 
+    def where(self, chosen: NDArray[np.bool_]) -> TermTable:
+        """The same table for the runs that a mask of shape (n,) chooses."""
+        part = object.__new__(TermTable)
+        part.complexity = self.complexity[:, chosen]
+        part.inverse_scalability = self.inverse_scalability[:, chosen]
+        part.inverse_bandwidth = self.inverse_bandwidth[:, chosen]
+        part.inverse_cpu = self.inverse_cpu[chosen]
+        part._sends = self._sends[chosen]
+        return part
+
     def computation(self, comp: NDArray[np.integer], pcomp: NDArray[np.integer]) -> Floats:
-        """Columns f_comp(N) / (cpu f_Pcomp(P)): index arrays of shape (k,) to shape (k, n)."""
+        """Columns f_comp(N) / (cpu f_Pcomp(P)): index arrays of one shape (...) to (..., n)."""
         with np.errstate(over="ignore"):
             column: Floats = self.complexity[comp] * self.inverse_cpu * self.inverse_scalability[pcomp]
         return column
 
     def communication(self, comm: NDArray[np.integer], bw: NDArray[np.integer], pcomm: NDArray[np.integer]) -> Floats:
-        """Columns f_comm(N) / (f_bw(bw) f_Pcomm(P)), 0 where P = 1: index arrays of shape (k,) to shape (k, n)."""
+        """Columns f_comm(N) / (f_bw(bw) f_Pcomm(P)), 0 where P = 1: indices (...) to (..., n)."""
         # Where nothing is sent no factor may matter, not even an infinite one (infinity times 0 is not a number).
         with np.errstate(over="ignore", invalid="ignore"):
             column = self.complexity[comm] * self.inverse_bandwidth[bw] * self.inverse_scalability[pcomm]

@@ -81,7 +81,7 @@ def time_and_efficiency(processors: Sequence[int], predictions: Predictions, tit
     axes.plot(p, time, "o-", color=COLOURS[0], markersize=4, label="execution time")
     axes.set(xlabel="processors P", ylabel="predicted execution time (s)")
     axes.set_xscale("log", base=2)
-    axes.set_xticks(p if len(p) <= 12 else p[:: len(p) // 8], minor=False)
+    axes.set_xticks(2.0 ** np.arange(np.floor(np.log2(p[0])), np.log2(p[-1]) + 1e-9))
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.set_ylim(bottom=0)
     other = axes.twinx()
