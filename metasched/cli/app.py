@@ -6,6 +6,7 @@ import importlib
 import sys
 
 import typer
+from threadpoolctl import threadpool_limits
 
 from metasched.cli import output
 from metasched.records import InputError
@@ -54,6 +55,8 @@ def _version(
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and leave with its status: 0 done, 1 failed, 2 wrong usage or input."""
+    # The matrices are small and the machine is shared: more threads of linear algebra would cost more than they give.
+    threadpool_limits(limits=1)
     try:
         status = build()(args=argv, standalone_mode=False)
     except InputError as error:

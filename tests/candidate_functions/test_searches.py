@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from candidate_functions import exhaustive
+from candidate_functions.exhaustive import ALL, exhaustive_search
+from candidate_functions.family import Family
+from candidate_functions.least_squares import orthogonal_fit
+from candidate_functions.staged import Limits, staged_search
+from candidate_functions.terms import Observations, TermTable, evaluate, names
+from tests.candidate_functions.made import KNOWN, runs
+
+
+def test_a_full_search_tries_as_many_combinations_as_the_paper() -> None:
+    found = staged_search(runs(noise=0.3), limits=Limits(tolerance=1e9))
+    assert found.tried == (77, 12_320, 5_120)
+    assert len(found.combinations) == 1000
+    assert len(np.unique(found.combinations, axis=0)) == 1000
+
+
+def test_the_staged_search_finds_the_model_that_made_the_runs() -> None:
+    found = staged_search(runs())
+    assert names(KNOWN) in [names(combination) for combination in found.combinations[:3]]
+    assert found.standard_error[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_sorted_list_is_sorted_and_its_errors_are_those_of_its_coefficients() -> None:
+    training = runs(noise=0.1)
+    found = staged_search(training)
+    assert (np.diff(found.standard_error) >= 0).all()
+    parallel = training.where(training.processors > 1)
+    for position in (0, len(found.combinations) - 1):
+        where = (parallel.problem_size, parallel.processors, parallel.cpu, parallel.bw)
+        predicted = evaluate(found.combinations[position], found.coefficients[position], *where)
+        error = np.sqrt(((parallel.time - predicted) ** 2).sum() / (len(parallel) - 2))
+        assert found.standard_error[position] == pytest.approx(error, rel=1e-9)
+
+
+def test_what_a_stage_keeps_lies_within_a_fifth_of_its_best() -> None:
+    found = staged_search(runs(noise=0.1))
+    for triple in np.unique(found.combinations[:, :3], axis=0):
+        errors = found.standard_error[(found.combinations[:, :3] == triple).all(axis=1)]
+        assert len(errors) <= 50
+        assert errors.max() <= 1.2 * errors.min() * (1 + 1e-12)
+
+
+def test_an_application_that_needs_several_processors_takes_the_second_route() -> None:
+    found = staged_search(runs(counts=(4, 8, 16)))
+    assert found.route == "minimum processors"
+    assert found.tried[0] == 77 * 77 * 8
+    assert len(found.computation) == 0
+    assert found.standard_error[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_runs_on_one_processor_alone_are_refused() -> None:
+    with pytest.raises(ValueError, match="all runs are on one processor"):
+        staged_search(runs(counts=(1,)))
+
+
+def test_the_exhaustive_search_finds_the_model_that_made_the_runs() -> None:
+    found = exhaustive_search(runs(noise=0.001), best=5)
+    assert found.tried == ALL == 12_142_592
+    assert names(KNOWN) == names(found.combinations[0])
+    np.testing.assert_allclose(found.coefficients[0], [1e-4, 1e-2], rtol=0.01)
+
+
+@pytest.mark.parametrize("nonnegative", [True, False])
+@pytest.mark.parametrize("relative", [True, False])
+def test_the_exhaustive_search_agrees_with_brute_force_on_small_families(
+    monkeypatch: pytest.MonkeyPatch, relative: bool, nonnegative: bool
+) -> None:
+    small = {
+        "COMPLEXITY": Family("N", [exhaustive.COMPLEXITY[name] for name in ("1", "n^1", "n^3/2", "n^2", "n^2_log^1")]),
+        "SCALABILITY": Family("P", [exhaustive.SCALABILITY[name] for name in ("p", "p^2", "log", "1/p", "1/log")]),
+    }
+    table_at = TermTable.at
+
+    def small_table(observed: Observations) -> TermTable:
+        table = table_at(observed)
+        table.complexity = small["COMPLEXITY"].values(observed.problem_size)
+        table.inverse_scalability = small["SCALABILITY"].reciprocals(observed.processors)
+        return table
+
+    for name, family in small.items():
+        monkeypatch.setattr(exhaustive, name, family)
+    monkeypatch.setattr(TermTable, "at", small_table)
+    training = runs(noise=0.1, n=24)
+    found = exhaustive_search(training, best=30, relative=relative, nonnegative=nonnegative, block=7)
+
+    everything = np.array(
+        [
+            [comp, comm, bw, pcomp, pcomm]
+            for comp in range(5)
+            for comm in range(5)
+            for bw in range(8)
+            for pcomp in range(5)
+            for pcomm in range(5)
+        ],
+        dtype=np.int16,
+    )
+    weight = 1 / training.time if relative else np.ones(len(training))
+    columns = small_table(training).columns(everything) * weight
+    fit = orthogonal_fit(
+        np.where(np.isfinite(columns), columns, np.inf), training.time * weight, nonnegative=nonnegative
+    )
+    error = np.sqrt(np.sort(np.unique(fit.sse[np.isfinite(fit.sse)].round(12))) / (len(training) - 2))
+    best = np.unique(found.standard_error.round(9))
+    np.testing.assert_allclose(best[:10], np.unique(error.round(9))[:10], rtol=1e-6)
+
+
+def test_the_exhaustive_search_needs_little_memory() -> None:
+    training = runs(n=60)
+    tracemalloc.start()
+    exhaustive_search(training, best=1000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
+def test_of_one_term_models_that_are_equal_only_one_is_returned() -> None:
+    training = runs(b=0.0, noise=0.05)
+    found = exhaustive_search(training, best=200)
+    alone = found.coefficients[:, 1] == 0.0
+    assert len(np.unique(found.combinations[alone][:, [0, 3]], axis=0)) == alone.sum()
+
+
+def test_two_runs_are_too_few_for_the_exhaustive_search() -> None:
+    with pytest.raises(ValueError, match="2 runs, expected at least 3"):
+        exhaustive_search(runs(n=2))
+
+
+def test_searches_survive_a_bandwidth_below_one() -> None:
+    training = runs(n=40)
+    slow = Observations.of(training.problem_size, training.processors, training.cpu, training.bw / 200, training.time)
+    for combinations in (exhaustive_search(slow, best=20).combinations, staged_search(slow).combinations):
+        assert len(combinations)
+        assert not np.isin(combinations[:, 2], (6, 7)).any()
