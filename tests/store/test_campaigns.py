@@ -206,7 +206,7 @@ def test_a_campaign_takes_its_loads_packed_or_not_or_goes_without(tmp_path: Path
     assert len(loads) == 1
 
 
-@pytest.mark.parametrize("data", [b"plain", gzip.compress(LOADS.encode() * 9)[:-9]])
+@pytest.mark.parametrize("data", [b"plain", gzip.compress(LOADS.encode() * 9)[:-9]], ids=["plain", "cut short"])
 def test_a_damaged_gzip_file_is_named(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "loads.csv.gz").write_bytes(data)
     with pytest.raises(InputError, match="is not a whole gzip file"):
