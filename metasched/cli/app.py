@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 
 import typer
 
@@ -18,11 +19,15 @@ GROUPS: tuple[str, ...] = (
     "models",
     "plot",
     "rank",
+    "runs",
 )
 
+#: Verbs that must start fast, and their group, the only one that is loaded for them.
+FAST = {"run": "runs", "runs": "runs"}
 
-def build() -> typer.Typer:
-    """Make the application with the verbs of every group."""
+
+def build(groups: Sequence[str] = GROUPS) -> typer.Typer:
+    """Make the application with the verbs of every group, or of some."""
     app = typer.Typer(
         name="metasched",
         help="Learn how long parallel applications take, and choose where they should run.",
@@ -31,7 +36,7 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_version)
-    for group in GROUPS:
+    for group in groups:
         importlib.import_module(f"metasched.cli.{group}").register(app)
     return app
 
@@ -54,8 +59,10 @@ def _version(
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and leave with its status: 0 done, 1 failed, 2 wrong usage or input."""
+    argv = sys.argv[1:] if argv is None else argv
+    groups = (FAST[argv[0]],) if argv and argv[0] in FAST else GROUPS
     try:
-        status = build()(args=argv, standalone_mode=False)
+        status = build(groups)(args=argv, standalone_mode=False)
     except InputError as error:
         output.complain(str(error))
         sys.exit(2)
