@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 
 import typer
 from threadpoolctl import threadpool_limits
@@ -19,11 +20,15 @@ GROUPS: tuple[str, ...] = (
     "models",
     "plot",
     "rank",
+    "runs",
 )
 
+#: Verbs that must start fast, and their group, the only one that is loaded for them.
+FAST = {"run": "runs", "runs": "runs"}
 
-def build() -> typer.Typer:
-    """Make the application with the verbs of every group."""
+
+def build(groups: Sequence[str] = GROUPS) -> typer.Typer:
+    """Make the application with the verbs of every group, or of some."""
     app = typer.Typer(
         name="metasched",
         help="Learn how long parallel applications take, and choose where they should run.",
@@ -32,7 +37,7 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_version)
-    for group in GROUPS:
+    for group in groups:
         importlib.import_module(f"metasched.cli.{group}").register(app)
     return app
 
@@ -55,10 +60,13 @@ def _version(
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and leave with its status: 0 done, 1 failed, 2 wrong usage or input."""
+    argv = sys.argv[1:] if argv is None else argv
+    groups = (FAST[argv[0]],) if argv and argv[0] in FAST else GROUPS
+    app = build(groups)
     # The matrices are small and the machine is shared: more threads of linear algebra would cost more than they give.
     threadpool_limits(limits=1)
     try:
-        status = build()(args=argv, standalone_mode=False)
+        status = app(args=argv, standalone_mode=False)
     except InputError as error:
         output.complain(str(error))
         sys.exit(2)

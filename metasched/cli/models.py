@@ -12,6 +12,7 @@ from rich.table import Table
 
 from candidate_functions.terms import formula, names
 from metasched.cli import output
+from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption
 from metasched.predictors.conditions import Conditions, Forecast, observed
 from metasched.predictors.evaluation import Adaptive, Evaluation, Outcome, evaluate, split
 from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
@@ -46,9 +47,6 @@ class LoadsFrom(StrEnum):
 
 MethodOption = Annotated[Method, typer.Option(help="How to model.")]
 LevelOption = Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-ApplicationOption = Annotated[str | None, typer.Option(help="Only runs of this application.")]
-ClusterOption = Annotated[str | None, typer.Option(help="Only runs on this cluster.")]
 
 
 def register(app: typer.Typer) -> None:

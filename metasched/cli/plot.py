@@ -10,9 +10,6 @@ import typer
 
 from metasched.cli import figures, output
 from metasched.cli.models import (
-    ApplicationOption,
-    ClusterOption,
-    JsonOption,
     LevelOption,
     Method,
     MethodOption,
@@ -22,6 +19,7 @@ from metasched.cli.models import (
     select,
     training_and_rest,
 )
+from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption
 from metasched.predictors.conditions import observed
 from metasched.predictors.evaluation import Evaluation, evaluate
 from metasched.records import InputError

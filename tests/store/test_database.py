@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,8 +26,6 @@ from metasched.store.tables import Base
 
 RUN = Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25, 100.5, ("n0", "n1"), "train", MappingProxyType({"job": "77"}))
 REVISIONS = [revision.revision for revision in script().walk_revisions()]
-
-spawn = multiprocessing.get_context("spawn")
 
 
 @pytest.fixture
@@ -108,24 +108,39 @@ def test_a_row_spoiled_by_hand_is_named(store: Store, path: Path) -> None:
         store.runs()
 
 
-def _write(path: Path, start: object, process: int) -> None:
-    start.wait()  # type: ignore[attr-defined]
-    with Store.open(path, patience=60) as store:
-        for number in range(20):
-            store.add_run(another(100 * process + number))
-            store.add_loads([Load(float(number), f"n{process}", 0.5, 90.0), Load(float(number), "shared", 0.5, 90.0)])
-            store.save_model("cg", "c8", {"process": process, "number": number})
+WRITER = """
+import sys
+from metasched.records import Load, Run
+from metasched.store.database import Store
+path, process = sys.argv[1], int(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+with Store.open(path, patience=60) as store:
+    for number in range(20):
+        store.add_run(Run("cg", "c8", 100 + 100 * process + number, 1, 0.5, 90.0, 1.0))
+        store.add_loads([Load(float(number), node, 0.5, 90.0) for node in (f"n{process}", "shared")])
+        store.save_model("cg", "c8", {"process": process, "number": number})
+"""
 
 
 def test_many_processes_open_a_fresh_file_at_once_and_lose_nothing(path: Path) -> None:
     count = 4
-    start = spawn.Barrier(count)
-    writers = [spawn.Process(target=_write, args=(path, start, process)) for process in range(count)]
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, path, str(process)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for process in range(count)
+    ]
     for writer in writers:
-        writer.start()
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
     for writer in writers:
-        writer.join()
-    assert [writer.exitcode for writer in writers] == [0] * count
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        writer.communicate()
+    assert [writer.returncode for writer in writers] == [0] * count
     with Store.open(path) as store:
         sizes = sorted(run.problem_size for run in store.runs())
         assert sizes == [100 + 100 * process + number for process in range(count) for number in range(20)]

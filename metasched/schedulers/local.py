@@ -1,0 +1,194 @@
+"""Here, on this host: start a command at once, watch it, and say how long it took and what it found.
+
+The job comes first. Its input and output are its own, signals reach it, its exit status is passed on, and nothing that
+goes wrong with the monitors keeps it from running to its end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import IO
+
+from metasched.records import InputError, Run
+from metasched.store.database import RecordedRun
+from monitors.host import CpuSensor, LinkSensor
+from monitors.sampling import Average, Sampler, Sensor
+
+#: Signals that are handed on to the job. What the terminal sends to everybody anyway comes first.
+_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+_FORWARDED = (*_FROM_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class CommandError(Exception):
+    """The command could not be started; ``status`` is what a shell would leave with, 127 (not found) or 126."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A job that has ended: its record, and what the monitors could not do."""
+
+    record: RecordedRun
+    warnings: tuple[str, ...]
+
+
+def host_name() -> str:
+    """The name of this host without its domain, which is also the name of the cluster that it forms alone."""
+    return socket.gethostname().partition(".")[0] or "localhost"
+
+
+def run(
+    command: Sequence[str],
+    *,
+    application: str,
+    problem_size: float,
+    processors: int,
+    cluster: str | None = None,
+    phase: str | None = None,
+    interfaces: Sequence[str] | None = None,
+    speeds: Mapping[str, float] | None = None,
+    interval: float = 0.5,
+    stdout: int | IO[str] | None = None,
+) -> Finished:
+    """Run a command under the monitors and wait for its end.
+
+    Parameters
+    ----------
+    command : the program and its arguments; no shell reads them.
+    application, problem_size, processors, cluster, phase : what the run is to be recorded as; ``cluster`` is by default
+        the name of this host.
+    interfaces, speeds : links that the job uses, as :class:`monitors.host.LinkSensor` takes them.
+    interval : seconds between two readings of the monitors.
+    stdout : where the command's standard output goes; by default to ours.
+
+    Raises
+    ------
+    InputError
+        When the run could not be recorded as what it is said to be; the command is then not started.
+    CommandError
+        When the command cannot be started.
+    """
+    if not command:
+        raise InputError("the command is missing, expected it after --")
+    if interval <= 0:
+        raise InputError(f"interval is {interval}, expected a number of seconds above 0")
+    cluster = cluster or host_name()
+    # What is wrong with the request is found before the job has run for a day.
+    Run(application, cluster, problem_size, processors, 1.0, 1.0, 1.0, phase=phase)
+    if not application:
+        raise InputError("application is empty, expected a name")
+
+    try:
+        link = LinkSensor(interfaces, speeds)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    cpu = CpuSensor()
+    sensors: Mapping[str, Sensor] = {"available CPU": cpu, "available bandwidth": link}
+    with _forwarding() as adopt:
+        start_time, begin = time.time(), time.perf_counter()
+        child = _start(command, stdout)
+        adopt(child.pid)
+        with Sampler(sensors, interval) as sampler:
+            cpu.follow(child.pid)
+            # Leaves the ended process in place, so that its account can still be read and its number not be given away.
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            execution_time = time.perf_counter() - begin
+        status = child.wait()
+
+    warnings: list[str] = []
+    averages = sampler.averages
+    min_cpu = _minimum(averages, "available CPU", processors, 1.0, warnings)
+    min_bw = _minimum(averages, "available bandwidth", None, 1.0, warnings)
+    run = Run(
+        application=application,
+        cluster=cluster,
+        problem_size=problem_size,
+        processors=processors,
+        min_avg_avail_cpu=min_cpu,
+        min_avg_avail_bw=min_bw,
+        execution_time=execution_time,
+        start_time=start_time,
+        nodes=(host_name(),),
+        phase=phase,
+        extra=MappingProxyType({"monitors": "; ".join(warnings)} if warnings else {}),
+    )
+    exit_status = status if status >= 0 else 128 - status
+    return Finished(RecordedRun(run, exit_status, exit_status == 0 and not warnings), tuple(warnings))
+
+
+def _start(command: Sequence[str], stdout: int | IO[str] | None) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(list(command), stdout=stdout)  # noqa: S603
+    except FileNotFoundError:
+        raise CommandError(f"{command[0]}: command not found", 127) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CommandError(f"{command[0]}: cannot be run: {reason.lower()}", 126) from None
+
+
+def _minimum(
+    averages: Mapping[str, Average], name: str, first: int | None, otherwise: float, warnings: list[str]
+) -> float:
+    """The minimum of a sensor's averages; where there is none, a stand-in and a warning."""
+    average = averages[name]
+    smallest = average.smallest(first)
+    if average.fault:
+        warnings.append(f"the sensor of {name} failed ({' '.join(average.fault.split())})")
+    elif smallest is None:
+        warnings.append(f"the run was too short to measure {name}")
+    return otherwise if smallest is None else smallest
+
+
+@contextmanager
+def _forwarding() -> Iterator[Callable[[int], None]]:
+    """While inside, hand signals on to the process that is adopted; those that come before are handed on then."""
+    child: list[int] = []
+    early: list[int] = []
+
+    def forward(number: int, _: object) -> None:
+        if not child:
+            early.append(number)
+        elif number not in _FROM_TERMINAL or not _in_foreground():
+            os.kill(child[0], number)
+
+    def adopt(pid: int) -> None:
+        child.append(pid)
+        for number in early:
+            os.kill(pid, number)
+
+    # A signal that is ignored (nohup) stays so, for us and for the job.
+    previous = {
+        number: signal.signal(number, forward)
+        for number in _FORWARDED
+        if signal.getsignal(number) not in (signal.SIG_IGN, None)
+    }
+    try:
+        yield adopt
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _in_foreground() -> bool:
+    """Whether a terminal sends its signals to us and so, without our help, to the job too."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -1,0 +1,103 @@
+"""Runs that could not be stored when they ended wait here, one small file each, until the database takes them.
+
+A finished job cannot be run once more to please a database. The files lie in the user's state folder, apart from the
+database, which may be on a disk that is full or read-only; each names the database that it is meant for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from metasched.records import InputError, Run
+from metasched.store.database import RecordedRun, Store
+from metasched.store.engine import default_location
+from metasched.store.files import read_text, write_text_atomically
+
+_FORMAT = 1
+
+
+def folder() -> Path:
+    """Where the files lie: ``$XDG_STATE_HOME/metasched/spool``, by default under ``~/.local/state``."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "metasched" / "spool"
+
+
+def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, patience: float = 5.0) -> tuple[str, ...]:
+    """Store a run, and with it those that wait in the spool; where that fails spool it. Never raises.
+
+    Returns
+    -------
+    tuple of str
+        Warnings; empty when all went well.
+    """
+    problem = ""
+    try:
+        with Store.open(location, patience=patience) as store:
+            store.add_runs([record])
+            return drain(store)
+    except Exception as error:
+        problem = f"the run could not be stored ({' '.join(str(error).split())})"
+    try:
+        path = _spool(record, location)
+    except Exception as error:
+        return (f"{problem} and is lost, since it could not be spooled either ({' '.join(str(error).split())})",)
+    return (f"{problem}; it waits in {path} and is stored with the next run",)
+
+
+def drain(store: Store) -> tuple[str, ...]:
+    """Store the runs that wait for this database, each once; return a warning for every file that cannot be read."""
+    warnings = []
+    for path in _files():
+        try:
+            meant_for, record = _from_document(json.loads(read_text(path)))
+            if meant_for == _canonical(store.name):
+                store.add_runs([record])
+                path.unlink(missing_ok=True)
+        except (KeyError, TypeError, ValueError) as error:
+            warnings.append(f"{path} is not a spooled run ({' '.join(str(error).split())}); mend it or remove it")
+    return tuple(warnings)
+
+
+def _spool(record: RecordedRun, location: str | os.PathLike[str] | None) -> Path:
+    folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder() / f"{record.uid}.json"
+    database = _canonical(os.fspath(default_location() if location is None else location))
+    write_text_atomically(path, json.dumps(_document(record, database), indent=1))
+    return path
+
+
+def _files() -> Iterable[Path]:
+    return sorted(folder().glob("*.json"))
+
+
+def _canonical(name: str) -> str:
+    """One spelling for each database, whichever folder we are in."""
+    return name if "://" in name else str(Path(name).resolve())
+
+
+def _document(record: RecordedRun, database: str) -> dict[str, Any]:
+    run = {f.name: getattr(record.run, f.name) for f in fields(Run)}
+    run["extra"] = dict(record.run.extra)
+    return {
+        "format": _FORMAT,
+        "database": database,
+        "uid": record.uid,
+        "exit_status": record.exit_status,
+        "learnable": record.learnable,
+        "run": run,
+    }
+
+
+def _from_document(document: Any) -> tuple[str, RecordedRun]:
+    if document["format"] != _FORMAT:
+        raise InputError(f"format is {document['format']}, expected {_FORMAT}")
+    run = dict(document["run"])
+    run["nodes"], run["extra"] = tuple(run["nodes"]), MappingProxyType(dict(run["extra"]))
+    record = RecordedRun(Run(**run), document["exit_status"], document["learnable"], document["uid"])
+    return document["database"], record

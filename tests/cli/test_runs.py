@@ -1,0 +1,137 @@
+"""``metasched run`` and ``runs`` as a user calls them: statuses, streams, signals, and what is stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metasched.store.campaigns import read_runs
+
+ROOT = Path(__file__).parents[2]
+RUN = ("run", "--application", "cg", "--problem-size", "1400", "--processors", "2")
+Metasched = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "METASCHED_DB": str(tmp_path / "metasched.db"),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
+
+
+@pytest.fixture
+def metasched(environment: dict[str, str]) -> Metasched:
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "metasched", *map(str, arguments)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+
+    return call
+
+
+def python(script: str) -> tuple[str, ...]:
+    return "--", sys.executable, "-c", script
+
+
+def document(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.stderr.count("Traceback") == 0
+    return json.loads(done.stdout)
+
+
+def test_the_commands_streams_pass_through(metasched: Metasched) -> None:
+    done = metasched(*RUN, *python("import sys, time; time.sleep(0.1); print('out'); print('err', file=sys.stderr)"))
+    assert done.returncode == 0
+    assert done.stdout == "out\n"
+    assert done.stderr.startswith("err\n")
+    assert "cg, N = 1400, P = 2" in done.stderr
+
+
+def test_with_json_the_document_is_all_there_is_on_stdout(metasched: Metasched) -> None:
+    done = metasched(*RUN, "--json", *python("import time; time.sleep(0.1); print('out')"))
+    found = document(done)
+    assert (found["application"], found["problem_size"], found["processors"]) == ("cg", 1400, 2)
+    assert found["execution_time"] > 0.1
+    assert found["learnable"] is True
+    assert "out\n" in done.stderr
+
+
+def test_runs_are_exported_without_those_that_failed(metasched: Metasched, tmp_path: Path) -> None:
+    assert (
+        metasched(*RUN, "--cluster", "c8", "--phase", "train", *python("import time; time.sleep(0.1)")).returncode == 0
+    )
+    assert metasched(*RUN, *python("import time; time.sleep(0.1); raise SystemExit(5)")).returncode == 5
+    shown = document(metasched("runs", "--json"))
+    assert [run["exit_status"] for run in shown["runs"]] == [0, 5]
+    target = tmp_path / "runs.csv"
+    assert document(metasched("runs", "-o", target, "--json")) == {
+        "database": str(tmp_path / "metasched.db"),
+        "stored": 2,
+        "learnable": 1,
+        "written": str(target),
+    }
+    (run,) = read_runs(target)
+    assert (run.application, run.cluster, run.phase) == ("cg", "c8", "train")
+    nothing = metasched("runs", "--application", "fft", "-o", tmp_path / "none.csv")
+    assert nothing.returncode == 2
+    assert "no run of fft on any cluster can be learned from" in nothing.stderr
+    assert not (tmp_path / "none.csv").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_job_and_its_status_is_passed_on(environment: dict[str, str], number: int) -> None:
+    script = (
+        f"import signal, time; signal.signal({int(number)}, signal.SIG_DFL); print('ready', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-m", "metasched", *RUN, *python(script)]
+    # In a session of its own there is no terminal that could send the signal to the job too.
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert f"exit status {128 + number}, not learned from" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "complaint"),
+    [
+        ((*RUN, "--", "nonesuch-command"), 127, "metasched: nonesuch-command: command not found\n"),
+        (RUN, 2, "Missing argument"),
+        ((*RUN, "--interface", "bogus0", "--", "true"), 2, "no network interface bogus0"),
+        ((*RUN, "--link-speed", "eth0", "--", "true"), 2, "--link-speed is eth0, expected such as eth0=1000"),
+        ((*RUN[:-1], "0", "--", "true"), 2, "processors is 0"),
+        ((*RUN[:-1], "1.5", "--", "true"), 2, "Invalid value for '--processors'"),
+        (("runs", "--db", "/nonexistent/metasched.db"), 2, "no such database"),
+    ],
+)
+def test_wrong_use_gets_one_clear_line(
+    metasched: Metasched, arguments: tuple[str, ...], status: int, complaint: str
+) -> None:
+    done = metasched(*arguments)
+    assert done.returncode == status
+    assert complaint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_a_job_runs_even_where_it_cannot_be_stored_and_is_stored_later(metasched: Metasched, tmp_path: Path) -> None:
+    (tmp_path / "metasched.db").write_text("in the way, and long enough to be taken for a database\n" * 20)
+    done = metasched(*RUN, *python("import time; time.sleep(0.1); print('done')"))
+    assert done.returncode == 0
+    assert done.stdout == "done\n"
+    assert "warning: the run could not be stored" in done.stderr
+    (tmp_path / "metasched.db").unlink()
+    metasched(*RUN, *python("import time; time.sleep(0.1)"))
+    assert document(metasched("runs", "--json"))["stored"] == 2

@@ -1,0 +1,128 @@
+"""Running a command on this host: measured, passed through, signalled, and never harmed by the monitors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from metasched.records import InputError
+from metasched.schedulers import local
+from monitors.host import CpuSensor
+
+
+def run(*command: str, **others: object) -> local.Finished:
+    options = {"application": "cg", "problem_size": 1400, "processors": 1, "interval": 0.05} | others
+    return local.run(command, **options)  # type: ignore[arg-type]
+
+
+def python(script: str) -> tuple[str, str, str]:
+    return sys.executable, "-c", script
+
+
+def test_a_run_is_measured_and_recorded() -> None:
+    before = time.time()
+    finished = run(*python("import time; time.sleep(0.3)"), cluster="c8", phase="train")
+    done = finished.record.run
+    assert (done.application, done.cluster, done.problem_size, done.processors) == ("cg", "c8", 1400, 1)
+    assert done.phase == "train"
+    assert 0.3 < done.execution_time <= time.time() - before
+    assert before <= (done.start_time or 0) <= time.time()
+    assert done.nodes == (local.host_name(),)
+    assert finished.record.exit_status == 0
+    assert finished.record.learnable
+    assert finished.warnings == ()
+
+
+def test_arguments_reach_the_command_as_they_are(tmp_path: Path) -> None:
+    target = tmp_path / "said"
+    said = "$(id) ; `ls` 'a b' *"
+    run(*python("import sys; open(sys.argv[1], 'w').write(sys.argv[2])"), str(target), said)
+    assert target.read_text() == said
+
+
+@pytest.mark.parametrize(("end", "status"), [("sys.exit(7)", 7), ("os.kill(os.getpid(), 9)", 137)])
+def test_a_run_that_fails_is_not_learned_from(end: str, status: int) -> None:
+    record = run(*python(f"import os, sys, time; time.sleep(0.1); {end}")).record
+    assert record.exit_status == status
+    assert not record.learnable
+
+
+def test_a_run_too_short_to_measure_is_not_learned_from() -> None:
+    finished = run("true")
+    if finished.warnings:  # a tick of the kernel's clock may have fallen into it
+        assert "too short" in finished.warnings[0]
+        assert not finished.record.learnable
+
+
+def test_a_sensor_that_fails_does_not_harm_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: CpuSensor) -> None:
+        raise PermissionError("counters are hidden")
+
+    monkeypatch.setattr(CpuSensor, "read", fail)
+    finished = run(*python("import time; time.sleep(0.1)"))
+    assert finished.record.exit_status == 0
+    assert not finished.record.learnable
+    assert finished.record.run.min_avg_avail_bw > 1
+    assert finished.warnings == ("the sensor of available CPU failed (PermissionError: counters are hidden)",)
+
+
+@pytest.mark.parametrize(("command", "status"), [("nonesuch-command", 127), ("/", 126), (__file__, 126), ("a\0b", 126)])
+def test_a_command_that_cannot_be_started_is_said_so(command: str, status: int) -> None:
+    with pytest.raises(local.CommandError) as caught:
+        run(command)
+    assert caught.value.status == status
+    assert command in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "complaint"),
+    [
+        ("problem_size", 0, "problem_size is 0"),
+        ("processors", 0, "processors is 0"),
+        ("application", "", "application is empty"),
+        ("phase", "later", "phase is 'later'"),
+        ("interval", 0, "interval is 0"),
+        ("interfaces", ["bogus0"], "no network interface bogus0"),
+    ],
+)
+def test_a_wrong_request_starts_nothing(tmp_path: Path, option: str, value: object, complaint: str) -> None:
+    target = tmp_path / "started"
+    with pytest.raises(InputError, match=complaint):
+        run("touch", str(target), **{option: value})
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_signals_reach_the_job_and_our_own_handlers_come_back(tmp_path: Path, number: int) -> None:
+    before = signal.getsignal(number)
+    ready = tmp_path / "ready"
+    script = f"""
+import pathlib, signal, sys, time
+signal.signal({int(number)}, lambda *_: sys.exit(42))
+pathlib.Path({str(ready)!r}).touch()
+time.sleep(60)
+"""
+
+    def interrupt() -> None:
+        while not ready.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=interrupt).start()
+    assert run(*python(script)).record.exit_status == 42
+    assert signal.getsignal(number) is before
+
+
+def test_an_ignored_signal_stays_ignored_for_the_job() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        script = "import signal, sys; sys.exit(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)"
+        assert run(*python(script)).record.exit_status == 1
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -1,0 +1,85 @@
+"""The spool: a run that cannot be stored waits, and is stored once, in the database that it was meant for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from metasched.records import Run
+from metasched.store import spool
+from metasched.store.database import RecordedRun, Store
+
+RUN = Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25, 100.5, ("n0", "n1"), "train", MappingProxyType({"job": "77"}))
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def spoil(path: Path) -> None:
+    path.write_text("not a database at all, and long enough to be read as one\n" * 20)
+
+
+def test_a_run_is_stored_where_it_can_be(tmp_path: Path) -> None:
+    assert spool.keep(RecordedRun(RUN), tmp_path / "a.db") == ()
+    with Store.open(tmp_path / "a.db") as store:
+        assert store.runs() == (RUN,)
+
+
+def test_a_run_that_cannot_be_stored_waits_and_comes_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    spoil(path)
+    first, second = RecordedRun(RUN, exit_status=3, learnable=False), RecordedRun(RUN)
+    (warning,) = spool.keep(first, path)
+    assert "is not a SQLite database" in warning
+    assert "waits in" in warning
+    path.unlink()
+    monkeypatch.chdir(tmp_path)
+    assert spool.keep(second, "a.db") == ()
+    with Store.open(path) as store:
+        assert {record.uid: record for record in store.recorded_runs()} == {first.uid: first, second.uid: second}
+        assert [dict(record.run.extra) for record in store.recorded_runs()] == [{"job": "77"}] * 2
+    assert list(spool.folder().iterdir()) == []
+
+
+def test_a_run_waits_for_its_own_database(tmp_path: Path) -> None:
+    spoil(tmp_path / "a.db")
+    spool.keep(RecordedRun(RUN), tmp_path / "a.db")
+    with Store.open(tmp_path / "b.db") as store:
+        assert spool.drain(store) == ()
+        assert store.runs() == ()
+    assert len(list(spool.folder().iterdir())) == 1
+
+
+def test_a_spooled_run_that_was_stored_already_is_not_stored_twice(tmp_path: Path) -> None:
+    record = RecordedRun(RUN)
+    spoil(tmp_path / "a.db")
+    spool.keep(record, tmp_path / "a.db")
+    (tmp_path / "a.db").unlink()
+    with Store.open(tmp_path / "a.db") as store:
+        store.add_runs([record])
+        spool.drain(store)
+        assert len(store.runs()) == 1
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"format": 2}', '{"format": 1, "run": {}}'])
+def test_a_damaged_file_is_reported_and_left_alone(tmp_path: Path, text: str) -> None:
+    spool.folder().mkdir(parents=True)
+    (spool.folder() / "x.json").write_text(text)
+    with Store.open(tmp_path / "a.db") as store:
+        (warning,) = spool.drain(store)
+    assert "x.json is not a spooled run" in warning
+    assert (spool.folder() / "x.json").read_text() == text
+
+
+def test_keeping_never_raises_even_where_nothing_can_be_written(tmp_path: Path, state: Path) -> None:
+    spoil(tmp_path / "a.db")
+    state.write_text("in the way")
+    (warning,) = spool.keep(RecordedRun(RUN), tmp_path / "a.db")
+    assert "is lost" in warning
