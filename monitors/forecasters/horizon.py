@@ -1,24 +1,26 @@
 """The forecast a scheduler needs: the mean over [now, now + T] of a load, and of its minimum over the chosen nodes.
 
 The further ahead the mean reaches, the more history counts and the less the present. How much is learned from the past
-itself: trailing averages over 1, 2, 4, ... samples and over all history are each judged on every past span of the same
-length and the same distance, and weighed by how well they did. The errors of the weighed forecast on those spans give
-its bias and its interval. Samples may be irregular; a sample holds until the next one.
+itself: the latest sample and trailing averages over 1, 2, 4, ... steps up to all history are each judged on every past
+span of the same length and the same distance, and weighed by how well they did. The errors of the weighed forecast on
+those spans give its bias and its interval. Samples may be irregular; between them a load is taken to go straight.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from monitors.forecasters.outlook import Outlook
-from monitors.forecasters.steps import Floats, StepFunction, carried_forward
+from monitors.forecasters.polyline import Floats, Polyline, carried_forward
+
+Indices = NDArray[np.intp]
 
 #: Samples of history that are looked at: beyond a few hundred the weights no longer change, the cost would.
 HISTORY = 600
 #: Past spans that candidates are judged on, the latest ones.
-ORIGINS = 400
+ORIGINS = 300
 #: How sharply weights follow past errors: by standard errors of a mean of so many independent spans.
 SHARPNESS = 2.0
 #: Degrees of freedom at which Student's quantile is the normal one for all that matters.
@@ -58,8 +60,7 @@ def forecast_minimum(
     -----
     Candidate k forecasts y_k = mean over the last w_k seconds. With l_k its mean absolute error over past spans and
     m = min l_k, it gets the weight exp(-eta sqrt(s) (l_k - m)/m), s being how many independent spans history holds:
-    with little history all count alike, with much the best. What is left of the interval that the latest sample holds
-    for is known and enters as it is.
+    with little history all count alike, with much the best.
 
     Examples
     --------
@@ -75,37 +76,27 @@ def forecast_minimum(
         raise ValueError(f"level is {level}, expected a probability in (0, 1)")
 
     latest, step = series.time[-1], series.step
-    known = min(max(latest + step - now, 0.0), horizon)
-    share = known / horizon
-    gap = max(now - latest - step, 0.0)
-    span = latest + step - series.time[0]
-    ahead = min(max(horizon - known, 1e-3 * step), max((span - gap) / 3, step))
+    age = max(now - latest, 0.0)
+    span = latest - series.time[0]
+    ahead = min(horizon, max((span - age) / 3, step))
 
-    candidates = _trailing_windows(step, span)
-    origins = _origins(series, gap, ahead)
-    present = _trailing_means(series, np.array([latest]), candidates)[0]
-    if len(origins) < 3 or horizon <= known:
-        return _without_history(series, present, columns, share, level)
+    windows = _trailing_windows(step, span)
+    present = _candidates(series, np.array([-1]), windows)[0]
+    origins = _origins(series, age + ahead)
+    if len(origins) < 3:
+        return _without_history(series.values[:, columns], present[:, columns], level)
 
-    past = _trailing_means(series, series.time[origins], candidates)
-    start = series.time[origins] + step + gap
+    past = _candidates(series, origins, windows)
+    start = series.time[origins] + age
     outcome = series.mean(start, start + ahead)
     independent = max(len(origins) * step / max(ahead, step), 1.0)
     weights = _weights(np.abs(past - outcome[:, None, :]).mean(axis=(0, 2)), independent)
-
-    def minimum(held: Floats, mean_ahead: Floats) -> Floats:
-        mixed: Floats = (share * held + (1 - share) * mean_ahead)[..., columns].min(axis=-1)
-        return mixed
-
-    held = series.values[origins]
-    errors = minimum(held, outcome) - minimum(held, np.einsum("k,skn->sn", weights, past))
-    expected = float(minimum(series.values[-1], weights @ present))
+    errors = outcome[:, columns].min(axis=1) - np.einsum("k,skn->sn", weights, past[..., columns]).min(axis=1)
+    expected = float((weights @ present[:, columns]).min())
     return _with_errors(expected, errors, independent, level)
 
 
-def _history(
-    time: ArrayLike, values: ArrayLike, now: float, chosen: ArrayLike | None
-) -> tuple[StepFunction, np.ndarray]:
+def _history(time: ArrayLike, values: ArrayLike, now: float, chosen: ArrayLike | None) -> tuple[Polyline, Indices]:
     """The latest samples up to ``now`` of the series that have any, and where the chosen ones stand among them."""
     moments, samples = np.asarray(time, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if moments.ndim != 1 or samples.ndim != 2 or len(moments) != len(samples):
@@ -113,7 +104,7 @@ def _history(
     end = int(np.searchsorted(moments, now, side="right"))
     kept = slice(max(end - HISTORY, 0), end)
     filled = carried_forward(samples[kept]) if end else samples[:0]
-    columns: np.ndarray = (
+    columns: Indices = (
         np.arange(samples.shape[1]) if chosen is None else np.atleast_1d(np.asarray(chosen, dtype=np.intp))
     )
     there = ~np.isnan(filled[-1]) if end else np.zeros(samples.shape[1], dtype=bool)
@@ -121,26 +112,26 @@ def _history(
         raise ValueError(
             f"a chosen series has no sample up to time {now}, expected at least one in each of one or more"
         )
-    return StepFunction(moments[kept], filled[:, there]), (np.cumsum(there) - 1)[columns]
+    return Polyline(moments[kept], filled[:, there]), (np.cumsum(there) - 1)[columns]
 
 
 def _trailing_windows(step: float, span: float) -> Floats:
     """Lengths of the candidates' windows: step times 1, 2, 4, ... up to most of the history, and all of it (s)."""
     doublings = step * 2.0 ** np.arange(int(np.log2(max(span / step, 1.0))) + 1)
-    return np.append(doublings[doublings < 0.7 * span], span)
+    return np.append(doublings[doublings < 0.7 * span], max(span, step))
 
 
-def _trailing_means(series: StepFunction, sampled: Floats, windows: Floats) -> Floats:
-    """Averages over the windows that end with the samples taken at ``sampled``: shape (s, k, n)."""
-    end = np.broadcast_to(sampled[:, None] + series.step, (len(sampled), len(windows)))
-    return series.mean(np.maximum(end - windows, series.time[0]), end)
+def _candidates(series: Polyline, origins: Indices, windows: Floats) -> Floats:
+    """What each candidate said right after the samples ``origins``: shape (s, k, n), the latest sample first."""
+    end = np.broadcast_to(series.time[origins][:, None], (len(origins), len(windows)))
+    start = np.maximum(end - windows, series.time[0] - series.step)
+    return np.concatenate([series.values[origins][:, None, :], series.mean(start, end)], axis=1)
 
 
-def _origins(series: StepFunction, gap: float, ahead: float) -> np.ndarray:
-    """Indices of past samples whose span ahead is over, without the first few that had next to no past themselves."""
-    over = series.time + series.step + gap + ahead <= series.time[-1] + series.step * (1 + 1e-9)
-    indices = np.flatnonzero(over)
-    return indices[indices >= min(8, len(series.time) // 4)][-ORIGINS:]
+def _origins(series: Polyline, reach: float) -> Indices:
+    """Past samples whose span was over ``reach`` seconds later, without the first few, which had next to no past."""
+    over = np.flatnonzero(series.time + reach <= series.time[-1] + 1e-9 * series.step)
+    return over[over >= min(8, len(series.time) // 4)][-ORIGINS:]
 
 
 def _weights(losses: Floats, independent: float) -> Floats:
@@ -167,13 +158,9 @@ def _with_errors(expected: float, errors: Floats, independent: float, level: flo
     )
 
 
-def _without_history(series: StepFunction, present: Floats, columns: np.ndarray, share: float, level: float) -> Outlook:
+def _without_history(seen: Floats, present: Floats, level: float) -> Outlook:
     """With too few past spans to judge on: all candidates alike, and the spread of what was seen so far."""
-    mixed = share * series.values[-1] + (1 - share) * present.mean(axis=0)
-    expected = float(mixed[columns].min())
-    if share >= 1.0:
-        return Outlook(expected, expected, expected, level)
-    seen = series.values[:, columns]
-    spread = float(seen.std()) if seen.size > 1 else 0.0
-    reach = (1 - share) * stdtrit(3.0, (1 + level) / 2) * max(spread, 0.1 * abs(expected))
-    return Outlook(expected, expected - float(reach), expected + float(reach), level)
+    expected = float(present.mean(axis=0).min())
+    spread = max(float(seen.std()), 0.1 * abs(expected))
+    reach = float(stdtrit(3.0, (1 + level) / 2)) * spread
+    return Outlook(expected, expected - reach, expected + reach, level)

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from monitors.forecasters.horizon import forecast_minimum
 from monitors.forecasters.loads import forecast_loads
-from monitors.forecasters.steps import StepFunction, carried_forward
+from monitors.forecasters.polyline import Polyline, carried_forward
 
 TIME = np.arange(300) * 10.0
 
@@ -25,24 +25,18 @@ def autoregressive(memory: float, *, n: int = 4, seed: int = 0, length: int = 30
 
 
 @given(arrays(float, (25, 3), elements=st.floats(0, 1)), st.floats(0, 230), st.floats(0.01, 200))
-def test_step_function_averages_as_a_fine_riemann_sum_does(values: np.ndarray, start: float, width: float) -> None:
+def test_polyline_averages_as_a_fine_riemann_sum_does(values: np.ndarray, start: float, width: float) -> None:
     time = np.cumsum(np.linspace(1.0, 19.0, 25))
     moments = start + width * (np.arange(4000) + 0.5) / 4000
-    held = values[np.maximum(np.searchsorted(time, moments, side="right") - 1, 0)]
-    mean = StepFunction(time, values).mean(np.array([start]), np.array([start + width]))[0]
-    assert mean == pytest.approx(held.mean(axis=0), abs=0.01)
+    drawn = np.stack([np.interp(moments, time, column) for column in values.T], axis=1)
+    mean = Polyline(time, values).mean(np.array([start]), np.array([start + width]))[0]
+    assert mean == pytest.approx(drawn.mean(axis=0), abs=1e-3)
 
 
 def test_missing_samples_carry_the_latest_forward_and_leave_an_empty_series_empty() -> None:
     values = np.array([[np.nan, np.nan], [0.2, np.nan], [np.nan, np.nan]])
     assert carried_forward(values)[:, 0].tolist() == [0.2, 0.2, 0.2]
     assert np.isnan(carried_forward(values)[:, 1]).all()
-
-
-def test_what_the_latest_sample_still_holds_for_is_known() -> None:
-    outlook = forecast_minimum(TIME, autoregressive(0.5), TIME[-1] + 2.0, 8.0)
-    assert outlook.expected == pytest.approx(autoregressive(0.5)[-1].min())
-    assert outlook.high - outlook.low == pytest.approx(0.0, abs=1e-9)
 
 
 @given(st.integers(1, 120), st.integers(0, 50))
@@ -83,7 +77,7 @@ def test_nine_intervals_in_ten_hold_the_outcome(memory: float, steps: int) -> No
         series = autoregressive(memory, seed=seed, length=400)
         time = np.arange(400) * 10.0
         start = 400 - steps
-        outlook = forecast_minimum(time[:start], series[:start], time[start] - 1e-6, steps * 10.0)
+        outlook = forecast_minimum(time[:start], series[:start], time[start] - 5.0, steps * 10.0)
         inside.append(outlook.low <= series[start:].mean(axis=0).min() <= outlook.high)
     assert 0.8 <= np.mean(inside) <= 0.98
 

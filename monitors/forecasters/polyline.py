@@ -1,7 +1,7 @@
-"""Samples as a step function of time: :class:`StepFunction` holds every sample until the next and integrates exactly.
+"""Samples as a polyline over time: :class:`Polyline` joins them by straight lines and averages exactly over any span.
 
-Averages over any span then need neither a regular sampling nor a grid, so a forecast over [now, now + T] and the past
-spans it is judged on are computed by the same two lines.
+Averages then need neither a regular sampling nor a grid, so that a forecast over [now, now + T] and the past spans it
+is judged on are computed by the same two lines.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-class StepFunction:
-    """Sampled series; the value at a moment is the latest sample at or before it.
+class Polyline:
+    """Sampled series, straight between samples.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class StepFunction:
 
     Examples
     --------
-    >>> f = StepFunction(np.array([0.0, 10.0, 30.0]), np.array([[1.0], [4.0], [2.0]]))
-    >>> f.mean(np.array([0.0, 5.0]), np.array([20.0, 10.0])).tolist()
-    [[2.5], [1.0]]
+    >>> f = Polyline(np.array([0.0, 10.0, 30.0]), np.array([[1.0], [3.0], [2.0]]))
+    >>> f.mean(np.array([0.0, 5.0]), np.array([10.0, 30.0])).tolist()
+    [[2.0], [2.5]]
     """
 
     def __init__(self, time: Floats, values: Floats) -> None:
@@ -36,7 +36,10 @@ class StepFunction:
         self.values = values
         widths = np.diff(time)
         self.step = float(np.median(widths)) if len(widths) else 1.0
-        self._area = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(widths[:, None] * values[:-1], axis=0)])
+        trapezoids = widths[:, None] * (values[:-1] + values[1:]) / 2
+        self._half_slope = np.zeros_like(values)  # the last sample holds
+        self._half_slope[:-1] = np.diff(values, axis=0) / (2 * widths[:, None])
+        self._area = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(trapezoids, axis=0)])
 
     def mean(self, start: Floats, end: Floats) -> Floats:
         """Averages over the spans [start, end].
@@ -53,8 +56,11 @@ class StepFunction:
         return (self._integral(end) - self._integral(start)) / (end - start)[..., None]
 
     def _integral(self, moment: Floats) -> Floats:
-        index = np.maximum(np.searchsorted(self.time, moment, side="right") - 1, 0)
-        return self._area[index] + (moment - self.time[index])[..., None] * self.values[index]
+        left = np.maximum(np.searchsorted(self.time, moment, side="right") - 1, 0)
+        elapsed = (moment - self.time[left])[..., None]
+        after_first = np.maximum(elapsed, 0.0)  # before its time the first sample holds
+        inside: Floats = elapsed * self.values[left] + after_first**2 * self._half_slope[left]
+        return self._area[left] + inside
 
 
 def carried_forward(values: Floats) -> Floats:
