@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from ClusterShell.NodeSet import NodeSet
-from rich.table import Table
 
-from metasched.cli import output
-from metasched.placement.constraints import Constraints
-from metasched.placement.description import read_clusters, unfold
-from metasched.placement.ranker import InfeasibleError, Ranking, rank
-from metasched.predictors.contract import Predictor
-from metasched.records import InputError, Placement
-from metasched.store.models import read_model
-
-ANY_CLUSTER = ""
+from metasched.cli import output, placing
+from metasched.cli.models import JsonOption, LevelOption, check_level
+from metasched.placement.freshness import STALE_AFTER
+from metasched.placement.question import InfeasibleError, Question, Ranking
+from metasched.placement.ranker import rank
+from metasched.records import InputError
 
 
 def register(app: typer.Typer) -> None:
@@ -27,14 +20,15 @@ def register(app: typer.Typer) -> None:
 
 
 def rank_verb(
-    application: Annotated[str, typer.Option(help="Name of the application.")],
-    problem_size: Annotated[float, typer.Option(help="N.")],
-    clusters: Annotated[Path, typer.Option(help="TOML file that describes the clusters.")],
-    model: Annotated[
-        list[str], typer.Option(help="Model file, or CLUSTER=FILE for a model that holds on one cluster; repeatable.")
-    ],
-    processors: Annotated[str, typer.Option(help="Numbers of processors allowed, such as 1,2,4-8.")] = "",
-    min_processors: Annotated[int, typer.Option(min=1, help="Least number of processors.")] = 1,
+    application: placing.ApplicationOption,
+    problem_size: placing.SizeOption,
+    clusters: placing.ClustersOption,
+    model: placing.ModelOption = None,
+    database: placing.DatabaseOption = None,
+    loads: placing.LoadsOption = None,
+    at: placing.AtOption = None,
+    processors: placing.ProcessorsOption = "",
+    min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
     per_node: Annotated[int | None, typer.Option(min=1, help="Most processors on one node.")] = None,
     memory: Annotated[float | None, typer.Option(help="Megabytes that each node must have.")] = None,
@@ -42,20 +36,31 @@ def rank_verb(
     exclusive: Annotated[bool, typer.Option("--exclusive", help="Only nodes without any job.")] = False,
     only: Annotated[list[str] | None, typer.Option("--cluster", help="Only this cluster; repeatable.")] = None,
     exclude: Annotated[str, typer.Option(help="Nodes that it must not take, such as n[1-3].")] = "",
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(help="TERM=PRICE in seconds: time, core_hours, energy, risk, harm; repeatable."),
+    ] = None,
+    pareto: Annotated[bool, typer.Option("--pareto", help="Only what nothing beats in every weighted term.")] = False,
+    saving: Annotated[float, typer.Option(help="Least part that twice the processors must save.")] = 0.0,
+    near_tie: Annotated[float, typer.Option(help="Scores this close, as a part, count as equal.")] = 0.0,
+    rotate: Annotated[str | None, typer.Option(help="Word that shuffles placements and nodes that are equal.")] = None,
+    stale_after: Annotated[float, typer.Option(min=0, help="Age of loads from which on they are stale (s).")] = (
+        STALE_AFTER
+    ),
     top: Annotated[int, typer.Option(min=1, help="How many placements to show.")] = 10,
-    level: Annotated[float, typer.Option(help="Level of the prediction intervals.")] = 0.9,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    level: LevelOption = 0.9,
+    as_json: JsonOption = False,
 ) -> None:
     """Rank the resource sets of the described clusters by predicted completion."""
-    if not 0 < level < 1:
-        raise InputError(f"--level is {level:g}, expected a number between 0 and 1")
-    described = read_clusters(clusters)
-    known = [cluster.name for cluster in described]
+    check_level(level)
+    scene = placing.scene(application, clusters, model, database, loads, at)
+    known = [cluster.name for cluster in scene.clusters]
     for name in only or ():
         if name not in known:
-            raise InputError(f"--cluster {name} is not in {clusters}, which describes {', '.join(known)}")
-    constraints = Constraints(
-        processors=counts(processors, where="--processors"),
+            raise InputError(f"--cluster {name} is not described in {clusters}, expected one of {', '.join(known)}")
+    constraints = placing.constrained(
+        scene.constraints,
+        processors=placing.counts(processors, where="--processors"),
         min_processors=min_processors,
         max_processors=max_processors,
         per_node=per_node,
@@ -63,12 +68,21 @@ def rank_verb(
         features=frozenset(feature or ()),
         exclusive=exclusive,
         clusters=frozenset(only or ()),
-        exclude=frozenset(unfold(exclude, where="--exclude") if exclude else ()),
+        exclude=placing.nodes(exclude, where="--exclude"),
+    )
+    question = Question(
+        problem_size,
+        constraints,
+        placing.objective(weight, saving),
+        top=top,
+        level=level,
+        pareto=pareto,
+        tolerance=near_tie,
+        rotation=rotate,
+        stale_after=stale_after,
     )
     try:
-        ranking = rank(
-            described, _predictors(model, known), problem_size, constraints=constraints, top=top, level=level
-        )
+        ranking = rank(scene.clusters, scene.predictors, question)
     except InfeasibleError as error:
         if as_json:
             output.print_json(
@@ -80,108 +94,28 @@ def rank_verb(
         output.complain(f"warning: {line}")
     if as_json:
         output.print_json(_document(application, problem_size, ranking))
-    else:
-        output.out.print(_table(application, problem_size, ranking))
-
-
-def counts(text: str, *, where: str) -> tuple[int, ...]:
-    """Whole numbers written as 1,2,4-8."""
-    found: set[int] = set()
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise InputError(f"{part!r} is not a number of processors, expected such as 1,2,4-8", where=where)
-        low, high = int(first), int(last or first)
-        if not 1 <= low <= high <= 10_000_000:
-            raise InputError(f"{part!r} is not a range of whole numbers of at least 1", where=where)
-        found.update(range(low, high + 1))
-    return tuple(sorted(found))
-
-
-def _predictors(models: Sequence[str], clusters: Sequence[str]) -> dict[str, Predictor]:
-    """A predictor for each cluster, from ``FILE`` or ``CLUSTER=FILE``."""
-    predictors: dict[str, Predictor] = {}
-    for text in models:
-        name, equals, path = text.partition("=")
-        cluster = name if equals and not Path(text).exists() else ANY_CLUSTER
-        if cluster and cluster not in clusters:
-            raise InputError(f"--model {text}: no cluster {cluster} described, expected one of {', '.join(clusters)}")
-        if cluster in predictors:
-            raise InputError(f"--model {text}: there is one for {cluster or 'all clusters'} already")
-        predictors[cluster] = read_model(Path(path if cluster else text))
-    fallback = predictors.pop(ANY_CLUSTER, None)
-    if fallback is not None:
-        predictors = dict.fromkeys(clusters, fallback) | predictors
-    return predictors
+        return
+    title = f"{application}, problem size {problem_size:g}: {ranking.compared} resource sets compared"
+    placing.show(title, ranking)
 
 
 def _document(application: str, problem_size: float, ranking: Ranking) -> dict[str, Any]:
     curve = ranking.curve
+    columns = (curve.processors, curve.execution_time, curve.low, curve.high, curve.completion)
     return {
         "application": application,
         "problem_size": problem_size,
         "placements": [
-            {"rank": number, **placement_document(placement)}
-            for number, placement in enumerate(ranking.placements, start=1)
+            {"rank": number, **placing.document(placement, dict(costs))}
+            for number, (placement, costs) in enumerate(zip(ranking.placements, ranking.costs, strict=True), start=1)
         ],
         "by_processors": [
             {"processors": p, "execution_time": t, "interval": {"low": low, "high": high}, "completion": done}
-            for p, t, low, high, done in zip(
-                *(
-                    column.tolist()
-                    for column in (curve.processors, curve.execution_time, curve.low, curve.high, curve.completion)
-                ),
-                strict=True,
-            )
+            for p, t, low, high, done in zip(*(column.tolist() for column in columns), strict=True)
         ],
         "compared": ranking.compared,
+        "evaluations": ranking.evaluations,
+        "gap": ranking.gap,
         "ruled_out": {name: dict(counts) for name, counts in ranking.ruled_out.items() if counts},
         "warnings": list(ranking.warnings),
     }
-
-
-def placement_document(placement: Placement) -> dict[str, Any]:
-    """A placement as the JSON contract spells it."""
-    chosen = placement.resource_set
-    return {
-        "cluster": chosen.cluster,
-        "nodes": list(chosen.nodes),
-        "processors": chosen.processors,
-        "available_cpu": chosen.available_cpu,
-        "available_bandwidth": chosen.available_bandwidth,
-        **placement.prediction.as_dict(),
-        "queue_wait": placement.queue_wait,
-        "slowdown": placement.slowdown,
-        "completion": placement.completion,
-        "reason": placement.reason,
-    }
-
-
-def _table(application: str, problem_size: float, ranking: Ranking) -> Table:
-    interval = ranking.placements[0].prediction.interval
-    table = Table(
-        title=f"{application}, problem size {problem_size:g}: {ranking.compared} resource sets compared",
-        title_justify="left",
-    )
-    for heading in ("#", "cluster", "P", "nodes"):
-        table.add_column(heading, justify="right" if heading in "#P" else "left", overflow="fold")
-    for heading in ("completion s", "wait s", "execution s", f"{interval.level:.0%} interval", "CPU", "Mbit/s"):
-        table.add_column(heading, justify="right")
-    table.add_column("why")
-    for number, placement in enumerate(ranking.placements, start=1):
-        chosen, prediction = placement.resource_set, placement.prediction
-        table.add_row(
-            str(number),
-            chosen.cluster,
-            str(chosen.processors),
-            str(NodeSet.fromlist(list(chosen.nodes))),
-            f"{placement.completion:.4g}",
-            f"{placement.queue_wait:.4g}",
-            f"{prediction.execution_time:.4g}",
-            f"{prediction.interval.low:.4g} - {prediction.interval.high:.4g}",
-            f"{chosen.available_cpu:.2f}",
-            f"{chosen.available_bandwidth:.4g}",
-            placement.reason,
-            style="bold" if number == 1 else None,
-        )
-    return table

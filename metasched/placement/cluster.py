@@ -1,36 +1,47 @@
-"""A cluster as the search sees it: one array for each thing known about its nodes, and the topology between them."""
+"""A cluster as the search sees it: one array for each thing known about its nodes, and the network between them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metasched.placement.network import Network
 from metasched.placement.topology import Topology
+from metasched.placement.waits import QueueWait
 from metasched.records import Cluster, InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: The arrays of a state that have one entry for each node.
+COLUMNS = ("processors", "available_cpu", "available_bandwidth", "speed", "memory", "jobs", "up", "age")
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What the nodes of one cluster are and have to spare.
+    """What the nodes of one cluster are and have to spare. Made by :meth:`make` or :meth:`of`.
 
     Parameters
     ----------
     name : the cluster's name.
     nodes : names of the nodes, n of them.
-    processors : array of shape (n,), processors that a job may use there.
+    processors : array of shape (n,), processors that a job may use there now, 0 where none is free.
     available_cpu : array of shape (n,), share of one processor that a new process would get, in (0, 1].
     available_bandwidth : array of shape (n,), what the node's own link has to spare (Mbit/s).
     speed : array of shape (n,), relative to the node that the model was learned on.
     memory : array of shape (n,), megabytes, NaN where unknown.
     jobs : array of shape (n,), jobs that already run there.
+    up : array of shape (n,), False where the node is down or drained.
+    age : array of shape (n,), how old the measurements are (s).
     features : for each node the words that constraints may ask for.
-    topology : the switches between the nodes.
-    queue_wait : how long a job would wait before it starts (s).
+    network : what lies between the nodes.
+    queue_wait : how long a job would wait before it starts.
+    watts : power that one busy processor draws (W).
     """
 
     name: str
@@ -41,13 +52,70 @@ class ClusterState:
     speed: Floats
     memory: Floats
     jobs: Ints
+    up: Flags
+    age: Floats
     features: tuple[frozenset[str], ...]
-    topology: Topology
-    queue_wait: float = 0.0
+    network: Network
+    queue_wait: QueueWait
+    watts: float
 
     @classmethod
-    def of(cls, cluster: Cluster, topology: Topology | None = None, queue_wait: float = 0.0) -> ClusterState:
-        """The state that a :class:`metasched.records.Cluster` describes; a single switch unless told otherwise.
+    def make(
+        cls,
+        name: str,
+        nodes: Sequence[str],
+        *,
+        processors: ArrayLike = 1,
+        available_cpu: ArrayLike = 1.0,
+        available_bandwidth: ArrayLike = 1000.0,
+        speed: ArrayLike = 1.0,
+        memory: ArrayLike = np.nan,
+        jobs: ArrayLike = 0,
+        up: ArrayLike = True,
+        age: ArrayLike = 0.0,
+        features: Sequence[frozenset[str]] | None = None,
+        network: Network | None = None,
+        queue_wait: QueueWait | None = None,
+        watts: float = 0.0,
+    ) -> ClusterState:
+        """A state with each column given for every node or once for all; on one switch unless told otherwise.
+
+        Examples
+        --------
+        >>> ClusterState.make("c2", ["n0", "n1"], available_cpu=[1.0, 0.5], speed=2.0).effective_cpu.tolist()
+        [2.0, 1.0]
+        """
+        size = len(nodes)
+
+        def column(values: ArrayLike, dtype: type[Any]) -> NDArray[Any]:
+            given: NDArray[Any] = np.asarray(values, dtype=dtype)
+            if given.shape not in ((), (size,)):
+                raise InputError(f"a column of cluster {name} has shape {given.shape}, expected ({size},)")
+            return np.array(np.broadcast_to(given, (size,)))
+
+        network = network or Topology.star(name, size)
+        if network.nodes != size or (features is not None and len(features) != size):
+            raise InputError(f"network and features of cluster {name} must tell of {size} nodes")
+        return cls(
+            name=name,
+            nodes=tuple(nodes),
+            processors=column(processors, np.int64),
+            available_cpu=column(available_cpu, np.float64),
+            available_bandwidth=column(available_bandwidth, np.float64),
+            speed=column(speed, np.float64),
+            memory=column(memory, np.float64),
+            jobs=column(jobs, np.int64),
+            up=column(up, np.bool_),
+            age=column(age, np.float64),
+            features=(frozenset(),) * size if features is None else tuple(features),
+            network=network,
+            queue_wait=queue_wait or QueueWait.always(0.0),
+            watts=watts,
+        )
+
+    @classmethod
+    def of(cls, cluster: Cluster, network: Network | None = None, queue_wait: QueueWait | None = None) -> ClusterState:
+        """The state that a :class:`metasched.records.Cluster` describes.
 
         Examples
         --------
@@ -56,28 +124,18 @@ class ClusterState:
         [1, 2]
         """
         nodes = cluster.nodes
-        return cls(
-            name=cluster.name,
-            nodes=tuple(node.name for node in nodes),
-            processors=np.array([node.processors for node in nodes], dtype=np.int64),
-            available_cpu=np.array([node.available_cpu for node in nodes], dtype=np.float64),
-            available_bandwidth=np.array([node.available_bandwidth for node in nodes], dtype=np.float64),
-            speed=np.array([node.speed for node in nodes], dtype=np.float64),
-            memory=np.array([np.nan if node.memory is None else node.memory for node in nodes], dtype=np.float64),
-            jobs=np.zeros(len(nodes), dtype=np.int64),
-            features=tuple(node.features for node in nodes),
-            topology=topology or Topology.star(cluster.name, len(nodes)),
+        return cls.make(
+            cluster.name,
+            [node.name for node in nodes],
+            processors=[node.processors for node in nodes],
+            available_cpu=[node.available_cpu for node in nodes],
+            available_bandwidth=[node.available_bandwidth for node in nodes],
+            speed=[node.speed for node in nodes],
+            memory=[np.nan if node.memory is None else node.memory for node in nodes],
+            features=[node.features for node in nodes],
+            network=network,
             queue_wait=queue_wait,
         )
-
-    def __post_init__(self) -> None:
-        size = len(self.nodes)
-        for column in ("processors", "available_cpu", "available_bandwidth", "speed", "memory", "jobs"):
-            shape = getattr(self, column).shape
-            if shape != (size,):
-                raise InputError(f"{column} of cluster {self.name} has shape {shape}, expected ({size},)")
-        if len(self.features) != size or self.topology.leaf.shape != (size,):
-            raise InputError(f"features and topology of cluster {self.name} must tell of {size} nodes")
 
     @property
     def effective_cpu(self) -> Floats:
@@ -85,7 +143,7 @@ class ClusterState:
         return self.available_cpu * self.speed
 
     def select(self, nodes: ArrayLike) -> ClusterState:
-        """The cluster with some of its nodes only.
+        """The cluster with some of its nodes only, in the order given.
 
         Parameters
         ----------
@@ -95,12 +153,7 @@ class ClusterState:
         return replace(
             self,
             nodes=tuple(self.nodes[index] for index in kept),
-            processors=self.processors[kept],
-            available_cpu=self.available_cpu[kept],
-            available_bandwidth=self.available_bandwidth[kept],
-            speed=self.speed[kept],
-            memory=self.memory[kept],
-            jobs=self.jobs[kept],
             features=tuple(self.features[index] for index in kept),
-            topology=self.topology.select(kept),
+            network=self.network.select(kept),
+            **{name: getattr(self, name)[kept] for name in COLUMNS},
         )

@@ -72,7 +72,7 @@ class Constraints:
     def excluded(self, cluster: ClusterState) -> dict[str, Flags]:
         """For each demand made, the nodes of a cluster that it rules out: arrays of shape (n,)."""
         size = len(cluster.nodes)
-        ruled_out: dict[str, Flags] = {}
+        ruled_out: dict[str, Flags] = {"down or drained": ~cluster.up, "no free processor": cluster.processors < 1}
         if self.clusters:
             ruled_out[f"cluster {' or '.join(sorted(self.clusters))} only"] = np.full(
                 size, cluster.name not in self.clusters
@@ -105,6 +105,6 @@ class Admitted:
 def admit(cluster: ClusterState, constraints: Constraints) -> Admitted:
     """Leave the nodes that satisfy the constraints, with the processors that may be taken on each."""
     ruled_out = constraints.excluded(cluster)
-    kept = ~np.logical_or.reduce(list(ruled_out.values()), axis=0) if ruled_out else np.full(len(cluster.nodes), True)
+    kept = ~np.logical_or.reduce(list(ruled_out.values()), axis=0)
     left = cluster if kept.all() else cluster.select(np.flatnonzero(kept))
     return Admitted(left, {demand: int(flags.sum()) for demand, flags in ruled_out.items() if flags.any()})

@@ -123,9 +123,9 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
     domains : the nodes.
     allowed : numbers of processors to try, ascending.
     score : what to make small; called with whole batches. Its first argument numbers the pairs of ``domains.pairs``.
-    scope : what must be exact. ``"all"``: the best step of every (domain, P). ``"processors"``: the best
-        for every P over all domains. ``"top"``: the ``top`` best pairs. The other pairs then carry the best step that
-        was looked at, a set that exists, with its own score.
+    scope : what must be exact. ``"all"``: the best step of every (domain, P). ``"top"``: the ``top`` best pairs.
+        ``"processors"``: those, and for every P the best over all domains. The other pairs then carry the best step
+        that was looked at, a set that exists, with its own score.
     top : see ``scope``.
     """
     index, processors = domains.pairs(allowed)
@@ -172,10 +172,9 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
 
 def _limit(best: Floats, processors: Ints, scope: Scope, top: int) -> Floats:
     """What a pair must beat to matter in the scope asked for; shape (p,)."""
-    if scope == "top":
-        return np.full(best.size, np.partition(best, top - 1)[top - 1] if top < best.size else np.inf)
+    limit = np.full(best.size, np.partition(best, top - 1)[top - 1] if scope != "all" and top < best.size else np.inf)
     if scope == "processors":
         least = np.full(int(processors.max()) + 1, np.inf)
         np.minimum.at(least, processors, best)
-        return least[processors]
-    return np.full(best.size, np.inf)
+        limit = np.maximum(limit, least[processors]) if top < best.size else limit
+    return limit

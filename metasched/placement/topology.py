@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metasched.placement.network import Groups
 from metasched.records import InputError
 
 Floats = NDArray[np.float64]
@@ -69,11 +70,16 @@ class Topology:
         """All nodes on one switch."""
         return cls((name,), np.array([-1]), np.array([np.inf]), np.zeros(nodes, dtype=np.int64))
 
+    @property
+    def nodes(self) -> int:
+        """How many nodes it joins."""
+        return int(self.leaf.size)
+
     def select(self, nodes: ArrayLike) -> Topology:
         """The same switches with some of the nodes only."""
         return Topology(self.switches, self.parent, self.uplink, self.leaf[np.asarray(nodes)])
 
-    def domains(self, link: ArrayLike) -> tuple[Ints, Ints, Floats]:
+    def domains(self, link: ArrayLike) -> Groups:
         """Every node once for each switch above it.
 
         Parameters
@@ -101,6 +107,10 @@ class Topology:
             np.concatenate([level[1] for level in levels]),
             np.concatenate([level[2] for level in levels]),
         )
+
+    def groups(self, link: ArrayLike) -> tuple[Groups, None]:
+        """The domains, and nothing to bound: in a tree they hold the optimum."""
+        return self.domains(link), None
 
     def bandwidth(self, link: ArrayLike, nodes: ArrayLike) -> float:
         """Width of the narrowest link that joins some nodes; a single node's own link (Mbit/s).

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from known_model import Known
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
 from metasched.placement.objective import Objective
-from metasched.placement.ranker import InfeasibleError, rank
+from metasched.placement.question import InfeasibleError, Question, Ranking
+from metasched.placement.ranker import rank as rank_by
 from metasched.placement.topology import Topology
+from metasched.placement.waits import QueueWait
 from metasched.records import Cluster, InputError, Node
-from tests.placement.eq1 import Known
+
+
+def rank(clusters, predictors, problem_size, **asked) -> Ranking:
+    return rank_by(clusters, predictors, Question(problem_size, **asked))
 
 
 def cluster(name="east", cpus=(1.0, 1.0, 0.5, 0.5), topology=None, queue_wait=0.0, **node) -> ClusterState:
     nodes = tuple(Node(f"{name}{index}", available_cpu=cpu, **node) for index, cpu in enumerate(cpus))
-    return ClusterState.of(Cluster(name, nodes), topology, queue_wait)
+    return ClusterState.of(Cluster(name, nodes), topology, QueueWait.always(queue_wait))
 
 
 def test_placements_come_in_the_order_of_completion() -> None:

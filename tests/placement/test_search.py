@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known_model import Known
 
 from metasched.placement.quantiles import StretchQuantiles
 from metasched.placement.search import Domains, search
 from metasched.placement.topology import Topology
 from metasched.records import InputError
-from tests.placement.eq1 import Known
 
 LINKS = st.sampled_from([10.0, 20.0, 50.0, 100.0, 200.0, 1000.0])
 CPUS = st.sampled_from([0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.5])

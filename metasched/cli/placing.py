@@ -1,0 +1,224 @@
+"""What the verbs of placement have in common: their options, the models they load, and how placements are printed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from metasched.cli import output
+from metasched.placement.cluster import ClusterState
+from metasched.placement.constraints import Constraints
+from metasched.placement.freshness import with_loads
+from metasched.placement.names import fold, unfold
+from metasched.placement.objective import TERMS, Objective
+from metasched.placement.question import Ranking
+from metasched.predictors import documents
+from metasched.predictors.contract import Predictor
+from metasched.records import InputError, Load, Placement
+from metasched.store.campaigns import Loads, read_loads
+from metasched.store.database import Store
+from metasched.store.descriptions import read_description
+from metasched.store.models import read_model
+
+ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
+SizeOption = Annotated[float, typer.Option(help="N.")]
+ClustersOption = Annotated[Path, typer.Option(help="TOML file that describes the clusters.")]
+ModelOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Model file, or CLUSTER=FILE for one cluster; repeatable. The store's models without it."),
+]
+DatabaseOption = Annotated[str | None, typer.Option("--db", help="Database of the store; $METASCHED_DB without it.")]
+LoadsOption = Annotated[
+    str | None, typer.Option(help="Recorded loads to place by: a loads.csv[.gz], or the word store.")
+]
+AtOption = Annotated[
+    float | None, typer.Option(help="Time of the recorded loads to place at (s); the last without it.")
+]
+ProcessorsOption = Annotated[str, typer.Option(help="Numbers of processors allowed, such as 1,2,4-8.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The clusters to place on, the constraints of the application, and a predictor for each cluster."""
+
+    clusters: tuple[ClusterState, ...]
+    constraints: Constraints
+    predictors: dict[str, Predictor]
+
+
+def scene(
+    application: str,
+    clusters: Path,
+    models: Sequence[str] | None,
+    database: str | None = None,
+    loads: str | None = None,
+    at: float | None = None,
+) -> Scene:
+    """Read what the options name."""
+    description = read_description(clusters)
+    states = description.clusters
+    if loads is not None:
+        states = _loaded(states, loads, at, database)
+    elif at is not None:
+        raise InputError("--at is given without --loads")
+    names = [state.name for state in states]
+    predictors = _from_files(application, models, names) if models else _from_store(application, names, database)
+    return Scene(states, description.constraints.get(application, Constraints()), predictors)
+
+
+def constrained(base: Constraints, **given: Any) -> Constraints:
+    """The described constraints with those replaced that an option gives."""
+    return replace(base, **{name: value for name, value in given.items() if value})
+
+
+def objective(weights: Sequence[str] | None, saving: float) -> Objective:
+    """The objective that ``TERM=WEIGHT`` options spell."""
+    given: dict[str, float] = {}
+    for text in weights or ():
+        name, _, value = text.partition("=")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            raise InputError(f"--weight {text!r}, expected such as core_hours=60") from None
+        if name not in TERMS:
+            raise InputError(f"--weight {text!r}: no term {name}, expected one of {', '.join(TERMS)}")
+    return Objective(**({"time": 0.0} | given if given else {}), saving=saving)
+
+
+def counts(text: str, *, where: str) -> tuple[int, ...]:
+    """Whole numbers written as 1,2,4-8."""
+    found: set[int] = set()
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise InputError(f"{part!r} is not a number of processors, expected such as 1,2,4-8", where=where)
+        low, high = int(first[:9]), int((last or first)[:9])
+        if not 1 <= low <= high <= 10_000_000:
+            raise InputError(f"{part!r} is not a range of whole numbers from 1 to 10000000", where=where)
+        found.update(range(low, high + 1))
+    return tuple(sorted(found))
+
+
+def nodes(text: str, *, where: str) -> frozenset[str]:
+    """Node names in their folded form."""
+    return frozenset(unfold(text, where=where) if text else ())
+
+
+def document(placement: Placement, costs: dict[str, float]) -> dict[str, Any]:
+    """A placement as the JSON contract spells it."""
+    chosen = placement.resource_set
+    return {
+        "cluster": chosen.cluster,
+        "nodes": list(chosen.nodes),
+        "processors": chosen.processors,
+        "available_cpu": chosen.available_cpu,
+        "available_bandwidth": chosen.available_bandwidth,
+        **placement.prediction.as_dict(),
+        "queue_wait": placement.queue_wait,
+        "slowdown": placement.slowdown,
+        "completion": placement.completion,
+        "costs": costs,
+        "reason": placement.reason,
+    }
+
+
+def show(title: str, ranking: Ranking) -> None:
+    """Print placements for people: a table, and below it the reason for each place."""
+    level = ranking.placements[0].prediction.interval.level
+    shown = Table(title=f"{title}; times in s", title_justify="left", box=box.SIMPLE, pad_edge=False, padding=(0, 1))
+    shown.add_column("#", justify="right", no_wrap=True)
+    shown.add_column("where", overflow="fold", min_width=12)
+    for heading in ("P", "completion", "wait + run", f"{level:.0%} interval", "CPU", "Mbit/s"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for number, placement in enumerate(ranking.placements, start=1):
+        chosen, prediction, slowdown = placement.resource_set, placement.prediction, placement.slowdown
+        shown.add_row(
+            str(number),
+            f"{chosen.cluster}: {fold(chosen.nodes)}",
+            str(chosen.processors),
+            f"{placement.completion:.4g}",
+            f"{placement.queue_wait:.4g} + {slowdown * prediction.execution_time:.4g}",
+            f"{slowdown * prediction.interval.low:.4g}-{slowdown * prediction.interval.high:.4g}",
+            f"{chosen.available_cpu:.2f}",
+            f"{chosen.available_bandwidth:.4g}",
+            style="bold" if number == 1 else None,
+        )
+    output.out.print(shown)
+    for number, placement in enumerate(ranking.placements, start=1):
+        output.out.print(f"{number:>3} {placement.reason}", markup=False, soft_wrap=True)
+    if ranking.gap > 0:
+        output.out.print(f"not proven best: at most {ranking.gap:.1%} above the best there can be")
+
+
+def _from_files(application: str, models: Sequence[str], clusters: Sequence[str]) -> dict[str, Predictor]:
+    """A predictor for each cluster, from ``FILE`` or ``CLUSTER=FILE``; of several files each for its own cluster."""
+    predictors: dict[str, Predictor] = {}
+    plain = []
+    for text in models:
+        cluster, equals, path = text.partition("=")
+        named = bool(equals) and not Path(text).exists()
+        predictor = read_model(path if named else text)
+        if predictor.application != application:
+            raise InputError(f"--model {text} is of application {predictor.application}, expected {application}")
+        if not named:
+            plain.append(predictor)
+            cluster = predictor.cluster
+        if named and cluster not in clusters:
+            raise InputError(f"--model {text}: no cluster {cluster} described, expected one of {', '.join(clusters)}")
+        if cluster in predictors:
+            raise InputError(f"--model {text}: there is one for {cluster} already")
+        predictors[cluster] = predictor
+    # One file alone holds for every cluster that has none of its own.
+    everywhere: dict[str, Predictor] = dict.fromkeys(clusters, plain[0]) if len(plain) == 1 else {}
+    return {name: predictor for name, predictor in (everywhere | predictors).items() if name in clusters}
+
+
+def _from_store(application: str, clusters: Sequence[str], database: str | None) -> dict[str, Predictor]:
+    predictors: dict[str, Predictor] = {}
+    with Store.open(database) as store:
+        for name in clusters:
+            try:
+                saved = json.dumps(store.load_model(application, name))
+            except InputError as error:
+                missing = error
+                continue
+            predictors[name] = documents.parse(saved, where=f"{store.name}: {application} on {name}")
+    if not predictors:
+        raise InputError(f"{missing}; give one by --model")
+    return predictors
+
+
+def _loaded(
+    states: Sequence[ClusterState], source: str, at: float | None, database: str | None
+) -> tuple[ClusterState, ...]:
+    if source == "store":
+        with Store.open(database) as store:
+            now = time.time() if at is None else at
+            recorded = store.loads(since=now - 86400.0, until=now + 1e-6)
+    else:
+        recorded = read_loads(source)
+        now = float(recorded.time.max(initial=0.0)) if at is None else at
+    last = _last(recorded, now)
+    return tuple(with_loads(state, last, now) for state in states)
+
+
+def _last(loads: Loads, now: float) -> list[Load]:
+    """The last load of each node until now."""
+    found = []
+    for index, node in enumerate(loads.nodes):
+        part = slice(int(loads.offsets[index]), int(loads.offsets[index + 1]))
+        position = int(loads.time[part].searchsorted(now, side="right")) - 1
+        if position >= 0:
+            at = part.start + position
+            found.append(
+                Load(float(loads.time[at]), node, float(loads.available_cpu[at]), float(loads.available_bandwidth[at]))
+            )
+    return found

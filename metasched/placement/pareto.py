@@ -1,0 +1,36 @@
+"""The placements that no other beats in every term at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Ints = NDArray[np.int64]
+
+
+def front(costs: ArrayLike) -> Ints:
+    """Rows that no other row undercuts: none is as small everywhere and smaller somewhere.
+
+    Parameters
+    ----------
+    costs : array of shape (n, terms).
+
+    Returns
+    -------
+    Numbers of the rows, in the order of the first term; of equal rows the first.
+
+    Examples
+    --------
+    >>> front([[3.0, 1.0], [1.0, 3.0], [2.0, 2.0], [3.0, 3.0]]).tolist()
+    [1, 2, 0]
+    """
+    costs = np.asarray(costs, dtype=np.float64)
+    order = np.lexsort(costs.T[::-1])
+    kept: list[int] = []
+    left = order
+    # Sorted by the first term, the first row that is left can be undercut by none that is left.
+    while left.size:
+        head = int(left[0])
+        kept.append(head)
+        left = left[1:][np.any(costs[left[1:]] < costs[head], axis=1)]
+    return np.array(kept, dtype=np.int64)

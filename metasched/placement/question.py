@@ -1,0 +1,112 @@
+"""What a ranking is asked for, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.cluster import ClusterState
+from metasched.placement.constraints import Constraints
+from metasched.placement.freshness import STALE_AFTER
+from metasched.placement.objective import Objective
+from metasched.placement.search import Scope
+from metasched.placement.sharing import Contention, NoContention
+from metasched.records import InputError, Placement
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: The loads to expect over so many seconds from now, in place of those measured now.
+Forecast = Callable[[ClusterState, float], ClusterState]
+
+
+class InfeasibleError(RuntimeError):
+    """No resource set satisfies the constraints; the message says which demand ruled out how many nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a ranking is asked for, besides clusters and predictors.
+
+    Parameters
+    ----------
+    problem_size : N.
+    constraints, objective, contention : see there.
+    top : how many placements to return.
+    scope : how far the search is exact, see :func:`metasched.placement.search.search`.
+    level : of the prediction intervals.
+    pareto : return only placements that no other beats in every weighted term at once.
+    tolerance, rotation : see :func:`metasched.placement.order.settle_ties`.
+    stale_after : age from which on measurements are stale (s).
+    forecast : loads to expect over the predicted duration; those measured now where None.
+    """
+
+    problem_size: float
+    constraints: Constraints = field(default_factory=Constraints)
+    objective: Objective = field(default_factory=Objective)
+    contention: Contention = field(default_factory=NoContention)
+    top: int = 10
+    scope: Scope = "processors"
+    level: float = 0.9
+    pareto: bool = False
+    tolerance: float = 0.0
+    rotation: str | None = None
+    stale_after: float = STALE_AFTER
+    forecast: Forecast | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.problem_size) and self.problem_size > 0):
+            raise InputError(f"problem_size is {self.problem_size:g}, expected a finite number above 0")
+        if self.top < 1:
+            raise InputError(f"top is {self.top}, expected a whole number of at least 1")
+        if not 0 < self.level < 1:
+            raise InputError(f"level is {self.level:g}, expected a number between 0 and 1")
+        if not 0 <= self.tolerance < 1:
+            raise InputError(f"tolerance is {self.tolerance:g}, expected a number in [0, 1)")
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The best placement for each number of processors, without contention; arrays of shape (p,), ascending.
+
+    Parameters
+    ----------
+    processors : P.
+    execution_time, low, high : predicted, with its interval (s).
+    completion : queue wait plus execution time (s).
+    """
+
+    processors: Ints
+    execution_time: Floats
+    low: Floats
+    high: Floats
+    completion: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Placements, best first, and what was looked at to find them.
+
+    Parameters
+    ----------
+    placements : the best, each the optimum of its (switch, processors).
+    costs : for each placement what it costs, term by term.
+    curve : the best for each number of processors, over all clusters.
+    compared : number of (switch, processors) compared.
+    evaluations : number of predictions made.
+    gap : the best placement's score is at most this share above the least that any set can have; 0 where it is proven.
+    ruled_out : for each cluster and each demand, how many nodes it ruled out.
+    warnings : what the user should know.
+    """
+
+    placements: tuple[Placement, ...]
+    costs: tuple[Mapping[str, float], ...]
+    curve: Curve
+    compared: int
+    evaluations: int
+    gap: float
+    ruled_out: Mapping[str, Mapping[str, int]]
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,21 @@
+"""Description files: clusters and applications in TOML, with the host lists and Slurm files that they name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from metasched.placement.description import Description, parse_description
+from metasched.store.files import read_text
+
+
+def read_description(path: str | os.PathLike[str]) -> Description:
+    """Read a description; files that it names are looked for beside it.
+
+    Raises
+    ------
+    InputError
+        With the file, the field, its value and what was expected.
+    """
+    beside = Path(path).parent
+    return parse_description(read_text(path), where=str(path), read=lambda name: read_text(beside / name))

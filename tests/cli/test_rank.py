@@ -1,0 +1,147 @@
+"""The rank verb from files to exit status: real models, real descriptions."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from metasched.cli.app import main
+from metasched.predictors.documents import dump
+from metasched.predictors.published import PublishedPredictor
+from metasched.records import Load, Run
+from metasched.store.database import Store
+from metasched.store.models import write_model
+
+CLUSTERS = """
+[[cluster]]
+name = "east"
+queue_wait = 5
+nodes = [{names = "e[1-4]", processors = 2, available_cpu = [1.0, 0.9, 0.5, 0.4], memory = 4000}]
+
+[[cluster]]
+name = "west"
+nodes = [{names = "w[1-4]", available_bandwidth = 100}]
+
+[[application]]
+name = "cg"
+max_processors = 6
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> PublishedPredictor:
+    random = np.random.default_rng(3)
+    return PublishedPredictor("cg", "east").fit(
+        Run("cg", "east", n, p, cpu, bw, 1e-4 * n**2 / (cpu * p) + (p > 1) * 0.2 * n * np.log2(p) / bw)
+        for n in range(500, 3000, 250)
+        for p in (1, 2, 4, 8)
+        for cpu, bw in [(random.uniform(0.4, 1), random.uniform(100, 900))]
+    )
+
+
+@pytest.fixture
+def files(tmp_path, model, monkeypatch):
+    (tmp_path / "clusters.toml").write_text(CLUSTERS)
+    write_model(tmp_path / "cg.json", model)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("METASCHED_DB", str(tmp_path / "store.db"))
+    return tmp_path
+
+
+def run(capsys, *options: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as leaving:
+        main(["rank", "--problem-size", "2000", "--clusters", "clusters.toml", *options])
+    printed = capsys.readouterr()
+    return int(leaving.value.code or 0), printed.out, printed.err
+
+
+def ranked(capsys, *options: str) -> dict:
+    status, out, err = run(capsys, "--application", "cg", "--json", *options)
+    assert status == 0, err
+    return json.loads(out)
+
+
+def test_json_has_placements_in_order_with_intervals_minima_and_reasons(files, capsys) -> None:
+    answer = ranked(capsys, "--model", "cg.json", "--top", "3")
+    assert [each["rank"] for each in answer["placements"]] == [1, 2, 3]
+    completions = [each["completion"] for each in answer["placements"]]
+    assert completions == sorted(completions)
+    best = answer["placements"][0]
+    assert best["interval"]["low"] < best["execution_time"] < best["interval"]["high"]
+    assert 0 < best["available_cpu"] <= 1
+    assert best["reason"].startswith("best; the next is")
+    assert best["completion"] == pytest.approx(best["queue_wait"] + best["execution_time"])
+    assert max(point["processors"] for point in answer["by_processors"]) == 6
+
+
+def test_the_table_shows_where_and_why(files, capsys) -> None:
+    status, out, _ = run(capsys, "--application", "cg", "--model", "cg.json", "--top", "2")
+    assert status == 0
+    assert "e[1-" in out or "w[1-" in out
+    assert "best; the next is" in out
+
+
+def test_options_narrow_what_is_compared(files, capsys) -> None:
+    answer = ranked(
+        capsys, "--model", "cg.json", "--cluster", "east", "--exclude", "e[1-2]", "--processors", "2-3", "--memory", "1"
+    )
+    assert {each["processors"] for each in answer["placements"]} <= {2, 3}
+    assert {node for each in answer["placements"] for node in each["nodes"]} == {"e3", "e4"}
+    assert answer["ruled_out"]["east"] == {"excluded nodes": 2}
+
+
+def test_models_and_loads_come_from_the_store(files, capsys, model) -> None:
+    with Store.open() as store:
+        store.save_model("cg", "west", json.loads(dump(model)))
+        store.add_loads([Load(100.0, f"w{node}", 0.5 if node < 3 else 0.01, 90.0) for node in range(1, 5)])
+    answer = ranked(capsys, "--loads", "store", "--at", "110")
+    assert {each["cluster"] for each in answer["placements"]} == {"west"}
+    assert set(answer["placements"][0]["nodes"]) <= {"w1", "w2"}
+    assert answer["placements"][0]["available_cpu"] == 0.5
+
+
+def test_loads_come_from_a_file(files, capsys) -> None:
+    (files / "loads.csv").write_text("time,node,available_cpu,available_bandwidth\n0,e1,0.05,900\n9,e1,1,900\n")
+    before = ranked(
+        capsys, "--model", "cg.json", "--loads", "loads.csv", "--at", "5", "--cluster", "east", "--top", "1"
+    )
+    after = ranked(capsys, "--model", "cg.json", "--loads", "loads.csv", "--cluster", "east", "--top", "1")
+    assert "e1" not in before["placements"][0]["nodes"]
+    assert "e1" in after["placements"][0]["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--application", "ep", "--model", "cg.json"], "--model cg.json is of application cg, expected ep"),
+        (["--application", "cg"], "holds no model of cg on west; give one by --model"),
+        (["--application", "cg", "--model", "no.json"], "no.json: no such file"),
+        (["--application", "cg", "--model", "north=cg.json"], "no cluster north described, expected one of east, west"),
+        (["--application", "cg", "--model", "cg.json", "--cluster", "north"], "--cluster north is not described"),
+        (["--application", "cg", "--model", "cg.json", "--processors", "2-x"], "'2-x' is not a number of processors"),
+        (["--application", "cg", "--model", "cg.json", "--weight", "speed=1"], "no term speed, expected one of time"),
+        (["--application", "cg", "--model", "cg.json", "--saving", "1"], "saving is 1.0"),
+        (["--application", "cg", "--model", "cg.json", "--at", "1"], "--at is given without --loads"),
+        (["--application", "cg", "--model", "cg.json", "--level", "2"], "level"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_status_2(files, capsys, options, line) -> None:
+    status, out, err = run(capsys, *options)
+    assert (status, out) == (2, "")
+    assert line in err
+    assert err.count("\n") == 1
+
+
+def test_no_feasible_set_is_an_answer_with_exit_status_1(files, capsys) -> None:
+    status, out, err = run(capsys, "--application", "cg", "--model", "cg.json", "--memory", "1e6", "--json")
+    assert status == 1
+    assert json.loads(out)["placements"] == []
+    assert "memory of 1e+06 MB rules out 4" in err
+
+
+def test_a_size_far_outside_is_answered_with_a_warning(files, capsys) -> None:
+    answer = ranked(capsys, "--model", "cg.json", "--problem-size", "1e6")
+    assert answer["placements"]
+    assert any("times the largest learned" in line for line in answer["warnings"])
