@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.testbed import campaign as campaigns
-from benchmarks.testbed import plan
+from benchmarks.testbed import catalogue, plan
 from benchmarks.testbed.applications import APPLICATIONS
 from benchmarks.testbed.clusters import CLUSTERS
 from benchmarks.testbed.loading import LOADINGS
@@ -62,6 +62,24 @@ def campaign(
         predictions,
     )
     campaigns.write(scenario, campaigns.make(scenario, workers, _bar), output)
+
+
+@app.command()
+def tables(
+    output: Annotated[Path, typer.Option("--output", "-o", help="folder to write")] = catalogue.COMMITTED,
+    only: Annotated[str, typer.Option(help="campaigns whose name holds this")] = "",
+    workers: Workers = CORES,
+) -> None:
+    """Make every campaign behind the paper's tables, and the idle runs for porting."""
+    for scenario in catalogue.scenarios():
+        if only in scenario.name:
+            campaigns.write(scenario, campaigns.make(scenario, workers, _bar), output / scenario.name)
+    (output / "porting").mkdir(parents=True, exist_ok=True)
+    for scenario in catalogue.portings():
+        name = f"{scenario.application.name}-{scenario.cluster.name}"
+        if only in f"porting-{name}":
+            made = campaigns.make(scenario, workers, _bar, catalogue.porting_requests)
+            campaigns.write_runs(scenario, made, output / "porting" / f"{name}.csv")
 
 
 if __name__ == "__main__":

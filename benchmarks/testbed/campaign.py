@@ -34,6 +34,7 @@ RUN_COLUMNS = [
 ]  # fmt: skip
 PHASE_COLUMNS = ["run", "phase", "process", "node", "avg_avail_cpu", "avg_avail_bw", "execution_time"]
 
+Draw = Callable[[ApplicationModel, ClusterModel, np.random.Generator], list[plan.Request]]
 Item = TypeVar("Item")
 Progress = Callable[[Iterable[Item], str, int], Iterable[Item]]
 
@@ -93,13 +94,25 @@ def simulate_all(
         return list(progress(found, what, len(jobs)))
 
 
-def make(scenario: Scenario, workers: int = 1, progress: Progress = silent) -> Campaign:
-    """Simulate a campaign."""
+def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw: Draw | None = None) -> Campaign:
+    """Simulate a campaign.
+
+    Parameters
+    ----------
+    scenario : what to make.
+    workers : simulations at a time; does not change the outcome.
+    progress : shows how far it is.
+    draw : what runs are wanted; by default training runs, then predictions.
+    """
     cluster, application = scenario.cluster, scenario.application
     root = np.random.SeedSequence([scenario.seed, *scenario.name.encode()])
     for_plan, for_starts, for_sensors, for_times = (np.random.default_rng(child) for child in root.spawn(4))
     load_seed = int(root.generate_state(1)[0])
-    wanted = plan.requests(application, cluster, for_plan, scenario.predictions)
+    wanted = (
+        draw(application, cluster, for_plan)
+        if draw
+        else plan.requests(application, cluster, for_plan, scenario.predictions)
+    )
     jobs = [Job(application.name, request.problem_size, 0.0, request.processors) for request in wanted]
     idle = simulate_all(cluster, None, jobs, workers, f"{scenario.name}, idle", progress)
     dedicated = [outcome.execution_time for outcome in idle]
@@ -159,10 +172,15 @@ def phase_rows(campaign: Campaign) -> Iterable[list[object]]:
             ]  # fmt: skip
 
 
+def write_runs(scenario: Scenario, campaign: Campaign, path: Path) -> None:
+    """Write runs.csv, under whatever name."""
+    path.write_text(_table(RUN_COLUMNS, run_rows(scenario, campaign)), encoding="utf-8")
+
+
 def write(scenario: Scenario, campaign: Campaign, folder: Path) -> None:
     """Write the campaign folder: runs.csv, loads.csv.gz, campaign.json, and phases.csv where phases were marked."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "runs.csv").write_text(_table(RUN_COLUMNS, run_rows(scenario, campaign)), encoding="utf-8")
+    write_runs(scenario, campaign, folder / "runs.csv")
     write_loads(campaign.samples, folder / "loads.csv.gz", 2 if scenario.cluster.bandwidth <= 100.0 else 1)
     phases = list(phase_rows(campaign))
     if phases:

@@ -49,6 +49,7 @@ const std::vector<std::string> OPTIONS = {"network/model:SMPI",      "surf/preci
 struct Job {
   std::string application, problem_size;
   double start = 0.0, end = 0.0;
+  std::size_t finished = 0; // ranks
   std::vector<std::string> hosts;
 };
 
@@ -90,6 +91,7 @@ void launch(Job& job, int index)
       char* arguments[]   = {words[0].data(), words[1].data(), nullptr};
       program(2, arguments);
       job.end = std::max(job.end, s4u::Engine::get_clock());
+      job.finished++;
     });
   }
 }
@@ -123,6 +125,11 @@ int main(int argc, char** argv)
   engine.run();
   SMPI_finalize();
 
+  for (const Job& job : jobs)
+    if (job.finished < job.hosts.size()) { // the engine took a waiting rank for a deadlock and stopped
+      std::cerr << job.application << ": only " << job.finished << " of " << job.hosts.size() << " ranks finished\n";
+      return 1;
+    }
   for (std::size_t index = 0; index < jobs.size(); index++)
     std::printf("job %zu %.9f %.9f\n", index, jobs[index].start, jobs[index].end);
   for (const auto& [key, times] : phases)

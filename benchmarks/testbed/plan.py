@@ -1,8 +1,8 @@
 """What a campaign will run, where and when, before anything has run under load.
 
-A run's start must not depend on how long the runs before it turned out, or they could not be simulated side by side. So
-each run is given a slot that it cannot outgrow: were all its processors and links at every moment as slow as the slowest
-of them, work that takes T on idle machines would be done when the integral of that lowest share reaches T.
+A run's start must not depend on how long the runs before it turned out, or they could not be simulated side by side.
+So each run is given a slot that it cannot outgrow: were all its processors and links at every moment as slow as the
+slowest of them, work that takes T on idle machines would be done when the integral of that lowest share reaches T.
 """
 
 from __future__ import annotations
