@@ -1,7 +1,7 @@
 """The campaigns behind the paper's tables: which application ran on which cluster under which loading.
 
-Rows stand in the order of the paper. Table 6 ports models between platforms, so it also needs campaigns on the dedicated
-cluster and, for every application and platform, idle runs on one and on two processors (section 3.5).
+Rows stand in the order of the paper. Table 6 ports models between platforms, so it also needs campaigns on the
+dedicated cluster and, for every application and platform, idle runs on one and on two processors (section 3.5).
 """
 
 from __future__ import annotations
