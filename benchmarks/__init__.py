@@ -1,0 +1,1 @@
+"""Measurements beside the peers, one command each, and the simulated testbed."""

@@ -1,0 +1,101 @@
+"""The campaigns behind the paper's tables: which application ran on which cluster under which loading.
+
+Rows stand in the order of the paper. Table 6 ports models between platforms, so it also needs campaigns on the
+dedicated cluster and, for every application and platform, idle runs on one and on two processors (section 3.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.testbed import campaign as campaigns
+from benchmarks.testbed import plan
+from benchmarks.testbed.applications import APPLICATIONS, ApplicationModel
+from benchmarks.testbed.clusters import CLUSTERS, ClusterModel
+from benchmarks.testbed.loading import LOADINGS
+
+COMMITTED = Path(__file__).resolve().parent / "campaigns"
+SEED = 1
+
+TABLE_3 = [
+    ("eigen", "intel", "random"),
+    ("eigen", "intel", "grid"),
+    ("fft", "intel", "random"),
+    ("cg", "intel", "random"),
+    ("md", "intel", "random"),
+    ("md", "intel", "grid"),
+    ("poisson", "intel", "random"),
+    ("is", "intel", "random"),
+    ("is", "intel", "grid"),
+    ("ssor", "intel", "random"),
+    ("ssor", "intel", "grid"),
+]
+TABLE_4 = [
+    ("eigen", "amd", "random"),
+    ("eigen", "amd", "grid"),
+    ("md", "amd", "random"),
+    ("md", "amd", "grid"),
+    ("poisson", "amd", "grid"),
+    ("ssor", "amd", "grid"),
+    ("is", "amd", "grid"),
+    ("poisson", "woodcrest", "random"),
+    ("is", "woodcrest", "random"),
+]
+#: Table 6: application, reference cluster and loading, target cluster and loading.
+TABLE_6 = [
+    ("eigen", ("intel", "random"), ("ibm", "dedicated")),
+    ("eigen", ("amd", "grid"), ("ibm", "dedicated")),
+    ("eigen", ("intel", "random"), ("amd", "grid")),
+    ("md", ("intel", "grid"), ("ibm", "dedicated")),
+    ("md", ("amd", "grid"), ("ibm", "dedicated")),
+    ("md", ("intel", "grid"), ("amd", "random")),
+    ("md", ("amd", "grid"), ("intel", "grid")),
+    ("ssor", ("intel", "grid"), ("amd", "grid")),
+    ("ssor", ("amd", "grid"), ("intel", "grid")),
+    ("is", ("intel", "random"), ("ibm", "dedicated")),
+    ("is", ("intel", "random"), ("amd", "grid")),
+    ("is", ("amd", "grid"), ("intel", "grid")),
+]
+DEDICATED = [(application, "ibm", "dedicated") for application in ("eigen", "md", "is", "ssor")]
+#: Section 5: phases of different complexity, the second one unbalanced.
+PHASES = [("twophase", "intel", "random")]
+
+PORTING = {1: 5, 2: 15}  # idle runs for section 3.5 on each number of processors
+
+
+def scenario(application: str, cluster: str, loading: str, seed: int = SEED) -> campaigns.Scenario:
+    """The scenario of one row.
+
+    Examples
+    --------
+    >>> scenario("cg", "intel", "random").name
+    'cg-intel-random'
+    """
+    return campaigns.Scenario(APPLICATIONS[application], CLUSTERS[cluster], loading, LOADINGS[loading], seed)
+
+
+def scenarios() -> list[campaigns.Scenario]:
+    """Every campaign of the catalogue, each once."""
+    return [scenario(*row) for row in dict.fromkeys([*TABLE_3, *TABLE_4, *DEDICATED, *PHASES])]
+
+
+def porting_requests(
+    application: ApplicationModel, cluster: ClusterModel, rng: np.random.Generator
+) -> list[plan.Request]:
+    """Runs on one and two processors, sizes evenly over the training range in the logarithm."""
+    return [
+        plan.Request("train", round(float(size)), plan.place(cluster, count, rng))
+        for count, times in PORTING.items()
+        for size in np.geomspace(application.smallest, application.largest, times)
+    ]
+
+
+def portings() -> Iterable[campaigns.Scenario]:
+    """For every application of the paper and cluster, the dedicated runs that porting needs."""
+    for application in APPLICATIONS:
+        if application != "twophase":
+            for cluster in CLUSTERS:
+                yield scenario(application, cluster, "dedicated")
