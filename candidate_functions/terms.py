@@ -62,6 +62,10 @@ class Observations:
 
     def where(self, chosen: NDArray[np.bool_]) -> Observations:
         """Keep the runs that a mask of shape (n,) chooses."""
+        return self.at(np.flatnonzero(chosen))
+
+    def at(self, chosen: NDArray[np.intp]) -> Observations:
+        """Keep the runs at these positions, in this order."""
         return Observations(
             self.problem_size[chosen], self.processors[chosen], self.cpu[chosen], self.bw[chosen], self.time[chosen]
         )

@@ -44,6 +44,8 @@ class Calibration:
     Parameters
     ----------
     scores : |log(measured / predicted)| over the expected spread, each at least 0.
+    rehearsed : how many of the first scores are of runs that the model was fitted to, each predicted without itself.
+        They make a start, and each real score drives out two of them.
 
     Examples
     --------
@@ -53,16 +55,21 @@ class Calibration:
     """
 
     scores: tuple[float, ...] = ()
+    rehearsed: int = 0
     _reach: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, scores: Iterable[float]) -> Calibration:
-        """Keep the last scores of a longer history."""
-        return cls(tuple(float(score) for score in scores)[-WINDOW:])
+    def starting(cls, scores: Iterable[float]) -> Calibration:
+        """Start from the scores of runs that the model was fitted to."""
+        kept = tuple(float(score) for score in scores if math.isfinite(score))[-WINDOW:]
+        return cls(kept, len(kept))
 
     def learned(self, score: float) -> Calibration:
         """Add the score of one more outcome; one that is not finite is left out."""
-        return Calibration((*self.scores, score)[-WINDOW:]) if math.isfinite(score) else self
+        if not math.isfinite(score):
+            return self
+        gone = min(2, self.rehearsed)
+        return Calibration((*self.scores[gone:], score)[-WINDOW:], self.rehearsed - gone)
 
     def reach(self, level: float) -> float:
         """How many spreads an interval of this level must reach to either side of the prediction."""

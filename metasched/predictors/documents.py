@@ -1,7 +1,7 @@
 """Models as versioned JSON documents, checked in full when they are read.
 
 A document holds numbers and names, never code. What can be computed again is not kept: lists are sorted and solved from
-their square-root sums, the residual process is fitted again to the runs of the window, so a model answers the same
+their square-root sums, the committee is fitted again to the runs of the window, so a model answers the same
 before it is saved and after it was loaded.
 """
 
@@ -14,11 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from candidate_functions.terms import names, positions
 from metasched.predictors.calibration import Calibration
+from metasched.predictors.committee import Record
 from metasched.predictors.contract import Predictor
 from metasched.predictors.domain import Domain
+from metasched.predictors.experts import NAMES, Experts
 from metasched.predictors.published import PublishedPredictor, PublishedState
 from metasched.predictors.residual import Hyperparameters
-from metasched.predictors.robust import RobustPredictor, RobustState, fit_process
+from metasched.predictors.robust import RobustPredictor, RobustState
 from metasched.predictors.sorted_list import SortedList
 from metasched.predictors.trend import Trend
 from metasched.predictors.window import RunWindow
@@ -74,6 +76,18 @@ class _Kernel(_Part):
     length_scales: tuple[Positive, Positive, Positive, Positive]
     noise: Positive
 
+    @classmethod
+    def of(cls, found: Hyperparameters) -> _Kernel:
+        return cls(variance=found.variance, length_scales=found.length_scales, noise=found.noise)
+
+    def build(self) -> Hyperparameters:
+        return Hyperparameters(self.variance, self.length_scales, self.noise)
+
+
+class _Record(_Part):
+    squares: Annotated[list[Positive], Field(min_length=len(NAMES), max_length=len(NAMES))]
+    count: Positive
+
 
 class _Domain(_Part):
     smallest_size: Positive
@@ -92,6 +106,7 @@ class _Model(_Part):
     window: list[Row] = Field(min_length=1)
     seen: Annotated[int, Field(ge=1)]
     scores: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+    rehearsed: Annotated[int, Field(ge=0)]
     domain: _Domain
     notes: list[str]
     since_search: Annotated[int, Field(ge=0)]
@@ -111,7 +126,8 @@ class _Published(_Model):
 class _Robust(_Model):
     method: Literal["robust"] = "robust"
     trend: _List
-    kernel: _Kernel | None
+    kernels: tuple[_Kernel, _Kernel] | None
+    record: _Record
 
 
 class _Header(BaseModel):
@@ -141,13 +157,12 @@ def dump(predictor: Predictor) -> str:
         )
     elif isinstance(predictor, RobustPredictor):
         robust = predictor.state
-        found = robust.residual.hyperparameters if robust.residual is not None else None
+        kernels = robust.experts.kernels if robust.experts is not None else None
         document = _Robust(
             **_common(predictor, robust),
             trend=_List.of(robust.trend.models),
-            kernel=_Kernel(variance=found.variance, length_scales=found.length_scales, noise=found.noise)
-            if found is not None
-            else None,
+            kernels=(_Kernel.of(kernels[0]), _Kernel.of(kernels[1])) if kernels is not None else None,
+            record=_Record(squares=list(robust.record.squares), count=robust.record.count),
         )
     else:
         raise InputError(f"a {predictor.name} predictor cannot be saved, expected published or robust")
@@ -192,7 +207,7 @@ def _published(document: _Published) -> PublishedPredictor:
     predictor.state = PublishedState(
         parallel=document.parallel.build(),
         alone=document.alone.build() if document.alone is not None else None,
-        calibration=Calibration.of(document.scores),
+        calibration=Calibration(tuple(document.scores), document.rehearsed),
         domain=Domain(**document.domain.model_dump()),
         tried=tuple(document.tried),
         notes=tuple(document.notes),
@@ -205,14 +220,15 @@ def _robust(document: _Robust) -> RobustPredictor:
     predictor = RobustPredictor(document.application, document.cluster, capacity=document.capacity)
     predictor.window = _window(document)
     trend = Trend(document.trend.build())
-    residual = None
-    if document.kernel is not None:
-        kernel = Hyperparameters(document.kernel.variance, document.kernel.length_scales, document.kernel.noise)
-        residual = fit_process(trend, predictor.window.observations(), kernel)
+    experts = None
+    if document.kernels is not None:
+        kernels = (document.kernels[0].build(), document.kernels[1].build())
+        experts = Experts.fit(trend, predictor.window.observations(), kernels, optimise=False)
     predictor.state = RobustState(
         trend=trend,
-        residual=residual,
-        calibration=Calibration.of(document.scores),
+        experts=experts,
+        record=Record(tuple(document.record.squares), document.record.count),
+        calibration=Calibration(tuple(document.scores), document.rehearsed),
         domain=Domain(**document.domain.model_dump()),
         notes=tuple(document.notes),
         since_search=document.since_search,
@@ -238,6 +254,7 @@ def _common(predictor: PublishedPredictor | RobustPredictor, state: PublishedSta
         ],
         "seen": predictor.window.seen,
         "scores": list(state.calibration.scores),
+        "rehearsed": state.calibration.rehearsed,
         "domain": _Domain(
             smallest_size=domain.smallest_size,
             largest_size=domain.largest_size,

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from metasched.predictors.calibration import Calibration, score
 from metasched.predictors.contract import Floats, Predictions
+from metasched.predictors.log_polynomial import LogPolynomial
 from metasched.predictors.window import observations
 from metasched.records import Interval, Prediction, Request, Run
 
@@ -108,13 +108,10 @@ class RidgeQuadratic(LogRegression):
     name = "ridge"
 
     def _fit_log_time(self, points: Floats, log_time: Floats) -> None:
-        self._model = make_pipeline(
-            StandardScaler(), PolynomialFeatures(2, include_bias=False), RidgeCV(np.logspace(-6, 2, 17))
-        )
-        self._model.fit(points, log_time)
+        self._model = LogPolynomial(2, points, log_time)
 
     def _log_time(self, points: Floats) -> Floats:
-        return np.asarray(self._model.predict(points))
+        return self._model(points)
 
 
 class GaussianProcess(LogRegression):

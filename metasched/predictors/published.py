@@ -118,7 +118,7 @@ class PublishedPredictor:
         self.window = RunWindow(runs, self.window.capacity)
         kept = self.window.observations()
         state = _searched(kept, None, Domain.of(runs))
-        self._state = replace(state, calibration=Calibration.of(_leave_one_out_scores(state, kept)))
+        self._state = replace(state, calibration=Calibration.starting(_leave_one_out_scores(state, kept)))
         return self
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:

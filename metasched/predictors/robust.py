@@ -1,9 +1,10 @@
-"""The robust method, the default: a trend that is still Eq. (1), a Gaussian process on what it leaves over.
+"""The robust method, the default: a committee of four experts, of which two are still Eq. (1).
 
 Differs from the published method where that loses accuracy: all twelve million combinations are searched instead of
 three stages, errors are relative instead of in seconds, coefficients are not negative, near-equal models are averaged,
-and the residual process follows what no formula of two terms can. Both parts are relearned after every run at a cost
-that does not grow; the search over all combinations and over the hyperparameters runs in the background.
+a Gaussian process follows what no formula of two terms can, and experts that know no formula sit beside them. All are
+relearned after every run at a cost that does not grow; the search over all combinations and over the hyperparameters
+runs in the background.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from candidate_functions.terms import Observations
 from metasched.predictors.background import BackgroundSearch
-from metasched.predictors.calibration import Calibration, score
+from metasched.predictors.calibration import Calibration
+from metasched.predictors.committee import Record, combine
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.domain import Domain
-from metasched.predictors.residual import Hyperparameters, ResidualProcess, inputs, well_chosen
+from metasched.predictors.experts import NAMES, Experts
 from metasched.predictors.simple import supports_search
 from metasched.predictors.trend import Trend
 from metasched.predictors.window import RunWindow, observations
@@ -27,7 +29,9 @@ from metasched.records import InputError, Interval, Prediction, Request, Run
 
 #: Runs between two searches over all combinations and hyperparameters.
 REVISIT = 10
-#: Spread of the log residual assumed until a process can be fitted.
+#: Runs on most processors that a rehearsal counts at most.
+REHEARSALS = 10
+#: Spread of the log time assumed until the committee can be fitted.
 UNKNOWN_SPREAD = 0.3
 
 
@@ -38,7 +42,8 @@ class RobustState:
     Parameters
     ----------
     trend : the models of Eq. (1).
-    residual : process on what the trend leaves over; None with too few runs.
+    experts : the committee around the trend; None with too few runs.
+    record : how well each expert has predicted.
     calibration : scores of past predictions.
     domain : what was learned from.
     notes : what a user of the predictions should know.
@@ -46,23 +51,22 @@ class RobustState:
     """
 
     trend: Trend
-    residual: ResidualProcess | None
+    experts: Experts | None
+    record: Record
     calibration: Calibration
     domain: Domain
     notes: tuple[str, ...] = ()
     since_search: int = 0
 
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
-        """Times and spreads of their logarithms, for arrays of one shape (n,)."""
-        time = self.trend(n, p, cpu, bw)
-        if self.residual is None:
-            return time, np.full(time.shape, UNKNOWN_SPREAD)
-        mean, spread = self.residual.predict(inputs(n, p, cpu, bw))
-        return time * np.exp(mean), spread
+        """Log times and their spreads, for arrays of one shape (n,); infinite where nothing is defined."""
+        if self.experts is None:
+            return np.log(self.trend(n, p, cpu, bw)), np.full(n.shape, UNKNOWN_SPREAD)
+        return combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
 
 
 class RobustPredictor:
-    """Trend and residual process together.
+    """The committee.
 
     Parameters
     ----------
@@ -110,9 +114,10 @@ class RobustPredictor:
         self.window = RunWindow(runs, self.window.capacity)
         kept = self.window.observations()
         state = _searched(kept, None, Domain.of(runs))
-        if state.residual is not None:
-            error, spread = state.residual.leave_one_out()
-            state = replace(state, calibration=Calibration.of(np.abs(error) / spread))
+        if state.experts is not None:
+            error, spread = state.experts.beside_trend.leave_one_out()
+            calibration = Calibration.starting(np.abs(error) / spread)
+            state = replace(state, calibration=calibration, record=_rehearsed(kept))
         self._state = state
         return self
 
@@ -123,20 +128,27 @@ class RobustPredictor:
             [[request.problem_size], [request.processors], [request.available_cpu], [request.available_bandwidth]],
             dtype=np.float64,
         )
-        time, spread = state.predict(*where)
-        if not np.isfinite(time[0]):
+        log_time, spread = state.predict(*where)
+        if not np.isfinite(log_time[0]):
             raise InputError(f"no model of the trend is defined for {request}")
+        time = np.exp(log_time)
         low, high = state.calibration.ends(time, spread, level)
-        model = state.trend.formula()
-        if state.residual is not None:
-            bend = float(time[0] / state.trend(*where)[0]) - 1.0
-            model = f"{model}; {bend:+.1%} from the residual process"
         return Prediction(
             float(time[0]),
             Interval(float(low[0]), float(high[0]), level),
-            model,
+            self._explained(state, where, float(log_time[0])),
             state.notes + state.domain.warnings(request),
         )
+
+    @staticmethod
+    def _explained(state: RobustState, where: Floats, log_time: float) -> str:
+        """Name the formula, and what the committee made of it."""
+        text = state.trend.formula()
+        if state.experts is None:
+            return text
+        shift = float(np.expm1(log_time - np.log(state.trend(*where)[0])))
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(NAMES, state.record.weights(), strict=True))
+        return f"{text}; {shift:+.1%} by the committee ({shares})"
 
     def predict_many(
         self,
@@ -152,7 +164,9 @@ class RobustPredictor:
             np.atleast_1d(np.asarray(column, dtype=np.float64))
             for column in (problem_size, processors, available_cpu, available_bandwidth)
         )
-        time, spread = state.predict(*np.broadcast_arrays(*columns))
+        log_time, spread = state.predict(*np.broadcast_arrays(*columns))
+        with np.errstate(over="ignore"):
+            time = np.exp(log_time)
         low, high = state.calibration.ends(time, spread, level)
         return Predictions(time, low, high, level)
 
@@ -160,23 +174,24 @@ class RobustPredictor:
         """Absorb one run: score its prediction, refit trend and process, maybe start a search in the background."""
         state = self.state
         row = observations([run])
-        time, spread = state.predict(row.problem_size, row.processors, row.cpu, row.bw)
-        calibration = state.calibration.learned(score(run.execution_time, float(time[0]), float(spread[0])))
+        where = (row.problem_size, row.processors, row.cpu, row.bw)
+        log_time, spread = state.predict(*where)
+        measured = float(np.log(run.execution_time))
+        calibration = state.calibration.learned(abs(measured - float(log_time[0])) / float(spread[0]))
+        record = state.record
+        if state.experts is not None:
+            record = record.learned(state.experts.predict(*where)[0][:, 0] - measured)
         self.window.add(run)
         kept = self.window.observations()
-        state = replace(
-            state,
-            trend=state.trend.learned(row),
-            calibration=calibration,
-            domain=state.domain.learned(run),
-            since_search=state.since_search + 1,
+        trend = state.trend.learned(row)
+        experts = state.experts and Experts.fit(trend, kept, state.experts.kernels, optimise=False)
+        state = RobustState(
+            trend, experts, record, calibration, state.domain.learned(run), state.notes, state.since_search + 1
         )
-        if state.residual is not None:
-            state = replace(state, residual=fit_process(state.trend, kept, state.residual.hyperparameters))
         state = self._adopted(state, kept)
         if self._search.running:
             self._since_start.append(run)
-        elif supports_search(kept) and (state.since_search >= REVISIT or state.residual is None):
+        elif supports_search(kept) and (state.since_search >= REVISIT or state.experts is None):
             before = state
             self._since_start = []
             self._search.start(lambda: _searched(kept, before, before.domain))
@@ -193,29 +208,35 @@ class RobustPredictor:
         if found is None:
             return state
         trend = found.trend.learned(observations(self._since_start))
-        residual = found.residual and fit_process(trend, kept, found.residual.hyperparameters)
-        return replace(state, trend=trend, residual=residual, notes=found.notes, since_search=len(self._since_start))
+        experts = found.experts and Experts.fit(trend, kept, found.experts.kernels, optimise=False)
+        return replace(state, trend=trend, experts=experts, notes=found.notes, since_search=len(self._since_start))
 
 
 def _searched(runs: Observations, before: RobustState | None, domain: Domain) -> RobustState:
-    """A fresh search over all combinations, and over the hyperparameters of the process."""
+    """A fresh search over all combinations, and over the hyperparameters of the processes."""
     calibration = before.calibration if before is not None else Calibration()
+    record = before.record if before is not None else Record.fresh(len(NAMES))
     if not supports_search(runs):
         trend, notes = Trend.simplest(runs)
-        return RobustState(trend, None, calibration, domain, notes=notes)
+        return RobustState(trend, None, record, calibration, domain, notes=notes)
     trend = Trend.search(runs)
-    start = before.residual.hyperparameters if before is not None and before.residual is not None else None
-    return RobustState(trend, fit_process(trend, runs, start, optimise=True), calibration, domain)
+    kernels = before.experts.kernels if before is not None and before.experts is not None else None
+    return RobustState(trend, Experts.fit(trend, runs, kernels), record, calibration, domain)
 
 
-def fit_process(
-    trend: Trend, runs: Observations, hyperparameters: Hyperparameters | None, *, optimise: bool = False
-) -> ResidualProcess:
-    """Fit a process to what the trend leaves over of well-chosen runs."""
-    chosen = well_chosen(runs)
-    n, p, cpu, bw = (column[chosen] for column in (runs.problem_size, runs.processors, runs.cpu, runs.bw))
-    time = trend(n, p, cpu, bw)
-    defined = np.isfinite(time)
-    points = inputs(n, p, cpu, bw)[defined]
-    residual = np.log(runs.time[chosen][defined] / time[defined])
-    return ResidualProcess(points, residual, hyperparameters, optimise=optimise)
+def _rehearsed(runs: Observations) -> Record:
+    """The record that experts fitted to all runs but those on most processors make on these.
+
+    What they will be asked lies mostly outside their runs, and this is the part outside that is already known.
+    """
+    record = Record.fresh(len(NAMES))
+    most = runs.processors == runs.processors.max()
+    fewer = runs.where(~most)
+    if not supports_search(fewer):
+        return record
+    rehearsing = Experts.fit(Trend.search(fewer), fewer)
+    asked = runs.where(most)
+    log_time, _ = rehearsing.predict(asked.problem_size, asked.processors, asked.cpu, asked.bw)
+    for errors in (log_time - np.log(asked.time)).T[-REHEARSALS:]:
+        record = record.learned(errors)
+    return record

@@ -9,6 +9,7 @@ from candidate_functions.exhaustive import exhaustive_search
 from candidate_functions.least_squares import orthogonal_fit
 from candidate_functions.terms import TermTable
 from metasched.predictors.calibration import Calibration, score
+from metasched.predictors.committee import Record, combine
 from metasched.predictors.residual import ResidualProcess, inputs, well_chosen
 from metasched.predictors.sorted_list import PATIENCE, SortedList
 from metasched.predictors.window import RunWindow, observations
@@ -78,7 +79,7 @@ def test_a_list_shrinks_to_the_most_promising_and_not_to_nothing() -> None:
 
 @given(st.lists(st.floats(0, 10), min_size=30, max_size=250), st.sampled_from([0.5, 0.8, 0.9]))
 def test_the_reach_covers_the_level_of_the_scores_kept(scores: list[float], level: float) -> None:
-    calibration = Calibration.of(scores)
+    calibration = Calibration.starting(scores)
     kept = np.array(calibration.scores)
     assert len(kept) <= 200
     assert (kept <= calibration.reach(level)).mean() >= level
@@ -128,3 +129,36 @@ def test_a_direction_in_which_nothing_varies_does_no_harm() -> None:
     mean, spread = ResidualProcess(points, np.zeros(20), optimise=True).predict(points)
     assert np.isfinite(mean).all()
     assert np.isfinite(spread).all()
+
+
+def test_real_scores_drive_out_rehearsed_ones() -> None:
+    calibration = Calibration.starting([0.1] * 60)
+    for _ in range(30):
+        calibration = calibration.learned(3.0)
+    assert set(calibration.scores) == {3.0}
+    assert calibration.reach(0.9) == 3.0
+
+
+@given(st.lists(st.floats(-1, 1), min_size=4, max_size=4), st.integers(1, 50))
+def test_a_committee_trusts_the_expert_with_the_better_record(errors: list[float], times: int) -> None:
+    record = Record.fresh(4)
+    for _ in range(times):
+        record = record.learned(np.array(errors))
+    weights = record.weights()
+    assert weights.sum() == pytest.approx(1.0)
+    assert (weights > 0).all()
+    order = np.argsort(np.minimum(np.abs(errors), 0.2), kind="stable")
+    assert (np.diff(weights[order]) <= 1e-12).all()
+
+
+def test_an_expert_without_an_answer_leaves_it_to_the_others() -> None:
+    log_time = np.array([[np.inf, np.inf], [1.0, np.inf]])
+    mean, spread = combine(log_time, np.full((2, 2), 0.1), np.array([0.9, 0.1]))
+    assert mean.tolist() == [1.0, np.inf]
+    assert spread[0] == pytest.approx(0.1)
+
+
+def test_disagreement_widens_the_spread() -> None:
+    together = combine(np.array([[1.0], [1.0]]), np.full((2, 1), 0.1), np.array([0.5, 0.5]))[1]
+    apart = combine(np.array([[1.0], [2.0]]), np.full((2, 1), 0.1), np.array([0.5, 0.5]))[1]
+    assert apart[0] > together[0] == pytest.approx(0.1)
