@@ -33,9 +33,9 @@ from monitors.host import CpuSensor, LinkSensor
 HERE = Path(__file__).parent
 APPLICATION = "conjugate_gradient"
 #: Seconds that the largest run should take on one idle processor.
-LARGEST_RUN = 1.5
+LARGEST_RUN = 1.2
 #: Seconds after which no more runs are begun, for training and altogether; a slow or busy host makes fewer of them.
-TRAINING_ENDS, CHECKS_END = 50, 75
+TRAINING_ENDS, CHECKS_END = 45, 65
 #: Sizes as parts of the largest: learned from, and then predicted, some between those and one beyond.
 TRAINING_SIZES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CHECKED_SIZES = (0.75, 0.95, 0.65, 1.1, 0.85, 0.55)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from metasched.cli import output, placing
-from metasched.cli.models import JsonOption, LevelOption, check_level
+from metasched.cli.models import LevelOption, check_level
+from metasched.cli.options import JsonOption
 from metasched.placement.freshness import STALE_AFTER
 from metasched.placement.question import InfeasibleError, Question, Ranking
 from metasched.placement.ranker import rank

@@ -17,7 +17,6 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from metasched.records import InputError, Load, Run
 from metasched.store.campaigns import Loads
@@ -214,8 +213,11 @@ class Store:
     def _insert_new(self, connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> int:
         if not rows:
             return 0
-        make = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
-        return connection.execute(make(into).on_conflict_do_nothing(), rows).rowcount
+        if self._engine.dialect.name == "postgresql":
+            from sqlalchemy.dialects.postgresql import insert as insert_new
+        else:
+            from sqlalchemy.dialects.sqlite import insert as insert_new  # type: ignore[assignment]
+        return connection.execute(insert_new(into).on_conflict_do_nothing(), rows).rowcount
 
     def _record(self, row: RowMapping) -> RecordedRun:
         """Make the record of a row; a row that somebody changed by hand is checked like any other input."""
