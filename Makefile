@@ -19,6 +19,9 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@
 
+demo: $(VENV)/.installed ## install into .venv and do the main job on this host, in less than two minutes
+	$(BIN)/python examples/demo.py
+
 test: $(VENV)/.installed-test ## install into .venv and run all quick tests
 	$(BIN)/python -m pytest -n auto
 

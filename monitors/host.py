@@ -43,14 +43,14 @@ class CpuSensor:
 
     def __init__(self) -> None:
         self._processors = _allowed_processors()
-        self._root: psutil.Process | None = None
+        self._root: int | None = None
         self._job: dict[psutil.Process, float] = {}
         self._job_total = 0.0
         self._busy, self._idle = self._counters()
 
     def follow(self, pid: int) -> None:
         """From now on take this process and its descendants as the job, not as load."""
-        self._root = psutil.Process(pid)
+        self._root = pid
 
     def read(self) -> Floats:
         """Shares since the last reading: array of shape (processors,), descending, in (0, 1]; NaN where too soon."""
@@ -92,7 +92,8 @@ class CpuSensor:
         if self._root is None:
             return []
         try:
-            return [self._root, *self._root.children(recursive=True)]
+            root = psutil.Process(self._root)
+            return [root, *root.children(recursive=True)]
         except psutil.NoSuchProcess:
             return []
 

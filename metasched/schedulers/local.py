@@ -15,16 +15,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import IO
+from typing import IO, TypeVar
 
 from metasched.records import InputError, Run
 from metasched.store.database import RecordedRun
-from monitors.host import CpuSensor, LinkSensor
+from monitors.host import LOOPBACK_SPEED, CpuSensor, LinkSensor
 from monitors.sampling import Average, Sampler, Sensor
 
 #: Signals that are handed on to the job. What the terminal sends to everybody anyway comes first.
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _FORWARDED = (*_FROM_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+#: Names of the sensors, in messages too, and seconds allowed between two readings.
+_CPU, _BANDWIDTH = "available CPU", "available bandwidth"
+_SHORTEST, _LONGEST = 0.01, 86_400.0
+
+AnySensor = TypeVar("AnySensor", CpuSensor, LinkSensor)
 
 
 class CommandError(Exception):
@@ -81,36 +88,37 @@ def run(
     """
     if not command:
         raise InputError("the command is missing, expected it after --")
-    if interval <= 0:
-        raise InputError(f"interval is {interval}, expected a number of seconds above 0")
+    if not _SHORTEST <= interval <= _LONGEST:
+        raise InputError(f"interval is {interval:g}, expected a number of seconds from {_SHORTEST:g} to {_LONGEST:g}")
     cluster = cluster or host_name()
     # What is wrong with the request is found before the job has run for a day.
     Run(application, cluster, problem_size, processors, 1.0, 1.0, 1.0, phase=phase)
     if not application:
         raise InputError("application is empty, expected a name")
 
-    try:
-        link = LinkSensor(interfaces, speeds)
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    cpu = CpuSensor()
-    sensors: Mapping[str, Sensor] = {"available CPU": cpu, "available bandwidth": link}
+    warnings: list[str] = []
+    cpu = _made(CpuSensor, _CPU, warnings)
+    link = _made(lambda: LinkSensor(interfaces, speeds), _BANDWIDTH, warnings)
+    if interfaces and link is None:
+        raise InputError(warnings[-1])
+    sensors: dict[str, Sensor] = {name: made for name, made in ((_CPU, cpu), (_BANDWIDTH, link)) if made is not None}
     with _forwarding() as adopt:
         start_time, begin = time.time(), time.perf_counter()
         child = _start(command, stdout)
         adopt(child.pid)
-        with Sampler(sensors, interval) as sampler:
+        if cpu is not None:
             cpu.follow(child.pid)
+        with Sampler(sensors, interval) as sampler:
             # Leaves the ended process in place, so that its account can still be read and its number not be given away.
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
             execution_time = time.perf_counter() - begin
         status = child.wait()
 
-    warnings: list[str] = []
     averages = sampler.averages
-    min_cpu = _minimum(averages, "available CPU", processors, 1.0, warnings)
-    min_bw = _minimum(averages, "available bandwidth", None, 1.0, warnings)
-    run = Run(
+    # Stand-ins for what could not be measured; such a run is not learned from.
+    min_cpu = _minimum(averages, _CPU, processors, warnings) or 1.0
+    min_bw = _minimum(averages, _BANDWIDTH, None, warnings) or LOOPBACK_SPEED
+    measured = Run(
         application=application,
         cluster=cluster,
         problem_size=problem_size,
@@ -124,7 +132,7 @@ def run(
         extra=MappingProxyType({"monitors": "; ".join(warnings)} if warnings else {}),
     )
     exit_status = status if status >= 0 else 128 - status
-    return Finished(RecordedRun(run, exit_status, exit_status == 0 and not warnings), tuple(warnings))
+    return Finished(RecordedRun(measured, exit_status, exit_status == 0 and not warnings), tuple(warnings))
 
 
 def _start(command: Sequence[str], stdout: int | IO[str] | None) -> subprocess.Popen[bytes]:
@@ -137,17 +145,26 @@ def _start(command: Sequence[str], stdout: int | IO[str] | None) -> subprocess.P
         raise CommandError(f"{command[0]}: cannot be run: {reason.lower()}", 126) from None
 
 
-def _minimum(
-    averages: Mapping[str, Average], name: str, first: int | None, otherwise: float, warnings: list[str]
-) -> float:
-    """The minimum of a sensor's averages; where there is none, a stand-in and a warning."""
+def _made(make: Callable[[], AnySensor], name: str, warnings: list[str]) -> AnySensor | None:
+    """A sensor, or a warning where it cannot be had."""
+    try:
+        return make()
+    except Exception as error:
+        warnings.append(f"the sensor of {name} cannot be used ({' '.join(str(error).split())})")
+        return None
+
+
+def _minimum(averages: Mapping[str, Average], name: str, first: int | None, warnings: list[str]) -> float | None:
+    """The minimum of a sensor's averages, or a warning where there is none."""
+    if name not in averages:
+        return None
     average = averages[name]
     smallest = average.smallest(first)
     if average.fault:
         warnings.append(f"the sensor of {name} failed ({' '.join(average.fault.split())})")
     elif smallest is None:
         warnings.append(f"the run was too short to measure {name}")
-    return otherwise if smallest is None else smallest
+    return smallest
 
 
 @contextmanager

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, insert, select, text
 
 from metasched.records import InputError, Load, Run
 from metasched.store.campaigns import Loads
@@ -180,6 +179,9 @@ class Store:
             raise InputError(f"the model of {application} on {cluster} is not JSON: {error}") from None
         of_this = (ModelRow.application == application, ModelRow.cluster == cluster)
         with writing(self._engine) as connection:
+            if self._engine.dialect.name == "postgresql":
+                # Two writers must not find the same last version; SQLite has locked them out already.
+                connection.execute(text("LOCK TABLE models IN SHARE ROW EXCLUSIVE MODE"))
             last = connection.scalar(select(func.max(ModelRow.version)).where(*of_this))
             version = (last or 0) + 1
             row = {
@@ -214,8 +216,12 @@ class Store:
     def _insert_new(self, connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> int:
         if not rows:
             return 0
-        make = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
-        return connection.execute(make(into).on_conflict_do_nothing(), rows).rowcount
+        if self._engine.dialect.name == "postgresql":
+            from sqlalchemy.dialects.postgresql import insert as insert_new
+        else:
+            from sqlalchemy.dialects.sqlite import insert as insert_new  # type: ignore[assignment]
+        statement = insert_new(into).on_conflict_do_nothing()
+        return connection.execute(statement, rows, execution_options={"preserve_rowcount": True}).rowcount
 
     def _record(self, row: RowMapping) -> RecordedRun:
         """Make the record of a row; a row that somebody changed by hand is checked like any other input."""

@@ -8,38 +8,41 @@ a database that a newer metasched has upgraded is refused.
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, String, column, inspect, select, table, text
 
 from metasched.records import InputError
 from metasched.store.engine import name_of, reading, writing
 
+if TYPE_CHECKING:
+    from alembic.script import ScriptDirectory
+
+#: The newest revision. It stands here so that a database that is up to date, which is nearly every one that is opened,
+#: is told without loading Alembic.
+HEAD = "0001"
 #: The table in which Alembic notes the revision. Not its usual name, which another program's database may have too.
 VERSION_TABLE = "metasched_schema"
 #: Any fixed number; processes that upgrade the same PostgreSQL database queue up behind it.
 _UPGRADE_LOCK = 0x6D657461
 
 
-@cache
 def script() -> ScriptDirectory:
     """The revisions that are shipped with the package."""
+    from alembic.script import ScriptDirectory
+
     return ScriptDirectory(str(Path(__file__).parent / "migrations"))
 
 
 def revision_of(connection: Connection) -> str | None:
     """The revision that a database is at; None for one that has no tables of ours."""
-    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-    return context.get_current_revision()
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return connection.scalar(select(column("version_num", String)).select_from(table(VERSION_TABLE)))
 
 
-def bring_up(engine: Engine, target: str = "head") -> None:
+def bring_up(engine: Engine, target: str = HEAD) -> None:
     """Upgrade a database to a revision, by default the newest; do nothing to one that is there already.
 
     Raises
@@ -47,31 +50,28 @@ def bring_up(engine: Engine, target: str = "head") -> None:
     InputError
         When the database is another program's, or of a newer schema, or the upgrade needs to write and may not.
     """
-    scripts = script()
-    head = scripts.get_current_head()
     with reading(engine) as connection:
         at = revision_of(connection)
-    if at is None or (at != head and _known(scripts, at, engine)):
+    if at != HEAD:
+        _refuse_newer(at, engine)
         with writing(engine) as connection:
             if engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
             at = revision_of(connection)
             if at is None:
                 _refuse_foreign(connection)
-            if at is None or _known(scripts, at, engine):
-                _upgrade(scripts, connection, target)
+            _refuse_newer(at, engine)
+            _upgrade(connection, target)
     if engine.dialect.name == "sqlite":
         _log_ahead(engine)
 
 
-def _known(scripts: ScriptDirectory, at: str, engine: Engine) -> bool:
-    known = {revision.revision for revision in scripts.walk_revisions()}
-    if at not in known:
+def _refuse_newer(at: str | None, engine: Engine) -> None:
+    if at is not None and at > HEAD:
         raise InputError(
-            f"has schema {at}, newer than schema {max(known)} that this metasched knows; upgrade metasched",
+            f"has schema {at}, newer than schema {HEAD} that this metasched knows; upgrade metasched",
             where=name_of(engine.url),
         )
-    return True
 
 
 def _refuse_foreign(connection: Connection) -> None:
@@ -81,8 +81,13 @@ def _refuse_foreign(connection: Connection) -> None:
         )
 
 
-def _upgrade(scripts: ScriptDirectory, connection: Connection, target: str) -> None:
-    def revisions(at: Any, _: MigrationContext) -> Any:
+def _upgrade(connection: Connection, target: str) -> None:
+    from alembic.config import Config
+    from alembic.runtime.environment import EnvironmentContext
+
+    scripts = script()
+
+    def revisions(at: Any, _: Any) -> Any:
         return scripts._upgrade_revs(target, at)
 
     with EnvironmentContext(Config(), scripts, fn=revisions, destination_rev=target) as environment:

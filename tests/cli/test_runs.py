@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,31 @@ def test_a_signal_ends_the_job_and_its_status_is_passed_on(environment: dict[str
         _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert f"exit status {128 + number}, not learned from" in err
+
+
+def test_an_interrupt_from_the_terminal_reaches_the_job_once(environment: dict[str, str]) -> None:
+    script = """
+import signal, time
+caught = []
+signal.signal(signal.SIGINT, lambda *_: caught.append(1))
+print("ready", flush=True)
+while not caught:
+    time.sleep(0.01)
+time.sleep(0.5)
+print("caught", len(caught), flush=True)
+"""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "metasched", *RUN, *python(script)], environment)
+    said = b""
+    with suppress(OSError):  # the terminal goes away with the last process on it
+        while more := os.read(terminal, 4096):
+            if b"ready" in more:
+                os.write(terminal, b"\x03")
+            said += more
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert b"caught 1\r\n" in said
 
 
 @pytest.mark.parametrize(

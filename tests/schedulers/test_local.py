@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from metasched.records import InputError
@@ -72,6 +73,21 @@ def test_a_sensor_that_fails_does_not_harm_the_run(monkeypatch: pytest.MonkeyPat
     assert finished.warnings == ("the sensor of available CPU failed (PermissionError: counters are hidden)",)
 
 
+def test_sensors_that_cannot_be_had_do_not_harm_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no counters in this container")
+
+    monkeypatch.setattr(psutil, "cpu_times", fail)
+    monkeypatch.setattr(psutil, "net_if_stats", fail)
+    finished = run(*python("import sys; sys.exit(0)"))
+    assert finished.record.exit_status == 0
+    assert not finished.record.learnable
+    assert [warning.partition(" cannot be used (no counters")[0] for warning in finished.warnings] == [
+        "the sensor of available CPU",
+        "the sensor of available bandwidth",
+    ]
+
+
 @pytest.mark.parametrize(("command", "status"), [("nonesuch-command", 127), ("/", 126), (__file__, 126), ("a\0b", 126)])
 def test_a_command_that_cannot_be_started_is_said_so(command: str, status: int) -> None:
     with pytest.raises(local.CommandError) as caught:
@@ -87,7 +103,9 @@ def test_a_command_that_cannot_be_started_is_said_so(command: str, status: int) 
         ("processors", 0, "processors is 0"),
         ("application", "", "application is empty"),
         ("phase", "later", "phase is 'later'"),
-        ("interval", 0, "interval is 0"),
+        ("interval", 0, "interval is 0, expected a number of seconds from 0.01 to 86400"),
+        ("interval", float("nan"), "interval is nan"),
+        ("interval", 1e300, r"interval is 1e\+300"),
         ("interfaces", ["bogus0"], "no network interface bogus0"),
     ],
 )

@@ -21,7 +21,7 @@ from alembic.migration import MigrationContext
 from metasched.records import InputError, Load, Run
 from metasched.store.database import HISTORY, RecordedRun, Store
 from metasched.store.engine import connect, default_location, reading
-from metasched.store.schema import VERSION_TABLE, bring_up, revision_of, script
+from metasched.store.schema import HEAD, VERSION_TABLE, bring_up, revision_of, script
 from metasched.store.tables import Base
 
 RUN = Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25, 100.5, ("n0", "n1"), "train", MappingProxyType({"job": "77"}))
@@ -166,6 +166,10 @@ def test_a_database_of_any_older_schema_is_upgraded_with_its_runs(path: Path, ol
         engine.dispose()
     with Store.open(path) as store:
         assert [run.execution_time for run in store.runs()] == ([12.25] if older else [])
+
+
+def test_the_newest_revision_is_the_one_that_the_code_expects() -> None:
+    assert script().get_heads() == [HEAD]
 
 
 def test_the_upgraded_schema_is_the_one_that_the_code_uses(path: Path) -> None:
