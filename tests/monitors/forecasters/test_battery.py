@@ -90,6 +90,18 @@ def test_the_battery_finds_the_forecaster_that_suits_each_series() -> None:
     assert battery.error()[1] < 1.05 * np.abs(noise).mean()
 
 
+def test_the_blend_is_never_far_from_the_best_primary() -> None:
+    values = series(400, 5, seed=7)
+    battery = Battery(5)
+    blended, singles = [], []
+    for row in values:
+        blended.append(np.abs(battery.blend() - row))
+        singles.append(np.abs(battery.forecasts() - row[:, None]))
+        battery.update(row)
+    best = np.mean(singles[50:], axis=0).min(axis=1)
+    assert (np.mean(blended[50:], axis=0) <= 1.05 * best).all()
+
+
 def test_a_missing_value_changes_nothing() -> None:
     values = series(80, 1, seed=9)
     gaps, dense = Battery(1), Battery(1)
