@@ -135,7 +135,7 @@ def report(name: str, figures: dict[str, object], names: tuple[str, ...]) -> tup
         own = "".join(f"{ets[h][0]:>10.3f}" for h in HORIZONS)  # type: ignore[index]
         other = "".join(f"{ets[h][1]:>10.3f}" for h in HORIZONS)  # type: ignore[index]
         print(
-            f"  {'on a sample, median series: over a run':<50}{own}\n  {'on a sample, median series: AutoETS':<50}{other}"
+            f"  {'median series of a sample: over a run':<50}{own}\n  {'median series of a sample: AutoETS':<50}{other}"
         )
     return int(good[0]), int(good[1]), len(ratio)
 
