@@ -32,3 +32,9 @@ check: $(VENV)/.installed-test ## lint and type-check
 
 clean: ## remove the environment and everything the commands made
 	rm -rf $(VENV) demo-output build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces: DATA=folder with host-load/ and network/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast --data $(DATA) --peers
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast_speed
+.PHONY: forecast-bench

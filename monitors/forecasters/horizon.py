@@ -3,7 +3,7 @@
 The further ahead the mean reaches, the more history counts and the less the present. How much is learned from the past
 itself: the latest sample and trailing averages over 1, 2, 4, ... steps up to all history are each judged on every past
 span of the same length and the same distance, and weighed by how well they did. The errors of the weighed forecast on
-those spans give its bias and its interval. Samples may be irregular; between them a load is taken to go straight.
+those spans give its bias and its interval. Samples may be irregular, and moments or averages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from monitors.forecasters.outlook import Outlook
-from monitors.forecasters.polyline import Floats, Polyline, carried_forward
+from monitors.forecasters.samples import Floats, Kind, Samples, carried_forward, sampled
 
 Indices = NDArray[np.intp]
 
@@ -35,6 +35,7 @@ def forecast_minimum(
     *,
     chosen: ArrayLike | None = None,
     level: float = 0.9,
+    samples: Kind = "moments",
 ) -> Outlook:
     """Forecast the smallest, over the chosen series, of the averages over [now, now + horizon].
 
@@ -47,6 +48,7 @@ def forecast_minimum(
     chosen : indices into axis 1, all where None. Weights are learned from all series alike, so it pays to pass the
         whole cluster and choose from it.
     level : probability that the interval should hold the outcome.
+    samples : what a sample tells: what was seen at its moment, or the average over the step that ends with it.
 
     Returns
     -------
@@ -69,7 +71,7 @@ def forecast_minimum(
     >>> round(forecast_minimum(t, x, now=2995.0, horizon=628.0).expected, 2)
     0.6
     """
-    series, columns = _history(time, values, now, chosen)
+    series, columns = _history(time, values, now, chosen, samples)
     if not (np.isfinite(horizon) and horizon > 0):
         raise ValueError(f"horizon is {horizon}, expected a finite number of seconds above 0")
     if not 0.0 < level < 1.0:
@@ -96,7 +98,9 @@ def forecast_minimum(
     return _with_errors(expected, errors, independent, level)
 
 
-def _history(time: ArrayLike, values: ArrayLike, now: float, chosen: ArrayLike | None) -> tuple[Polyline, Indices]:
+def _history(
+    time: ArrayLike, values: ArrayLike, now: float, chosen: ArrayLike | None, kind: Kind
+) -> tuple[Samples, Indices]:
     """The latest samples up to ``now`` of the series that have any, and where the chosen ones stand among them."""
     moments, samples = np.asarray(time, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if moments.ndim != 1 or samples.ndim != 2 or len(moments) != len(samples):
@@ -112,7 +116,7 @@ def _history(time: ArrayLike, values: ArrayLike, now: float, chosen: ArrayLike |
         raise ValueError(
             f"a chosen series has no sample up to time {now}, expected at least one in each of one or more"
         )
-    return Polyline(moments[kept], filled[:, there]), (np.cumsum(there) - 1)[columns]
+    return sampled(moments[kept], filled[:, there], kind), (np.cumsum(there) - 1)[columns]
 
 
 def _trailing_windows(step: float, span: float) -> Floats:
@@ -121,14 +125,14 @@ def _trailing_windows(step: float, span: float) -> Floats:
     return np.append(doublings[doublings < 0.7 * span], max(span, step))
 
 
-def _candidates(series: Polyline, origins: Indices, windows: Floats) -> Floats:
+def _candidates(series: Samples, origins: Indices, windows: Floats) -> Floats:
     """What each candidate said right after the samples ``origins``: shape (s, k, n), the latest sample first."""
     end = np.broadcast_to(series.time[origins][:, None], (len(origins), len(windows)))
     start = np.maximum(end - windows, series.time[0] - series.step)
     return np.concatenate([series.values[origins][:, None, :], series.mean(start, end)], axis=1)
 
 
-def _origins(series: Polyline, reach: float) -> Indices:
+def _origins(series: Samples, reach: float) -> Indices:
     """Past samples whose span was over ``reach`` seconds later, without the first few, which had next to no past."""
     over = np.flatnonzero(series.time + reach <= series.time[-1] + 1e-9 * series.step)
     return over[over >= min(8, len(series.time) // 4)][-ORIGINS:]

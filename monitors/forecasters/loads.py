@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from monitors.forecasters.horizon import forecast_minimum
 from monitors.forecasters.outlook import Outlook
+from monitors.forecasters.samples import Kind
 
 #: A forecast never promises a processor or a link that is not there at all: models divide by both.
 LEAST_CPU = 0.01
@@ -34,6 +35,7 @@ def forecast_loads(
     nodes: Sequence[str],
     horizon: float,
     level: float = 0.9,
+    samples: Kind = "moments",
 ) -> LoadOutlook:
     """Forecast the two minima over the chosen nodes of the averages over [now, now + horizon].
 
@@ -45,6 +47,7 @@ def forecast_loads(
     now, horizon : seconds, ``horizon`` above 0.
     nodes : names of the chosen nodes.
     level : probability that each interval should hold its outcome.
+    samples : what a sample tells: what was seen at its moment, or the average over the step that ends with it.
 
     Raises
     ------
@@ -63,6 +66,6 @@ def forecast_loads(
     if unknown:
         raise ValueError(f"node {unknown[0]} has no loads, expected one of {', '.join(names)}")
     chosen = np.array([place[node] for node in dict.fromkeys(nodes)], dtype=np.intp)
-    cpu = forecast_minimum(time, available_cpu, now, horizon, chosen=chosen, level=level)
-    bandwidth = forecast_minimum(time, available_bandwidth, now, horizon, chosen=chosen, level=level)
+    cpu = forecast_minimum(time, available_cpu, now, horizon, chosen=chosen, level=level, samples=samples)
+    bandwidth = forecast_minimum(time, available_bandwidth, now, horizon, chosen=chosen, level=level, samples=samples)
     return LoadOutlook(cpu.clamped(LEAST_CPU, 1.0), bandwidth.clamped(LEAST_BANDWIDTH, np.inf))

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from monitors.forecasters.horizon import forecast_minimum
 from monitors.forecasters.loads import forecast_loads
-from monitors.forecasters.polyline import Polyline, carried_forward
+from monitors.forecasters.samples import Averages, Moments, carried_forward
 
 TIME = np.arange(300) * 10.0
 
@@ -24,13 +24,15 @@ def autoregressive(memory: float, *, n: int = 4, seed: int = 0, length: int = 30
     return 0.5 + 0.1 * series
 
 
-@given(arrays(float, (25, 3), elements=st.floats(0, 1)), st.floats(0, 230), st.floats(0.01, 200))
-def test_polyline_averages_as_a_fine_riemann_sum_does(values: np.ndarray, start: float, width: float) -> None:
+@given(arrays(float, (25, 3), elements=st.floats(0, 1)), st.floats(-20, 230), st.floats(0.01, 200))
+def test_averages_over_spans_are_those_of_a_fine_sum(values: np.ndarray, start: float, width: float) -> None:
     time = np.cumsum(np.linspace(1.0, 19.0, 25))
     moments = start + width * (np.arange(4000) + 0.5) / 4000
-    drawn = np.stack([np.interp(moments, time, column) for column in values.T], axis=1)
-    mean = Polyline(time, values).mean(np.array([start]), np.array([start + width]))[0]
-    assert mean == pytest.approx(drawn.mean(axis=0), abs=1e-3)
+    straight = np.stack([np.interp(moments, time, column) for column in values.T], axis=1)
+    behind = values[np.minimum(np.searchsorted(time, moments), 24)]
+    span = np.array([start]), np.array([start + width])
+    assert Moments(time, values).mean(*span)[0] == pytest.approx(straight.mean(axis=0), abs=1e-3)
+    assert Averages(time, values).mean(*span)[0] == pytest.approx(behind.mean(axis=0), abs=5e-3)
 
 
 def test_missing_samples_carry_the_latest_forward_and_leave_an_empty_series_empty() -> None:
@@ -77,7 +79,8 @@ def test_nine_intervals_in_ten_hold_the_outcome(memory: float, steps: int) -> No
         series = autoregressive(memory, seed=seed, length=400)
         time = np.arange(400) * 10.0
         start = 400 - steps
-        outlook = forecast_minimum(time[:start], series[:start], time[start] - 5.0, steps * 10.0)
+        now = time[start - 1]
+        outlook = forecast_minimum(time[:start], series[:start], now, steps * 10.0, samples="averages")
         inside.append(outlook.low <= series[start:].mean(axis=0).min() <= outlook.high)
     assert 0.8 <= np.mean(inside) <= 0.98
 
@@ -116,7 +119,8 @@ def test_a_node_without_loads_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"horizon": 0.0}, {"level": 1.0}, {"now": -1.0}, {"values": np.ones(300)}, {"chosen": []}]
+    "change",
+    [{"horizon": 0.0}, {"level": 1.0}, {"now": -1.0}, {"values": np.ones(300)}, {"chosen": []}, {"samples": "sums"}],
 )
 def test_bad_arguments_are_refused_in_one_line(change: dict[str, object]) -> None:
     arguments = {"time": TIME, "values": np.ones((300, 1)), "now": 100.0, "horizon": 10.0} | change

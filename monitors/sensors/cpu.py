@@ -1,0 +1,123 @@
+"""Available CPU of this host: :class:`ProbedCpu`, passive views corrected by a short spin that runs seldom.
+
+As in the Network Weather Service the bias of each passive view against the probe is kept, and the view that has lately
+been nearest is used and corrected. Views differ where they are blind: the run queue to priorities and short bursts,
+utilisation to who would win a fight for the processor, both to a host that takes time from its guests.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import psutil
+
+from monitors.sensors.cpu_views import queue_view, quota_view, utilisation_view
+from monitors.sensors.limits import CpuLimit, cpu_limit, cpu_seconds
+from monitors.sensors.schedule import ProbeSchedule
+from monitors.sensors.spin import Spin, spin
+
+#: Weight of the newest probe in a view's bias.
+_GAIN = 0.5
+#: A processor always gives a new process something.
+_LEAST = 0.01
+
+
+class ProbedCpu:
+    """Share of one processor that each of k new processes would get.
+
+    Parameters
+    ----------
+    processors : k.
+    limit : what this process may use; read from the control groups where None.
+    probe : measures the truth; :func:`spin` on k threads where None.
+    schedule : decides when to probe; by default at most 0.05 % of one processor's time goes into probes.
+    clock : monotonic seconds.
+
+    Examples
+    --------
+    >>> sensor = ProbedCpu()
+    >>> time.sleep(0.05)
+    >>> 0 < sensor.read() <= 1
+    True
+    """
+
+    def __init__(
+        self,
+        processors: int = 1,
+        *,
+        limit: CpuLimit | None = None,
+        probe: Callable[[], Spin] | None = None,
+        schedule: ProbeSchedule | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if processors < 1:
+            raise ValueError(f"processors is {processors}, expected at least 1")
+        self.processors = processors
+        self._limit = limit or cpu_limit()
+        self._probe = probe or (lambda: spin(threads=processors))
+        self._schedule = schedule or ProbeSchedule()
+        self._clock = clock
+        self._bias = {"queue": 0.0, "utilisation": 0.0}
+        self._miss = dict.fromkeys(self._bias, 0.0)
+        self._shares_core = _processors_share_cores()
+        self._best_pace = 0.0
+        self._counters = self._now()
+
+    def read(self) -> float:
+        """Mean share since the last reading, in (0, 1]; probes when it is time to."""
+        views, cap = self._views()
+        if self._schedule.due(self._clock()):
+            seen = self._probe()
+            self._learn(views, min(self._truth(seen), cap))
+            self._schedule.probed(self._clock(), self._truth(seen), seen.cost)
+            self._counters = self._now()  # what the probe itself used is no load
+        view = min(self._miss, key=lambda name: self._miss[name])
+        return min(max(views[view] + self._bias[view], _LEAST), cap)
+
+    def _views(self) -> tuple[dict[str, float], float]:
+        before, self._counters = self._counters, self._now()
+        moment, idle, busy, used = (now - then for now, then in zip(self._counters, before, strict=True))
+        count = len(self._limit.processors)
+        whole = max(idle + busy, 1e-9)
+        idle, busy = count * idle / whole, count * busy / whole
+        runnable = max(_runnable() - 1, 0) * count / max(psutil.cpu_count() or count, 1)
+        views = {
+            "queue": queue_view(count, runnable, self.processors),
+            "utilisation": utilisation_view(idle, busy, runnable, self.processors),
+        }
+        if self._limit.quota == float("inf"):
+            return views, 1.0
+        return views, quota_view(self._limit.quota, used / max(moment, 1e-9), self.processors)
+
+    def _truth(self, seen: Spin) -> float:
+        """The probe's share; on processors that share a core, times how fast the work went against the fastest seen."""
+        self._best_pace = max(self._best_pace, seen.pace)
+        return seen.share * (seen.pace / self._best_pace if self._shares_core else 1.0)
+
+    def _learn(self, views: dict[str, float], truth: float) -> None:
+        for name, view in views.items():
+            error = truth - view
+            self._miss[name] += _GAIN * (abs(error - self._bias[name]) - self._miss[name])
+            self._bias[name] += _GAIN * (error - self._bias[name])
+
+    def _now(self) -> tuple[float, float, float, float]:
+        """Moment, idle and busy seconds of the allowed processors, and the group's own seconds."""
+        times = psutil.cpu_times(percpu=True)
+        allowed = [times[number] for number in self._limit.processors if number < len(times)]
+        idle = sum(one.idle + getattr(one, "iowait", 0.0) for one in allowed)
+        guests = sum(getattr(one, "guest", 0.0) + getattr(one, "guest_nice", 0.0) for one in allowed)
+        busy = sum(sum(one) for one in allowed) - guests - idle
+        used = cpu_seconds(self._limit.usage) if self._limit.usage else 0.0
+        return self._clock(), idle, busy, used
+
+
+def _runnable() -> int:
+    """Tasks that are running or ready to, this one among them."""
+    with open("/proc/loadavg", encoding="ascii") as file:
+        return int(file.read().split()[3].split("/")[0])
+
+
+def _processors_share_cores() -> bool:
+    logical, physical = psutil.cpu_count(), psutil.cpu_count(logical=False)
+    return bool(logical and physical and logical > physical)
