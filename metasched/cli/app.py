@@ -21,6 +21,8 @@ GROUPS: tuple[str, ...] = (
     "plot",
     "rank",
     "runs",
+    "explain",
+    "whatif",
 )
 
 #: Verbs that must start fast, and their group, the only one that is loaded for them.

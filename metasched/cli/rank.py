@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from metasched.cli import output, placing
-from metasched.cli.models import JsonOption, LevelOption, check_level
+from metasched.cli.models import LevelOption, check_level
+from metasched.cli.options import JsonOption
 from metasched.placement.freshness import STALE_AFTER
 from metasched.placement.question import InfeasibleError, Question, Ranking
 from metasched.placement.ranker import rank
@@ -27,6 +28,7 @@ def rank_verb(
     database: placing.DatabaseOption = None,
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
+    forecast: Annotated[bool, typer.Option("--forecast", help="Forecast the recorded loads over the run.")] = False,
     processors: placing.ProcessorsOption = "",
     min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
@@ -54,6 +56,8 @@ def rank_verb(
     """Rank the resource sets of the described clusters by predicted completion."""
     check_level(level)
     scene = placing.scene(application, clusters, model, database, loads, at)
+    if forecast and scene.recorded is None:
+        raise InputError("--forecast is given without --loads")
     known = [cluster.name for cluster in scene.clusters]
     for name in only or ():
         if name not in known:
@@ -80,6 +84,7 @@ def rank_verb(
         tolerance=near_tie,
         rotation=rotate,
         stale_after=stale_after,
+        forecast=scene.recorded if forecast else None,
     )
     try:
         ranking = rank(scene.clusters, scene.predictors, question)
