@@ -21,6 +21,8 @@ GROUPS: tuple[str, ...] = (
     "plot",
     "rank",
     "runs",
+    "explain",
+    "whatif",
 )
 
 #: The group of a verb, where it is known: then only that one is loaded, and the verb starts in half the time.

@@ -19,6 +19,7 @@ from metasched.placement.constraints import Constraints
 from metasched.placement.freshness import with_loads
 from metasched.placement.names import fold, unfold
 from metasched.placement.objective import TERMS, Objective
+from metasched.placement.outlook import RecordedLoads
 from metasched.placement.question import Ranking
 from metasched.predictors import documents
 from metasched.predictors.contract import Predictor
@@ -45,13 +46,18 @@ AtOption = Annotated[
 ProcessorsOption = Annotated[str, typer.Option(help="Numbers of processors allowed, such as 1,2,4-8.")]
 
 
+#: How far back the store's loads are looked at (s).
+REMEMBERED = 86400.0
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The clusters to place on, the constraints of the application, and a predictor for each cluster."""
+    """The clusters to place on, the application's constraints, a predictor for each cluster, and recorded loads."""
 
     clusters: tuple[ClusterState, ...]
     constraints: Constraints
     predictors: dict[str, Predictor]
+    recorded: RecordedLoads | None = None
 
 
 def scene(
@@ -64,14 +70,14 @@ def scene(
 ) -> Scene:
     """Read what the options name."""
     description = read_description(clusters)
-    states = description.clusters
+    states, recorded = description.clusters, None
     if loads is not None:
-        states = _loaded(states, loads, at, database)
+        states, recorded = _loaded(states, loads, at, database)
     elif at is not None:
         raise InputError("--at is given without --loads")
     names = [state.name for state in states]
     predictors = _from_files(application, models, names) if models else _from_store(application, names, database)
-    return Scene(states, description.constraints.get(application, Constraints()), predictors)
+    return Scene(states, description.constraints.get(application, Constraints()), predictors, recorded)
 
 
 def constrained(base: Constraints, **given: Any) -> Constraints:
@@ -198,16 +204,19 @@ def _from_store(application: str, clusters: Sequence[str], database: str | None)
 
 def _loaded(
     states: Sequence[ClusterState], source: str, at: float | None, database: str | None
-) -> tuple[ClusterState, ...]:
+) -> tuple[tuple[ClusterState, ...], RecordedLoads]:
     if source == "store":
         with Store.open(database) as store:
             now = time.time() if at is None else at
-            recorded = store.loads(since=now - 86400.0, until=now + 1e-6)
+            loads = store.loads(since=now - REMEMBERED, until=now + 1e-6)
     else:
-        recorded = read_loads(source)
-        now = float(recorded.time.max(initial=0.0)) if at is None else at
-    last = _last(recorded, now)
-    return tuple(with_loads(state, last, now) for state in states)
+        loads = read_loads(source)
+        now = float(loads.time.max(initial=0.0)) if at is None else at
+    last = _last(loads, now)
+    times, cpu, bandwidth = loads.grid()
+    return tuple(with_loads(state, last, now) for state in states), RecordedLoads(
+        times, loads.nodes, cpu, bandwidth, now
+    )
 
 
 def _last(loads: Loads, now: float) -> list[Load]:

@@ -28,6 +28,7 @@ def rank_verb(
     database: placing.DatabaseOption = None,
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
+    forecast: Annotated[bool, typer.Option("--forecast", help="Forecast the recorded loads over the run.")] = False,
     processors: placing.ProcessorsOption = "",
     min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
@@ -55,6 +56,8 @@ def rank_verb(
     """Rank the resource sets of the described clusters by predicted completion."""
     check_level(level)
     scene = placing.scene(application, clusters, model, database, loads, at)
+    if forecast and scene.recorded is None:
+        raise InputError("--forecast is given without --loads")
     known = [cluster.name for cluster in scene.clusters]
     for name in only or ():
         if name not in known:
@@ -81,6 +84,7 @@ def rank_verb(
         tolerance=near_tie,
         rotation=rotate,
         stale_after=stale_after,
+        forecast=scene.recorded if forecast else None,
     )
     try:
         ranking = rank(scene.clusters, scene.predictors, question)

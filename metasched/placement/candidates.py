@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Sets looked at in one go, and at most: beyond so many the gap tells what may be missed.
-BATCH, MOST_SETS = 16, 2000
+BATCH, MOST_SETS = 8, 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ def weigh(around: Circumstances, found: Found, order: Ints, top: int) -> list[Ca
     """
     sets = _distinct(around.layout, found, order)
     weighed: list[Candidate] = []
-    bound = -np.inf
     while batch := list(islice(sets, max(top, BATCH))):
         weighed += _weighed(around, [(cluster, share) for cluster, share, _ in batch])
         weighed.sort(key=lambda candidate: candidate.score)
-        bound = batch[-1][2]
+        # Sets were scored by what their group promises: as they are they can only be better, but for rounding.
+        bound = batch[-1][2] * (1.0 + 1e-12)
         if (len(weighed) >= top and weighed[top - 1].score <= bound) or len(weighed) >= MOST_SETS:
             break
     return weighed[:top]
@@ -78,7 +78,9 @@ def _distinct(layout: Layout, found: Found, order: Ints) -> Iterator[tuple[int, 
     seen: set[tuple[tuple[int, int], ...]] = set()
     for pair in order:
         domain = int(found.domain[pair])
-        nodes, counts = layout.domains.members(domain, int(found.processors[pair]), int(found.step[pair]))
+        nodes, counts = layout.domains.members(
+            domain, int(found.processors[pair]), int(found.step[pair]), float(found.cpu[pair])
+        )
         same = tuple(sorted(zip(nodes.tolist(), counts.tolist(), strict=True)))
         if same in seen:
             continue

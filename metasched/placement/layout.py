@@ -72,7 +72,7 @@ class Layout:
         cluster = self.clusters[number]
         return ResourceSet(
             cluster=cluster.name,
-            nodes=tuple(cluster.nodes[index] for index in nodes),
+            nodes=tuple(cluster.nodes[index] for index in nodes.tolist()),
             processors=processors,
             available_cpu=float(cluster.effective_cpu[nodes].min()),
             available_bandwidth=cluster.network.bandwidth(cluster.available_bandwidth, nodes),

@@ -29,6 +29,8 @@ Ints = NDArray[np.int64]
 
 #: Rounds at most in which the forecast's horizon and the predicted time find each other, and when they have (a share).
 ROUNDS, AGREED = 4, 0.1
+#: How much more CPU and bandwidth must not make a prediction longer.
+MORE = 1.05
 
 
 def rank(
@@ -155,9 +157,29 @@ def _told(
         prediction = replace(candidate.placement.prediction, model=one.model, warnings=one.warnings)
         placements.append(replace(candidate.placement, prediction=prediction))
         warnings += [line for line in one.warnings if line not in warnings]
+    warnings += [line for line in _against_nature(layout, settled, question) if line not in warnings]
     known = {layout.clusters[each.cluster].name: layout.predictors[each.cluster] for each in settled}
     cause = Cause(known, question.problem_size, question.level)
     return explain_order(placements, cause), tuple(warnings)
+
+
+def _against_nature(layout: Layout, settled: Sequence[Candidate], question: Question) -> list[str]:
+    """A line for each model that predicts longer times for more CPU or bandwidth: such an order is not proven."""
+    lines = []
+    for number in sorted({candidate.cluster for candidate in settled}):
+        sets = [candidate.placement.resource_set for candidate in settled if candidate.cluster == number]
+        p = np.array([chosen.processors for chosen in sets])
+        cpu = np.array([chosen.available_cpu for chosen in sets])
+        bandwidth = np.array([chosen.available_bandwidth for chosen in sets])
+        as_is, more_cpu, more_bandwidth = (
+            layout.predictors[number].predict_many(question.problem_size, p, c, b, question.level).execution_time
+            for c, b in ((cpu, bandwidth), (MORE * cpu, bandwidth), (cpu, MORE * bandwidth))
+        )
+        for what, time in (("CPU", more_cpu), ("bandwidth", more_bandwidth)):
+            if np.any(time > as_is * (1 + 1e-9)):
+                name = layout.clusters[number].name
+                lines.append(f"the model for cluster {name} predicts longer times for more {what}")
+    return lines
 
 
 def _curve(layout: Layout, found: Found, question: Question) -> Curve:

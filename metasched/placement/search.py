@@ -82,15 +82,19 @@ class Domains:
         """The P-th fastest processor among the nodes of a domain as wide as a step."""
         return self._best.largest(self._start[index], self.step_end[step], processors)
 
-    def members(self, index: int, processors: int, step: int) -> tuple[Ints, Ints]:
-        """Nodes of the P fastest processors as wide as a step, fastest first, and how many are taken on each."""
-        wide = slice(int(self._start[index]), int(self.step_end[step]))
-        order = np.lexsort((self.node[wide], -self.width[wide], -self.speed[wide]))
-        running = np.cumsum(self.processors[wide][order])
-        order = order[: int(np.searchsorted(running, processors)) + 1]
-        counts = self.processors[wide][order]
-        counts[-1] -= running[order.size - 1] - processors
-        return self.node[wide][order], counts
+    def members(self, index: int, processors: int, step: int, cpu: float) -> tuple[Ints, Ints]:
+        """Nodes of the P fastest processors as wide as a step, fastest first, and how many are taken on each.
+
+        ``cpu`` is the P-th fastest of them, as :meth:`cpu` answered.
+        """
+        start = int(self._start[index])
+        able = start + np.flatnonzero(self.speed[start : int(self.step_end[step])] >= cpu)
+        able = able[np.lexsort((self.node[able], -self.width[able], -self.speed[able]))]
+        running = np.cumsum(self.processors[able])
+        last = int(np.searchsorted(running, processors))
+        counts = self.processors[able[: last + 1]]
+        counts[-1] -= running[last] - processors
+        return self.node[able[: last + 1]], counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,3 +145,40 @@ def test_a_size_far_outside_is_answered_with_a_warning(files, capsys) -> None:
     answer = ranked(capsys, "--model", "cg.json", "--problem-size", "1e6")
     assert answer["placements"]
     assert any("times the largest learned" in line for line in answer["warnings"])
+
+
+def test_explain_adds_up_to_what_rank_answered(files, capsys) -> None:
+    answer = ranked(capsys, "--model", "cg.json")
+    (files / "answer.json").write_text(json.dumps(answer))
+    options = ["--clusters", "clusters.toml", "--model", "cg.json", "--number", "2", "--json"]
+    with pytest.raises(SystemExit) as leaving:
+        main(["explain", "answer.json", *options])
+    assert leaving.value.code == 0
+    explained = json.loads(capsys.readouterr().out)
+    total = sum(part["seconds"] for part in explained["parts"])
+    assert total == pytest.approx(answer["placements"][1]["completion"])
+    assert explained["least_cpu"].startswith("node ")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("{}", "is not an answer of metasched rank --json: application is missing"), ("[", "is not an answer")],
+)
+def test_explain_refuses_what_rank_never_answered(files, capsys, text, line) -> None:
+    (files / "answer.json").write_text(text)
+    with pytest.raises(SystemExit) as leaving:
+        main(["explain", "answer.json", "--clusters", "clusters.toml", "--model", "cg.json"])
+    assert leaving.value.code == 2
+    assert line in capsys.readouterr().err
+
+
+def test_whatif_shows_the_change_the_scaling_and_a_picture(files, capsys) -> None:
+    options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json", "--json"]
+    with pytest.raises(SystemExit) as leaving:
+        main(["whatif", "--application", "cg", *options, "--times", "2", "--drain", "e[1-2]", "--picture", "p.png"])
+    assert leaving.value.code == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["change"] > 1
+    assert not {"e1", "e2"} & set(answer["after"]["nodes"])
+    assert answer["enough"] <= answer["fastest"]
+    assert (files / "p.png").read_bytes().startswith(b"\x89PNG")

@@ -97,7 +97,9 @@ def test_top_pairs_are_those_of_the_full_search(instance, top) -> None:
 def test_members_have_the_minima_that_were_scored_or_better(instance) -> None:
     found, domains = found_by(instance, Known(traffic=instance["traffic"]), "all")
     for pair in range(found.score.size):
-        nodes, counts = domains.members(int(found.domain[pair]), int(found.processors[pair]), int(found.step[pair]))
+        nodes, counts = domains.members(
+            int(found.domain[pair]), int(found.processors[pair]), int(found.step[pair]), float(found.cpu[pair])
+        )
         assert counts.sum() == found.processors[pair]
         assert np.all(counts >= 1)
         assert np.all(counts <= instance["processors"][nodes])

@@ -1,0 +1,134 @@
+"""Shows term by term how a placement's figure came about: wait, the model's two terms, what was mixed in, contention.
+
+The parts add up to the completion. What holds the job back is named beside them: the node with the least available CPU
+and the narrowest link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candidate_functions.terms import evaluate, formula
+from metasched.placement.cluster import ClusterState
+from metasched.predictors.contract import Predictor
+from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.sorted_list import SortedList
+from metasched.records import InputError, Placement, ResourceSet
+
+Floats = NDArray[np.float64]
+#: N, P, CPU and bandwidth of one request, each of shape (1,).
+Where = tuple[Floats, Floats, Floats, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a completion: what it is, how it was computed, and how many seconds it is."""
+
+    name: str
+    how: str
+    seconds: float
+
+
+def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -> tuple[Part, ...]:
+    """The parts that a placement's completion is the sum of.
+
+    Parameters
+    ----------
+    placement : as the ranker answered it.
+    predictor : that predicted it.
+    problem_size : N.
+
+    Examples
+    --------
+    >>> from metasched.predictors.published import PublishedPredictor
+    >>> from metasched.records import Interval, Prediction, Run
+    >>> conditions = [(n, p, cpu) for n in range(100, 900, 100) for p in (1, 2, 4, 8) for cpu in (0.5, 1.0)]
+    >>> runs = [Run("a", "c", n, p, cpu, 90.0, 0.01 * n / (cpu * p)) for n, p, cpu in conditions]
+    >>> model = PublishedPredictor("a", "c").fit(runs)
+    >>> taken = ResourceSet("c", ("n0", "n1"), 2, 1.0, 90.0)
+    >>> parts = breakdown(Placement(taken, Prediction(5.0, Interval(4.0, 6.0, 0.9), ""), 7.0), model, 1000.0)
+    >>> [(part.name, abs(round(part.seconds, 6))) for part in parts]
+    [('wait', 7.0), ('computation', 5.0), ('communication', 0.0)]
+    """
+    parts = [Part("wait", "until it starts", placement.queue_wait), *_model(placement, predictor, problem_size)]
+    time = sum(part.seconds for part in parts[1:])
+    if placement.slowdown != 1.0:
+        how = f"stretched {placement.slowdown:.3g} times by jobs already there"
+        parts.append(Part("contention", how, (placement.slowdown - 1.0) * time))
+    return tuple(parts)
+
+
+def held_back_by(chosen: ResourceSet, cluster: ClusterState) -> tuple[str, str]:
+    """The node with the least available CPU and the narrowest link of a resource set, in words.
+
+    Examples
+    --------
+    >>> cluster = ClusterState.make("c", ["n0", "n1"], available_cpu=[1.0, 0.4], available_bandwidth=[90.0, 95.0])
+    >>> held_back_by(ResourceSet("c", ("n0", "n1"), 2, 0.4, 90.0), cluster)
+    ('node n1', 'link of n0')
+    """
+    number = {name: index for index, name in enumerate(cluster.nodes)}
+    missing = [name for name in chosen.nodes if name not in number]
+    if missing:
+        raise InputError(f"node {missing[0]} is not described in cluster {cluster.name}")
+    nodes = np.array([number[name] for name in chosen.nodes])
+    slowest = cluster.nodes[nodes[int(cluster.effective_cpu[nodes].argmin())]]
+    links = cluster.available_bandwidth
+    narrowest = cluster.network.bandwidth(links, nodes)
+    for node in nodes:
+        if links[node] <= narrowest:
+            return f"node {slowest}", f"link of {cluster.nodes[node]}"
+    # The first node's widths to the others hold the least width or are all wider: then another pair holds it.
+    pairs = ((a, b) for position, a in enumerate(nodes) for b in nodes[position + 1 :])
+    first, second = next(pair for pair in pairs if cluster.network.bandwidth(links, list(pair)) <= narrowest)
+    return f"node {slowest}", f"way between {cluster.nodes[first]} and {cluster.nodes[second]}"
+
+
+def _model(placement: Placement, predictor: Predictor, problem_size: float) -> list[Part]:
+    chosen = placement.resource_set
+    n, p, cpu, bw = (
+        np.array([value], dtype=np.float64)
+        for value in (problem_size, chosen.processors, chosen.available_cpu, chosen.available_bandwidth)
+    )
+    where = (n, p, cpu, bw)
+    predicted = float(predictor.predict_many(n, p, cpu, bw).execution_time[0])
+    if isinstance(predictor, PublishedPredictor):
+        models = predictor.state.list_for(chosen.processors)
+        return _terms(models, _first_equal(models, where, predicted), where)
+    if isinstance(predictor, RobustPredictor):
+        state = predictor.state
+        weights = state.trend.weights()
+        parts = _terms(state.trend.models, int(np.argmax(weights)), where)
+        best = sum(part.seconds for part in parts)
+        trend = float(state.trend(*where)[0])
+        others = int(np.count_nonzero(weights)) - 1
+        if others:
+            parts.append(Part("near-equal models", f"geometric mean with {others} others", trend - best))
+        if state.residual is not None:
+            parts.append(Part("residual process", f"{predicted / trend - 1:+.1%} of the trend", predicted - trend))
+        return parts
+    return [Part("execution", predictor.name, predicted)]
+
+
+def _terms(models: SortedList, position: int, where: Where) -> list[Part]:
+    """The computation and the communication term of one model of Eq. (1)."""
+    combination, (a, b) = models.combinations[position], models.coefficients[position]
+    computation, communication = (
+        float(evaluate(combination, coefficients, *where)[0]) for coefficients in ((a, 0.0), (0.0, b))
+    )
+    return [
+        Part("computation", formula(combination, (a, 0.0)), computation),
+        Part("communication", formula(combination, (0.0, b)), communication),
+    ]
+
+
+def _first_equal(models: SortedList, where: Where, predicted: float) -> int:
+    """The place in the sorted list of the model that made a prediction: the first that is defined and says so."""
+    for position in range(len(models)):
+        if float(evaluate(models.combinations[position], models.coefficients[position], *where)[0]) == predicted:
+            return position
+    raise InputError("the model has learned since: no combination in its sorted list predicts this time")

@@ -1,0 +1,58 @@
+"""Forecasts of every node's loads over the time a job is predicted to take, from what was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.cluster import ClusterState
+from metasched.placement.freshness import LEAST_BANDWIDTH, LEAST_CPU
+from monitors.forecasters.horizon import forecast_minimum
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RecordedLoads:
+    """Recorded loads that stand in for those measured now: a :data:`metasched.placement.question.Forecast`.
+
+    Parameters
+    ----------
+    time : array of shape (t,), seconds, increasing.
+    nodes : names of the n nodes recorded; a node that is not keeps its measured loads.
+    available_cpu, available_bandwidth : arrays of shape (t, n); NaN where there is no sample.
+    now : the time of the state (s); later samples are not looked at.
+
+    Examples
+    --------
+    >>> t = np.arange(0.0, 1000.0, 10.0)
+    >>> recorded = RecordedLoads(t, ("n0",), np.full((100, 1), 0.5), np.full((100, 1), 80.0), now=990.0)
+    >>> ahead = recorded(ClusterState.make("c", ["n0", "n1"]), 60.0)
+    >>> ahead.available_cpu.round(6).tolist(), ahead.available_bandwidth.round(6).tolist()
+    ([0.5, 1.0], [80.0, 1000.0])
+    """
+
+    time: Floats
+    nodes: tuple[str, ...]
+    available_cpu: Floats
+    available_bandwidth: Floats
+    now: float
+
+    def __call__(self, cluster: ClusterState, horizon: float) -> ClusterState:
+        """The cluster with each node's expected average over the next ``horizon`` seconds."""
+        place = {name: index for index, name in enumerate(self.nodes)}
+        before = self.time <= self.now
+        cpu, bandwidth = cluster.available_cpu.copy(), cluster.available_bandwidth.copy()
+        for number, name in enumerate(cluster.nodes):
+            index = place.get(name)
+            if index is None or not np.isfinite(self.available_cpu[before, index]).any():
+                continue
+            cpu[number] = np.clip(self._expected(self.available_cpu, index, horizon), LEAST_CPU, 1.0)
+            bandwidth[number] = max(self._expected(self.available_bandwidth, index, horizon), LEAST_BANDWIDTH)
+        return replace(cluster, available_cpu=cpu, available_bandwidth=bandwidth)
+
+    def _expected(self, values: Floats, index: int, horizon: float) -> float:
+        # The minimum over a single series is that series: its average is forecast.
+        return forecast_minimum(self.time, values[:, [index]], self.now, horizon).expected
