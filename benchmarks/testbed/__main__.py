@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -21,7 +21,6 @@ from metasched.records import InputError
 
 app = typer.Typer(add_completion=False)
 console = Console(stderr=True)
-Item = TypeVar("Item")
 
 Workers = Annotated[int, typer.Option(min=1, help="simulations at a time")]
 CORES = os.cpu_count() or 1
@@ -32,8 +31,8 @@ def testbed() -> None:
     """Real MPI programs on simulated clusters."""
 
 
-def _bar(items: Iterable[Item], what: str, total: int) -> Iterable[Item]:
-    return track(items, what, total=total, console=console)
+def _bar(what: str) -> campaigns.Progress:
+    return lambda outcomes, total: track(outcomes, what, total=total, console=console)
 
 
 def _named(option: str, name: str, known: Iterable[str]) -> str:
@@ -61,7 +60,7 @@ def campaign(
         seed,
         predictions,
     )
-    campaigns.write(scenario, campaigns.make(scenario, workers, _bar), output)
+    campaigns.write(scenario, campaigns.make(scenario, workers, _bar(scenario.name)), output)
 
 
 @app.command()
@@ -73,12 +72,12 @@ def tables(
     """Make every campaign behind the paper's tables, and the idle runs for porting."""
     for scenario in catalogue.scenarios():
         if only in scenario.name:
-            campaigns.write(scenario, campaigns.make(scenario, workers, _bar), output / scenario.name)
+            campaigns.write(scenario, campaigns.make(scenario, workers, _bar(scenario.name)), output / scenario.name)
     (output / "porting").mkdir(parents=True, exist_ok=True)
     for scenario in catalogue.portings():
         name = f"{scenario.application.name}-{scenario.cluster.name}"
         if only in f"porting-{name}":
-            made = campaigns.make(scenario, workers, _bar, catalogue.porting_requests)
+            made = campaigns.make(scenario, workers, _bar(scenario.name), catalogue.porting_requests)
             campaigns.write_runs(scenario, made, output / "porting" / f"{name}.csv")
 
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from benchmarks.testbed.timeline import Timeline
 
 TIME_ERROR = 0.015  # standard deviation of a measured execution time, relative
 RETRIES = 5
+RETRY_LATER = 0.1  # seconds
 RUN_COLUMNS = [
     "phase", "application", "cluster", "start_time", "nodes", "problem_size", "processors", "min_avg_avail_cpu",
     "min_avg_avail_bw", "execution_time", "dedicated_time",
@@ -35,11 +35,12 @@ RUN_COLUMNS = [
 PHASE_COLUMNS = ["run", "phase", "process", "node", "avg_avail_cpu", "avg_avail_bw", "execution_time"]
 
 Draw = Callable[[ApplicationModel, ClusterModel, np.random.Generator], list[plan.Request]]
-Item = TypeVar("Item")
-Progress = Callable[[Iterable[Item], str, int], Iterable[Item]]
+Group = tuple[Job, ...]
+Outcomes = Iterable[list[Outcome]]
+Progress = Callable[[Outcomes, int], Outcomes]
 
 
-def silent(items: Iterable[Item], what: str, total: int) -> Iterable[Item]:
+def silent(items: Outcomes, total: int) -> Outcomes:
     """A progress display that shows nothing."""
     return items
 
@@ -72,11 +73,12 @@ class Campaign:
     noise: np.ndarray
 
 
-def simulate_job(program: Path, platform: Path, job: Job) -> Outcome:
-    """Run one job alone; where the simulator reports its false deadlock, start a little later."""
+def simulate_group(program: Path, platform: Path, group: Group) -> list[Outcome]:
+    """Run jobs together; where the simulator reports its false deadlock, start all of them a little later."""
     for attempt in range(RETRIES):
+        later = [replace(job, start_time=job.start_time + RETRY_LATER * attempt) for job in group]
         try:
-            return simulate(program, platform, [replace(job, start_time=job.start_time + 0.1 * attempt)])[0]
+            return simulate(program, platform, later)
         except SimulationError:
             if attempt == RETRIES - 1:
                 raise
@@ -84,14 +86,21 @@ def simulate_job(program: Path, platform: Path, job: Job) -> Outcome:
 
 
 def simulate_all(
-    cluster: ClusterModel, timeline: Timeline | None, jobs: Sequence[Job], workers: int, what: str, progress: Progress
-) -> list[Outcome]:
-    """Run jobs, each alone on the cluster under its loads, several simulations at a time."""
+    cluster: ClusterModel, timeline: Timeline | None, groups: Sequence[Group], workers: int, progress: Progress
+) -> list[list[Outcome]]:
+    """Run groups of jobs on the cluster under its loads, each group in a simulation of its own, several at a time."""
     program = driver()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
         platform = write_platform(cluster, timeline, Path(folder))
-        found = pool.map(lambda job: simulate_job(program, platform, job), jobs)
-        return list(progress(found, what, len(jobs)))
+        found = pool.map(lambda group: simulate_group(program, platform, group), groups)
+        return list(progress(found, len(groups)))
+
+
+def check_order(outcomes: Sequence[Outcome], moments: Sequence[float]) -> None:
+    """Make sure that each run ended before the next one started."""
+    for outcome, following in zip(outcomes, moments[1:], strict=False):
+        if outcome.end_time >= following:
+            raise SimulationError(f"the run that started at {outcome.start_time} outgrew its slot")
 
 
 def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw: Draw | None = None) -> Campaign:
@@ -114,23 +123,13 @@ def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw
         else plan.requests(application, cluster, for_plan, scenario.predictions)
     )
     jobs = [Job(application.name, request.problem_size, 0.0, request.processors) for request in wanted]
-    idle = simulate_all(cluster, None, jobs, workers, f"{scenario.name}, idle", progress)
-    dedicated = [outcome.execution_time for outcome in idle]
-
-    horizon = plan.WARM_UP + 3.0 * sum(dedicated)
-    pauses = for_starts.bit_generator.state
-    while True:
-        timeline = scenario.generator(cluster, load_seed, horizon)
-        for_starts.bit_generator.state = pauses
-        moments = plan.starts(cluster, timeline, wanted, dedicated, for_starts)
-        if moments[-1] + 20.0 * dedicated[-1] < horizon:
-            break
-        horizon *= 1.5
-    jobs = [replace(job, start_time=moment) for job, moment in zip(jobs, moments, strict=True)]
-    outcomes = simulate_all(cluster, timeline, jobs, workers, scenario.name, progress)
-    for outcome, following in zip(outcomes, moments[1:], strict=False):
-        if outcome.end_time >= following:
-            raise SimulationError(f"the run that started at {outcome.start_time} outgrew its slot")
+    idle = simulate_all(cluster, None, [(job,) for job in jobs], workers, progress)
+    dedicated = [outcome.execution_time for (outcome,) in idle]
+    slots = [plan.Slot(job.processors, work) for job, work in zip(jobs, dedicated, strict=True)]
+    timeline, moments = plan.schedule(cluster, scenario.generator, load_seed, slots, for_starts)
+    groups = [(replace(job, start_time=moment),) for job, moment in zip(jobs, moments, strict=True)]
+    outcomes = [outcome for (outcome,) in simulate_all(cluster, timeline, groups, workers, progress)]
+    check_order(outcomes, moments)
     samples = watch(cluster, timeline, outcomes[-1].end_time, for_sensors)
     noise = np.exp(for_times.normal(0.0, TIME_ERROR, len(outcomes)))
     return Campaign(wanted, dedicated, outcomes, samples, noise)

@@ -52,7 +52,8 @@ class Samples:
 
 def watch(cluster: ClusterModel, timeline: Timeline, until: float, rng: np.random.Generator) -> Samples:
     """Sample the loads up to a moment, with the sensors' errors, in the precision they are recorded with."""
-    ends = np.arange(1, int(np.ceil(until / cluster.sample_period)) + 1) * cluster.sample_period
+    count = int(np.ceil(until / cluster.sample_period))
+    ends: Floats = np.arange(1.0, count + 1.0) * cluster.sample_period
 
     def sample(series: Series, most: float, least: float, digits: int) -> Floats:
         true = series.mean(ends - cluster.sample_period, ends)
