@@ -26,12 +26,15 @@ class Samples:
 
     Parameters
     ----------
+    period : seconds between two samples.
+    digits : decimals that bandwidths are recorded with.
     times : array of shape (n,), ends of the sampled periods (s).
     cpu : for each processor an array of shape (n,).
     bandwidth : for each node an array of shape (n,), Mbit/s.
     """
 
     period: float
+    digits: int
     times: Floats
     cpu: Mapping[str, Floats]
     bandwidth: Mapping[str, Floats]
@@ -66,15 +69,15 @@ def watch(cluster: ClusterModel, timeline: Timeline, until: float, rng: np.rando
     bandwidth = {
         node: sample(series, cluster.bandwidth, 10.0**-digits, digits) for node, series in timeline.bandwidth.items()
     }
-    return Samples(cluster.sample_period, ends, cpu, bandwidth)
+    return Samples(cluster.sample_period, digits, ends, cpu, bandwidth)
 
 
-def write_loads(samples: Samples, path: Path, digits: int) -> None:
+def write_loads(samples: Samples, path: Path) -> None:
     """Write loads.csv.gz: time, node, available_cpu, available_bandwidth; a row for each processor and sample."""
     rows = ["time,node,available_cpu,available_bandwidth"]
     for index, time in enumerate(samples.times):
         rows.extend(
-            f"{time:g},{name},{cpu[index]:.3f},{samples.bandwidth[node_of(name)][index]:.{digits}f}"
+            f"{time:g},{name},{cpu[index]:.3f},{samples.bandwidth[node_of(name)][index]:.{samples.digits}f}"
             for name, cpu in samples.cpu.items()
         )
     with path.open("wb") as raw, gzip.GzipFile("", "wb", compresslevel=9, fileobj=raw, mtime=0) as file:
