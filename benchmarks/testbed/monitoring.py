@@ -18,6 +18,7 @@ from benchmarks.testbed.timeline import Floats, Series, Timeline
 
 SENSOR_ERROR = 0.02  # standard deviation of a sample, relative
 LEAST_CPU = 0.01
+ROUNDING = 1e-9  # of integrals
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def watch(cluster: ClusterModel, timeline: Timeline, until: float, rng: np.rando
     def sample(series: Series, most: float, least: float, digits: int) -> Floats:
         true = series.mean(ends - cluster.sample_period, ends)
         seen = true * (1.0 + rng.normal(0.0, SENSOR_ERROR, len(ends)))
-        idle = true >= most  # an unloaded resource reads as such: there is nothing to disturb the measurement
+        idle = true >= most * (1.0 - ROUNDING)  # an unloaded resource reads as such: nothing disturbs the measurement
         return np.round(np.clip(np.where(idle, most, seen), least, most), digits)
 
     cpu = {name: sample(series, 1.0, LEAST_CPU, 3) for name, series in timeline.cpu.items()}
