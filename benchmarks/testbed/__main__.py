@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,17 +14,27 @@ from rich.progress import track
 
 from benchmarks.testbed import campaign as campaigns
 from benchmarks.testbed import catalogue, plan
+from benchmarks.testbed import coscheduled as pairs_of_jobs
 from benchmarks.testbed.applications import APPLICATIONS
 from benchmarks.testbed.clusters import CLUSTERS
-from benchmarks.testbed.loading import LOADINGS
+from benchmarks.testbed.loading import LOADINGS, Loading
+from benchmarks.testbed.simulator import Progress
+from benchmarks.testbed.traces import trace_loading
 from metasched.records import InputError
+from metasched.store.campaigns import write_runs
 
 app = typer.Typer(add_completion=False)
 console = Console(stderr=True)
-Item = TypeVar("Item")
 
-Workers = Annotated[int, typer.Option(min=1, help="simulations at a time")]
 CORES = os.cpu_count() or 1
+Workers = Annotated[int, typer.Option(min=1, help="Simulations at a time; does not change the outcome.")]
+Cluster = Annotated[str, typer.Option(help=f"Cluster: {', '.join(CLUSTERS)}.")]
+LoadingName = Annotated[str, typer.Option("--loading", help=f"Loads: {', '.join(LOADINGS)}.")]
+Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is drawn.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")]
+Traces = Annotated[
+    Path | None, typer.Option(help="Folder of files in the form of loads.csv to replay; takes the place of --loading.")
+]
 
 
 @app.callback()
@@ -32,8 +42,8 @@ def testbed() -> None:
     """Real MPI programs on simulated clusters."""
 
 
-def _bar(items: Iterable[Item], what: str, total: int) -> Iterable[Item]:
-    return track(items, what, total=total, console=console)
+def _bar(what: str) -> Progress:
+    return lambda outcomes, total: track(outcomes, what, total=total, console=console)
 
 
 def _named(option: str, name: str, known: Iterable[str]) -> str:
@@ -42,49 +52,76 @@ def _named(option: str, name: str, known: Iterable[str]) -> str:
     return name
 
 
+def _generator(loading: str, traces: Path | None) -> tuple[str, Loading]:
+    if traces is not None:
+        return "traces", trace_loading(traces)
+    return loading, LOADINGS[_named("--loading", loading, LOADINGS)]
+
+
 @app.command()
 def campaign(
-    application: Annotated[str, typer.Option(help="program to run")],
-    cluster: Annotated[str, typer.Option(help="cluster to run it on")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="folder to write")],
-    loading: Annotated[str, typer.Option(help="random, grid or dedicated")] = "random",
-    seed: Annotated[int, typer.Option(min=0)] = 1,
-    predictions: Annotated[int, typer.Option(min=1, help="runs after the training ones")] = plan.PREDICTIONS,
+    application: Annotated[str, typer.Option(help=f"Program to run: {', '.join(APPLICATIONS)}.")],
+    cluster: Cluster,
+    output: Output,
+    loading: LoadingName = "random",
+    traces: Traces = None,
+    seed: Seed = 1,
+    predictions: Annotated[int, typer.Option(min=1, help="Runs after the training ones.")] = plan.PREDICTIONS,
     workers: Workers = CORES,
 ) -> None:
     """Make one campaign: training runs, then runs to predict, one after the other in one timeline of loads."""
     scenario = campaigns.Scenario(
         APPLICATIONS[_named("--application", application, APPLICATIONS)],
         CLUSTERS[_named("--cluster", cluster, CLUSTERS)],
-        loading,
-        LOADINGS[_named("--loading", loading, LOADINGS)],
+        *_generator(loading, traces),
         seed,
         predictions,
     )
-    campaigns.write(scenario, campaigns.make(scenario, workers, _bar), output)
+    campaigns.write(scenario, campaigns.make(scenario, workers, _bar(scenario.name)), output)
+
+
+@app.command()
+def coscheduled(
+    cluster: Cluster,
+    output: Output,
+    loading: LoadingName = "dedicated",
+    traces: Traces = None,
+    seed: Seed = 1,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs of jobs.")] = pairs_of_jobs.PAIRS,
+    workers: Workers = CORES,
+) -> None:
+    """Make a co-scheduled campaign: pairs of jobs that share nodes, links or nothing, timed alone and together."""
+    scenario = pairs_of_jobs.Scenario(
+        CLUSTERS[_named("--cluster", cluster, CLUSTERS)], *_generator(loading, traces), seed, pairs
+    )
+    pairs_of_jobs.write(scenario, pairs_of_jobs.make(scenario, workers, _bar(scenario.name)), output)
 
 
 @app.command()
 def tables(
-    output: Annotated[Path, typer.Option("--output", "-o", help="folder to write")] = catalogue.COMMITTED,
-    only: Annotated[str, typer.Option(help="campaigns whose name holds this")] = "",
+    output: Output = catalogue.COMMITTED,
+    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
     workers: Workers = CORES,
 ) -> None:
-    """Make every campaign behind the paper's tables, and the idle runs for porting."""
+    """Make every campaign behind the paper's tables, the co-scheduled ones, and the idle runs for porting."""
     for scenario in catalogue.scenarios():
         if only in scenario.name:
-            campaigns.write(scenario, campaigns.make(scenario, workers, _bar), output / scenario.name)
+            campaigns.write(scenario, campaigns.make(scenario, workers, _bar(scenario.name)), output / scenario.name)
+    for pairing in catalogue.pairings():
+        if only in pairing.name:
+            made = pairs_of_jobs.make(pairing, workers, _bar(pairing.name))
+            pairs_of_jobs.write(pairing, made, output / pairing.name)
     (output / "porting").mkdir(parents=True, exist_ok=True)
     for scenario in catalogue.portings():
         name = f"{scenario.application.name}-{scenario.cluster.name}"
         if only in f"porting-{name}":
-            made = campaigns.make(scenario, workers, _bar, catalogue.porting_requests)
-            campaigns.write_runs(scenario, made, output / "porting" / f"{name}.csv")
+            made = campaigns.make(scenario, workers, _bar(f"porting-{name}"), catalogue.porting_requests)
+            write_runs(output / "porting" / f"{name}.csv", made.runs)
 
 
 if __name__ == "__main__":
     try:
-        app()
+        app(standalone_mode=True)
     except InputError as error:
         console.print(f"error: {error}", style="red", highlight=False)
         sys.exit(2)

@@ -6,42 +6,27 @@ folder is the same to the byte whatever the number of workers.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from benchmarks.testbed import plan
 from benchmarks.testbed.applications import ApplicationModel
-from benchmarks.testbed.clusters import ClusterModel, node_of, write_platform
+from benchmarks.testbed.clusters import ClusterModel
 from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.monitoring import SENSOR_ERROR, Samples, watch, write_loads
-from benchmarks.testbed.simulator import Job, Outcome, SimulationError, driver, simulate
-from benchmarks.testbed.timeline import Timeline
+from benchmarks.testbed.phases import ProcessPhase, measure_phases, write_phases
+from benchmarks.testbed.simulator import Job, Outcome, Progress, SimulationError, silent, simulate_all
+from metasched.records import Run
+from metasched.store.campaigns import write_runs
+from metasched.store.files import write_text_atomically
 
 TIME_ERROR = 0.015  # standard deviation of a measured execution time, relative
-RETRIES = 5
-RUN_COLUMNS = [
-    "phase", "application", "cluster", "start_time", "nodes", "problem_size", "processors", "min_avg_avail_cpu",
-    "min_avg_avail_bw", "execution_time", "dedicated_time",
-]  # fmt: skip
-PHASE_COLUMNS = ["run", "phase", "process", "node", "avg_avail_cpu", "avg_avail_bw", "execution_time"]
 
 Draw = Callable[[ApplicationModel, ClusterModel, np.random.Generator], list[plan.Request]]
-Item = TypeVar("Item")
-Progress = Callable[[Iterable[Item], str, int], Iterable[Item]]
-
-
-def silent(items: Iterable[Item], what: str, total: int) -> Iterable[Item]:
-    """A progress display that shows nothing."""
-    return items
 
 
 @dataclass(frozen=True)
@@ -62,39 +47,15 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Campaign:
-    """All that a campaign's files say, before measurement errors are put on the times."""
+class Made:
+    """A campaign as it was measured: runs, phases of processes where the application marks them, samples of loads."""
 
-    wanted: list[plan.Request]
-    dedicated: list[float]
-    outcomes: list[Outcome]
+    runs: tuple[Run, ...]
+    phases: tuple[ProcessPhase, ...]
     samples: Samples
-    noise: np.ndarray
 
 
-def simulate_job(program: Path, platform: Path, job: Job) -> Outcome:
-    """Run one job alone; where the simulator reports its false deadlock, start a little later."""
-    for attempt in range(RETRIES):
-        try:
-            return simulate(program, platform, [replace(job, start_time=job.start_time + 0.1 * attempt)])[0]
-        except SimulationError:
-            if attempt == RETRIES - 1:
-                raise
-    raise AssertionError("unreachable")
-
-
-def simulate_all(
-    cluster: ClusterModel, timeline: Timeline | None, jobs: Sequence[Job], workers: int, what: str, progress: Progress
-) -> list[Outcome]:
-    """Run jobs, each alone on the cluster under its loads, several simulations at a time."""
-    program = driver()
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
-        platform = write_platform(cluster, timeline, Path(folder))
-        found = pool.map(lambda job: simulate_job(program, platform, job), jobs)
-        return list(progress(found, what, len(jobs)))
-
-
-def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw: Draw | None = None) -> Campaign:
+def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw: Draw | None = None) -> Made:
     """Simulate a campaign.
 
     Parameters
@@ -114,77 +75,55 @@ def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw
         else plan.requests(application, cluster, for_plan, scenario.predictions)
     )
     jobs = [Job(application.name, request.problem_size, 0.0, request.processors) for request in wanted]
-    idle = simulate_all(cluster, None, jobs, workers, f"{scenario.name}, idle", progress)
-    dedicated = [outcome.execution_time for outcome in idle]
+    idle = simulate_all(cluster, None, [(job,) for job in jobs], workers, progress)
+    dedicated = [outcome.execution_time for (outcome,) in idle]
+    slots = [plan.Slot(job.processors, work) for job, work in zip(jobs, dedicated, strict=True)]
+    timeline, moments = plan.schedule(cluster, scenario.generator, load_seed, slots, for_starts)
+    groups = [(replace(job, start_time=moment),) for job, moment in zip(jobs, moments, strict=True)]
+    outcomes = [outcome for (outcome,) in simulate_all(cluster, timeline, groups, workers, progress)]
+    check_order([outcome.end_time for outcome in outcomes], moments)
 
-    horizon = plan.WARM_UP + 3.0 * sum(dedicated)
-    pauses = for_starts.bit_generator.state
-    while True:
-        timeline = scenario.generator(cluster, load_seed, horizon)
-        for_starts.bit_generator.state = pauses
-        moments = plan.starts(cluster, timeline, wanted, dedicated, for_starts)
-        if moments[-1] + 20.0 * dedicated[-1] < horizon:
-            break
-        horizon *= 1.5
-    jobs = [replace(job, start_time=moment) for job, moment in zip(jobs, moments, strict=True)]
-    outcomes = simulate_all(cluster, timeline, jobs, workers, scenario.name, progress)
-    for outcome, following in zip(outcomes, moments[1:], strict=False):
-        if outcome.end_time >= following:
-            raise SimulationError(f"the run that started at {outcome.start_time} outgrew its slot")
     samples = watch(cluster, timeline, outcomes[-1].end_time, for_sensors)
     noise = np.exp(for_times.normal(0.0, TIME_ERROR, len(outcomes)))
-    return Campaign(wanted, dedicated, outcomes, samples, noise)
+    runs: list[Run] = []
+    phases: list[ProcessPhase] = []
+    for index, (request, outcome) in enumerate(zip(wanted, outcomes, strict=True)):
+        run = measured(jobs[index], cluster, outcome, samples, float(noise[index]))
+        runs.append(replace(run, phase=request.phase, extra={"dedicated_time": f"{dedicated[index]:.4f}"}))
+        phases += measure_phases(index, jobs[index].processors, outcome, samples, float(noise[index]))
+    return Made(tuple(runs), tuple(phases), samples)
 
 
-def _table(columns: list[str], rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()
+def check_order(ends: Sequence[float], moments: Sequence[float]) -> None:
+    """Make sure that each run ended before the next one started."""
+    for end, following in zip(ends, moments[1:], strict=False):
+        if end >= following:
+            raise SimulationError(f"the run before {following} s outgrew its slot and ended at {end} s")
 
 
-def run_rows(scenario: Scenario, campaign: Campaign) -> Iterable[list[object]]:
-    """Rows of runs.csv."""
-    each = zip(campaign.wanted, campaign.dedicated, campaign.outcomes, campaign.noise, strict=True)
-    for request, dedicated, outcome, noise in each:
-        cpu, bandwidth = campaign.samples.minima(request.processors, outcome.start_time, outcome.end_time)
-        yield [
-            request.phase, scenario.application.name, scenario.cluster.name, f"{outcome.start_time:.3f}",
-            " ".join(request.processors), request.problem_size, len(request.processors), f"{cpu:.4f}",
-            f"{bandwidth:.3f}", f"{outcome.execution_time * noise:.4f}", f"{dedicated:.4f}",
-        ]  # fmt: skip
+def measured(job: Job, cluster: ClusterModel, outcome: Outcome, samples: Samples, noise: float) -> Run:
+    """A run as it is recorded: times with their error, loads as the monitors saw them, both rounded."""
+    cpu, bandwidth = samples.minima(job.processors, outcome.start_time, outcome.end_time)
+    return Run(
+        job.application,
+        cluster.name,
+        job.problem_size,
+        len(job.processors),
+        round(cpu, 4),
+        round(bandwidth, 3),
+        round(outcome.execution_time * noise, 4),
+        start_time=round(outcome.start_time, 3),
+        nodes=job.processors,
+    )
 
 
-def phase_rows(campaign: Campaign) -> Iterable[list[object]]:
-    """Rows of phases.csv: what each process of each run did in each phase; empty where nothing was marked."""
-    samples = campaign.samples
-    for index, (request, outcome, noise) in enumerate(
-        zip(campaign.wanted, campaign.outcomes, campaign.noise, strict=True)
-    ):
-        for mark in outcome.phases:
-            name = request.processors[mark.process]
-            yield [
-                index, mark.phase, mark.process, name,
-                f"{samples.average(samples.cpu[name], mark.begin, mark.end):.4f}",
-                f"{samples.average(samples.bandwidth[node_of(name)], mark.begin, mark.end):.3f}",
-                f"{(mark.end - mark.begin) * noise:.4f}",
-            ]  # fmt: skip
-
-
-def write_runs(scenario: Scenario, campaign: Campaign, path: Path) -> None:
-    """Write runs.csv, under whatever name."""
-    path.write_text(_table(RUN_COLUMNS, run_rows(scenario, campaign)), encoding="utf-8")
-
-
-def write(scenario: Scenario, campaign: Campaign, folder: Path) -> None:
+def write(scenario: Scenario, made: Made, folder: Path) -> None:
     """Write the campaign folder: runs.csv, loads.csv.gz, campaign.json, and phases.csv where phases were marked."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_runs(scenario, campaign, folder / "runs.csv")
-    write_loads(campaign.samples, folder / "loads.csv.gz", 2 if scenario.cluster.bandwidth <= 100.0 else 1)
-    phases = list(phase_rows(campaign))
-    if phases:
-        (folder / "phases.csv").write_text(_table(PHASE_COLUMNS, phases), encoding="utf-8")
+    write_runs(folder / "runs.csv", made.runs)
+    write_loads(made.samples, folder / "loads.csv.gz")
+    if made.phases:
+        write_phases(folder / "phases.csv", made.phases)
     facts = {
         "application": scenario.application.name,
         "cluster": scenario.cluster.name,
@@ -192,9 +131,16 @@ def write(scenario: Scenario, campaign: Campaign, folder: Path) -> None:
         "seed": scenario.seed,
         "predictions": scenario.predictions,
         "training_sizes": [scenario.application.smallest, scenario.application.largest],
-        "sample_period": scenario.cluster.sample_period,
+        **conditions(scenario.cluster),
+    }
+    write_text_atomically(folder / "campaign.json", json.dumps(facts, indent=2) + "\n")
+
+
+def conditions(cluster: ClusterModel) -> dict[str, object]:
+    """How runs and loads of a cluster are measured."""
+    return {
+        "sample_period": cluster.sample_period,
         "time_error": TIME_ERROR,
         "sensor_error": SENSOR_ERROR,
         "simulator": "SimGrid/SMPI 3.32",
     }
-    (folder / "campaign.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")

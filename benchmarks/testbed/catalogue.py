@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.testbed import campaign as campaigns
-from benchmarks.testbed import plan
+from benchmarks.testbed import coscheduled, plan
 from benchmarks.testbed.applications import APPLICATIONS, ApplicationModel
 from benchmarks.testbed.clusters import CLUSTERS, ClusterModel
 from benchmarks.testbed.loading import LOADINGS
@@ -63,6 +63,9 @@ DEDICATED = [(application, "ibm", "dedicated") for application in ("eigen", "md"
 #: Section 5: phases of different complexity, the second one unbalanced.
 PHASES = [("twophase", "intel", "random")]
 
+#: Two jobs at a time: on dedicated processors with slow links and with fast ones, and under load.
+COSCHEDULED = [("woodcrest", "dedicated"), ("amd", "dedicated"), ("amd", "random")]
+
 PORTING = {1: 5, 2: 15}  # idle runs for section 3.5 on each number of processors
 
 
@@ -80,6 +83,13 @@ def scenario(application: str, cluster: str, loading: str, seed: int = SEED) -> 
 def scenarios() -> list[campaigns.Scenario]:
     """Every campaign of the catalogue, each once."""
     return [scenario(*row) for row in dict.fromkeys([*TABLE_3, *TABLE_4, *DEDICATED, *PHASES])]
+
+
+def pairings() -> list[coscheduled.Scenario]:
+    """Every co-scheduled campaign of the catalogue."""
+    return [
+        coscheduled.Scenario(CLUSTERS[cluster], loading, LOADINGS[loading], SEED) for cluster, loading in COSCHEDULED
+    ]
 
 
 def porting_requests(

@@ -39,12 +39,14 @@ const std::map<std::string, int (*)(int, char**)> APPLICATIONS = {
 
 // Computation is injected, never timed, so that a run is the same to the last digit wherever it is simulated.  One fixed
 // algorithm for each collective, so that none switches in the middle of a campaign; SimGrid's MPICH and MVAPICH2 selectors
-// cannot build a communicator outside smpirun.
-const std::vector<std::string> OPTIONS = {"network/model:SMPI",      "surf/precision:1e-9",
-                                          "smpi/host-speed:1Gf",     "smpi/simulate-computation:no",
-                                          "smpi/bcast:binomial_tree", "smpi/allreduce:rdb",
-                                          "smpi/allgather:ring",     "smpi/allgatherv:ring",
-                                          "smpi/alltoall:ring",      "smpi/alltoallv:ring"};
+// cannot build a communicator outside smpirun.  Flows share a link evenly (weight-S 0): with SimGrid's default weights, a
+// link whose bandwidth changes also reweighs the flows that only acknowledge over it, until a weight falls below zero.
+const std::vector<std::string> OPTIONS = {"network/model:SMPI",       "network/weight-S:0",
+                                          "surf/precision:1e-9",      "smpi/host-speed:1Gf",
+                                          "smpi/simulate-computation:no", "smpi/bcast:binomial_tree",
+                                          "smpi/allreduce:rdb",       "smpi/allgather:ring",
+                                          "smpi/allgatherv:ring",     "smpi/alltoall:ring",
+                                          "smpi/alltoallv:ring"};
 
 struct Job {
   std::string application, problem_size;

@@ -47,7 +47,9 @@ def _available(loads: list[tuple[float, float, float]]) -> Series:
     demand = np.concatenate(([0.0], np.cumsum(np.concatenate((share, -share))[order])))
     rivals = np.concatenate(([0.0], np.cumsum(np.concatenate((np.ones_like(share), -np.ones_like(share)))[order])))
     last = np.append(times[1:] > times[:-1], True)  # of several changes at one moment only the last one counts
-    return Series(times[last], np.maximum(1.0 - demand, 1.0 / (1.0 + rivals))[last])
+    # without rivals nothing is taken, whatever the rounding of sums that went up and down
+    free = np.where(rivals > 0, np.maximum(1.0 - demand, 1.0 / (1.0 + rivals)), 1.0)
+    return Series(times[last], free[last])
 
 
 def _random_sets(

@@ -18,6 +18,7 @@ from benchmarks.testbed.timeline import Floats, Series, Timeline
 
 SENSOR_ERROR = 0.02  # standard deviation of a sample, relative
 LEAST_CPU = 0.01
+ROUNDING = 1e-9  # of integrals
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,15 @@ class Samples:
 
     Parameters
     ----------
+    period : seconds between two samples.
+    digits : decimals that bandwidths are recorded with.
     times : array of shape (n,), ends of the sampled periods (s).
     cpu : for each processor an array of shape (n,).
     bandwidth : for each node an array of shape (n,), Mbit/s.
     """
 
     period: float
+    digits: int
     times: Floats
     cpu: Mapping[str, Floats]
     bandwidth: Mapping[str, Floats]
@@ -52,12 +56,13 @@ class Samples:
 
 def watch(cluster: ClusterModel, timeline: Timeline, until: float, rng: np.random.Generator) -> Samples:
     """Sample the loads up to a moment, with the sensors' errors, in the precision they are recorded with."""
-    ends = np.arange(1, int(np.ceil(until / cluster.sample_period)) + 1) * cluster.sample_period
+    count = int(np.ceil(until / cluster.sample_period))
+    ends: Floats = np.arange(1.0, count + 1.0) * cluster.sample_period
 
     def sample(series: Series, most: float, least: float, digits: int) -> Floats:
         true = series.mean(ends - cluster.sample_period, ends)
         seen = true * (1.0 + rng.normal(0.0, SENSOR_ERROR, len(ends)))
-        idle = true >= most  # an unloaded resource reads as such: there is nothing to disturb the measurement
+        idle = true >= most * (1.0 - ROUNDING)  # an unloaded resource reads as such: nothing disturbs the measurement
         return np.round(np.clip(np.where(idle, most, seen), least, most), digits)
 
     cpu = {name: sample(series, 1.0, LEAST_CPU, 3) for name, series in timeline.cpu.items()}
@@ -65,15 +70,15 @@ def watch(cluster: ClusterModel, timeline: Timeline, until: float, rng: np.rando
     bandwidth = {
         node: sample(series, cluster.bandwidth, 10.0**-digits, digits) for node, series in timeline.bandwidth.items()
     }
-    return Samples(cluster.sample_period, ends, cpu, bandwidth)
+    return Samples(cluster.sample_period, digits, ends, cpu, bandwidth)
 
 
-def write_loads(samples: Samples, path: Path, digits: int) -> None:
+def write_loads(samples: Samples, path: Path) -> None:
     """Write loads.csv.gz: time, node, available_cpu, available_bandwidth; a row for each processor and sample."""
     rows = ["time,node,available_cpu,available_bandwidth"]
     for index, time in enumerate(samples.times):
         rows.extend(
-            f"{time:g},{name},{cpu[index]:.3f},{samples.bandwidth[node_of(name)][index]:.{digits}f}"
+            f"{time:g},{name},{cpu[index]:.3f},{samples.bandwidth[node_of(name)][index]:.{samples.digits}f}"
             for name, cpu in samples.cpu.items()
         )
     with path.open("wb") as raw, gzip.GzipFile("", "wb", compresslevel=9, fileobj=raw, mtime=0) as file:

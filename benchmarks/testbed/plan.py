@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.testbed.applications import ApplicationModel
 from benchmarks.testbed.clusters import ClusterModel, node_of
+from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.timeline import Series, Timeline, lowest
 
 #: Section 3: runs on 1, 2, 4 and 8 processors that the model is trained on.
@@ -104,13 +105,32 @@ def latest_end(share: Series, start: float, work: float) -> float:
     return float(share.times[place] + (target - areas[place]) / share.values[place])
 
 
-def starts(
-    cluster: ClusterModel, timeline: Timeline, wanted: list[Request], idle_times: list[float], rng: np.random.Generator
-) -> list[float]:
-    """Start times, one run after the other, each in a slot that it cannot outgrow (s)."""
-    moments, time = [], WARM_UP
-    for request, idle in zip(wanted, idle_times, strict=True):
-        moments.append(round(time, 3))
-        end = latest_end(lowest_share(cluster, timeline, request.processors), time, SLACK * idle)
-        time = end + 1.0 + rng.exponential(PAUSE)
-    return moments
+@dataclass(frozen=True)
+class Slot:
+    """What has to be done before the next run may start: processors taken, and seconds of work on idle machines."""
+
+    processors: tuple[str, ...]
+    work: float
+
+
+def schedule(
+    cluster: ClusterModel, generator: Loading, load_seed: int, slots: list[Slot], rng: np.random.Generator
+) -> tuple[Timeline, list[float]]:
+    """Draw the loads, and start times one after the other, each run in a slot that it cannot outgrow.
+
+    Returns
+    -------
+    The timeline, which goes past the end of the last run, and the start times (s).
+    """
+    pauses = 1.0 + rng.exponential(PAUSE, len(slots))
+    horizon = WARM_UP + 3.0 * sum(slot.work for slot in slots)
+    while True:
+        timeline = generator(cluster, load_seed, horizon)
+        moments, time = [], WARM_UP
+        for slot, pause in zip(slots, pauses, strict=True):
+            moments.append(round(time, 3))
+            end = latest_end(lowest_share(cluster, timeline, slot.processors), time, SLACK * slot.work)
+            time = end + float(pause)
+        if time < horizon:
+            return timeline, moments
+        horizon *= 1.5
