@@ -29,3 +29,7 @@ check: $(VENV)/.installed-test ## lint and type-check
 
 clean: ## remove the environment and everything the commands made
 	rm -rf $(VENV) demo-output build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: queueing-bench
+queueing-bench: $(VENV)/.installed ## speed of the queueing solvers beside octave-queueing
+	$(BIN)/python benchmarks/queueing.py

@@ -16,18 +16,21 @@ from scipy.special import gammaln
 
 Floats = NDArray[np.float64]
 
-#: Loads at which a table is computed.
-_LOADS = 400
+#: Loads at which the distribution is computed, and intervals of the table that is made of them.
+_LOADS, _INTERVALS = 400, 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Crowding:
     """Residence over demand at one load-dependent station, as a table over the mean number found.
 
+    The table has equal steps of ``found / (found + scale)``, so that a look-up needs no search.
+
     Parameters
     ----------
-    found : array of shape (points,), mean number of jobs found on arrival, increasing.
-    excess : array of shape (points,), residence over demand less ``(1 + found) / full_rate``.
+    excess, slope : arrays of shape (intervals,), residence over demand less ``(1 + found) / full_rate`` at the start of
+        each interval, and its growth over the interval.
+    scale : mean number found that lies in the middle of the table.
     full_rate : speed with many jobs.
 
     Examples
@@ -39,8 +42,9 @@ class Crowding:
     array([1.  , 4.95])
     """
 
-    found: Floats
     excess: Floats
+    slope: Floats
+    scale: float
     full_rate: float
 
     @classmethod
@@ -51,7 +55,7 @@ class Crowding:
         # sum_j p(j) (j + 1) / alpha(j + 1) = (1 + mean) / full + sum_j p(j) (j + 1) (1 / alpha(j + 1) - 1 / full)
         gain = np.arange(1, speeds.size + 1) * (1 / speeds - 1 / full)
         if others < 1:
-            return cls(np.zeros(1), gain[:1], full)
+            return cls(np.full(_INTERVALS, gain[0]), np.zeros(_INTERVALS), 1.0, full)
         # Below saturation the number found stays within some deviations, sqrt(others) wide at most, of the servers.
         reach = min(others, speeds.size + 60 + int(12 * np.sqrt(others)))
         heaviest = 1e7 if reach == others else 1 + 6 / np.sqrt(others)
@@ -64,8 +68,16 @@ class Crowding:
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         excess = weights[:, : gain.size] @ gain[: reach + 1]
-        return cls(np.concatenate([[0.0], weights @ number]), np.concatenate([gain[:1], excess]), full)
+        found, excess = np.append(0.0, weights @ number), np.append(gain[0], excess)
+
+        scale = float(speeds.size)
+        share = np.arange(_INTERVALS) / _INTERVALS
+        table = np.append(np.interp(scale * share / (1 - share), found, excess), excess[-1])
+        return cls(table[:-1], np.diff(table), scale, full)
 
     def stretch(self, found: Floats) -> Floats:
         """Residence over demand for jobs that find ``found`` jobs on average."""
-        return (1.0 + found) / self.full_rate + np.interp(found, self.found, self.excess)
+        position = found * (_INTERVALS / (found + self.scale))
+        interval = position.astype(np.intp)
+        excess = self.excess[interval] + self.slope[interval] * (position - interval)
+        return (1.0 + found) / self.full_rate + excess

@@ -47,7 +47,15 @@ def convolve(log_f: Floats, log_g: Floats) -> Floats:
     >>> np.exp(convolve(np.log([[1.0, 2.0]]), np.log([[1.0, 3.0]])))
     array([[1., 5.]])
     """
-    return np.stack([_convolve(f, g) for f, g in zip(log_f, log_g, strict=True)])
+    n = np.arange(log_f.shape[1])
+    tilt = _tilt(log_g)[:, None] * n
+    f, top_f, width_f = _flatten(log_f - tilt)
+    g, top_g, width_g = _flatten(log_g - tilt)
+    with np.errstate(divide="ignore"):
+        result = np.log(_multiply(f, g)) + (top_f + top_g) + tilt
+    for row in np.flatnonzero(width_f + width_g > 2 * _SAFE):
+        result[row] = _convolve_logarithms(log_f[row], log_g[row])
+    return np.asarray(result)
 
 
 def leave_one_out(base: Floats, factors: Sequence[Factor], times: Callable[[Floats, Factor], Floats]) -> list[Floats]:
@@ -69,21 +77,43 @@ def leave_one_out(base: Floats, factors: Sequence[Factor], times: Callable[[Floa
     )
 
 
-def _convolve(log_f: Floats, log_g: Floats) -> Floats:
-    n = np.arange(log_f.size)
-    if np.all(np.isneginf(log_f)) or np.all(np.isneginf(log_g)):
-        return np.full(n.size, -np.inf)
-    tilt = _tilt(log_g)
-    f, g = log_f - tilt * n, log_g - tilt * n
-    top_f, top_g = f.max(), g.max()
-    if _width(f, top_f) + _width(g, top_g) < 2 * _SAFE:
-        product = np.convolve(np.exp(f - top_f), np.exp(g - top_g))[: n.size]
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(product) + (top_f + top_g) + tilt * n)
-    padded = np.concatenate([np.full(n.size - 1, -np.inf), log_g])
-    windows = np.lib.stride_tricks.sliding_window_view(padded, n.size)
+def _tilt(logs: Floats) -> Floats:
+    """Slope of the line through the first and the last number of each row that are not 0, shape (networks,)."""
+    present = np.isfinite(logs)
+    first = np.argmax(present, axis=1)
+    last = logs.shape[1] - 1 - np.argmax(present[:, ::-1], axis=1)
+    rows = np.arange(len(logs))
+    ends = np.where(present.any(axis=1), (logs[rows, first], logs[rows, last]), 0.0)
+    return np.asarray((ends[1] - ends[0]) / np.maximum(last - first, 1))
+
+
+def _flatten(logs: Floats) -> tuple[Floats, Floats, Floats]:
+    """Numbers relative to the largest of each row, its logarithm, and the width of each row's logarithms."""
+    present = np.isfinite(logs)
+    top = np.max(logs, axis=1, where=present, initial=-np.inf)
+    top[np.isneginf(top)] = 0.0
+    bottom = np.minimum(np.min(logs, axis=1, where=present, initial=np.inf), top)
+    return np.exp(logs - top[:, None]), top[:, None], top - bottom
+
+
+def _multiply(f: Floats, g: Floats) -> Floats:
+    """First N + 1 numbers of the convolution of each row of ``f`` with that of ``g``."""
+    networks, length = f.shape
+    if networks < length:
+        return np.stack([np.convolve(one, other)[:length] for one, other in zip(f, g, strict=True)])
+    product = np.zeros_like(f)
+    for shift in range(length):
+        product[:, shift:] += f[:, shift : shift + 1] * g[:, : length - shift]
+    return product
+
+
+def _convolve_logarithms(log_f: Floats, log_g: Floats) -> Floats:
+    """The same for one pair whose numbers do not fit double range: each sum relative to its largest term."""
+    length = log_f.size
+    padded = np.concatenate([np.full(length - 1, -np.inf), log_g])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, length)
     blocks = []
-    for start in range(0, n.size, _ROWS):
+    for start in range(0, length, _ROWS):
         # Row n holds log f(j) + log g(n - j), j running backwards.
         terms = windows[start : start + _ROWS] + log_f[::-1]
         top = terms.max(axis=1, keepdims=True)
@@ -91,14 +121,3 @@ def _convolve(log_f: Floats, log_g: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             blocks.append(np.log(np.exp(terms - top).sum(axis=1)) + top[:, 0])
     return np.concatenate(blocks)
-
-
-def _tilt(log_g: Floats) -> float:
-    """Slope of the line through the first and the last number that are not 0."""
-    present = np.flatnonzero(np.isfinite(log_g))
-    first, last = present[0], present[-1]
-    return float((log_g[last] - log_g[first]) / max(last - first, 1))
-
-
-def _width(log_f: Floats, top: float) -> float:
-    return float(top - log_f[np.isfinite(log_f)].min())
