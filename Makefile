@@ -38,3 +38,6 @@ forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces:
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast --data $(DATA) --peers
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast_speed
 .PHONY: forecast-bench
+.PHONY: queueing-bench
+queueing-bench: $(VENV)/.installed ## speed of the queueing solvers beside octave-queueing
+	$(BIN)/python benchmarks/queueing.py

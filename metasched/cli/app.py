@@ -23,6 +23,7 @@ GROUPS: tuple[str, ...] = (
     "runs",
     "explain",
     "whatif",
+    "solve",
 )
 
 #: The group of a verb, where it is known: then only that one is loaded, and the verb starts in half the time.
