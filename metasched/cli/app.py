@@ -21,6 +21,7 @@ GROUPS: tuple[str, ...] = (
     "plot",
     "rank",
     "runs",
+    "solve",
 )
 
 #: Verbs that must start fast, and their group, the only one that is loaded for them.

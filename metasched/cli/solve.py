@@ -1,0 +1,75 @@
+"""``metasched solve``: throughput, times, utilization and queue lengths of closed queueing networks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import psutil
+import typer
+from rich.table import Table
+
+from metasched.cli import output
+from metasched.contention.document import LONGEST, parse
+from metasched.contention.solution import PrecisionError, Solution
+from metasched.contention.solver import solve
+from metasched.records import InputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("solve")(solve_verb)
+
+
+def solve_verb(
+    network: Annotated[Path, typer.Argument(help="JSON file with one network, or a list of networks.")],
+    method: Annotated[
+        Literal["auto", "exact", "approximate"],
+        typer.Option(help="Exact, approximate with bounds, or exact where that takes a few seconds at most."),
+    ] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Solve closed queueing networks."""
+    many, networks = parse(_read(network), where=str(network))
+    memory = psutil.virtual_memory().available // 2
+    try:
+        solutions = [solve(entry, method, memory=memory) for entry in networks]
+    except PrecisionError as error:
+        output.complain(str(error))
+        return 1
+    if as_json:
+        answers = [solution.as_dict() for solution in solutions]
+        output.print_json(answers if many else answers[0])
+    else:
+        for solution in solutions:
+            output.out.print(_table(solution))
+    return 0
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > LONGEST:
+            raise InputError(f"the file has {path.stat().st_size} bytes, expected at most {LONGEST}", where=str(path))
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError("not a text file in UTF-8, expected a JSON document", where=str(path)) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+
+
+def _table(solution: Solution) -> Table:
+    title = ": ".join(part for part in (solution.network.name, solution.method) if part)
+    table = Table(title=title, title_justify="left")
+    for heading in ("class", "station"):
+        table.add_column(heading)
+    for heading in ("throughput (1/s)", "residence (s)", "response (s)", "queue length", "utilization"):
+        table.add_column(heading, justify="right")
+    for column, job_class in enumerate(solution.network.classes):
+        bounds = solution.bounds
+        within = f" [{bounds.lower[column]:.6g}, {bounds.upper[column]:.6g}]" if bounds is not None else ""
+        throughput = f"{solution.throughput[column]:.6g}{within}"
+        table.add_row(job_class.name, "", throughput, f"{solution.cycle_time[column]:.6g}", "", "", "")
+        for row, station in enumerate(solution.network.stations):
+            cells = (solution.residence_time, solution.response_time, solution.queue_length, solution.utilization)
+            table.add_row("", station.name, "", *(f"{values[row, column]:.6g}" for values in cells))
+    return table
