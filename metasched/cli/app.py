@@ -22,6 +22,7 @@ GROUPS: tuple[str, ...] = (
     "rank",
     "runs",
     "solve",
+    "surface",
 )
 
 #: Verbs that must start fast, and their group, the only one that is loaded for them.
