@@ -24,6 +24,7 @@ GROUPS: tuple[str, ...] = (
     "explain",
     "whatif",
     "solve",
+    "surface",
 )
 
 #: The group of a verb, where it is known: then only that one is loaded, and the verb starts in half the time.
