@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check clean
+.PHONY: help demo test bench check clean
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
 
@@ -24,6 +24,9 @@ demo: $(VENV)/.installed ## install into .venv and do the main job on this host,
 
 test: $(VENV)/.installed-test ## install into .venv and run all quick tests
 	$(BIN)/python -m pytest -n auto
+
+bench: $(VENV)/.installed ## speed of searching, learning and predicting, beside peers and limits
+	$(BIN)/python -m benchmarks.search
 
 check: $(VENV)/.installed-test ## lint and type-check
 	$(BIN)/ruff check .
