@@ -42,4 +42,4 @@ class LogPolynomial:
 
     def __call__(self, points: Floats) -> Floats:
         """Log time at points of shape (m, 4)."""
-        return np.asarray(self._model.predict(points))
+        return np.asarray(self._model.predict(points)) if len(points) else np.empty(0)

@@ -40,6 +40,13 @@ def test_every_predictor_keeps_the_contract(make: Callable[[], Predictor]) -> No
     predictor.learn(runs(1, seed=9)[0])
 
 
+@pytest.mark.parametrize("make", [PublishedPredictor, RobustPredictor, RidgeQuadratic, GaussianProcess])
+def test_no_requests_get_no_predictions(make: Callable[[], Predictor]) -> None:
+    predictor = make()
+    predictor.fit(runs(60))  # type: ignore[attr-defined]
+    assert predictor.predict_many([], [], [], []).execution_time.shape == (0,)
+
+
 @BOTH
 @pytest.mark.parametrize("p", [1, 3, 8, 16])
 def test_predictions_are_close_inside_and_outside_the_training_range(make: type[Adaptive], p: int) -> None:
