@@ -138,7 +138,7 @@ def loads(traces: Traces = None) -> None:
 
 if __name__ == "__main__":
     try:
-        app(standalone_mode=True)
+        app()
     except InputError as error:
-        console.print(f"error: {error}", style="red", highlight=False)
+        console.print(f"error: {error}", style="red", highlight=False, soft_wrap=True)
         sys.exit(2)
