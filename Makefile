@@ -44,3 +44,10 @@ forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces:
 .PHONY: queueing-bench
 queueing-bench: $(VENV)/.installed ## speed of the queueing solvers beside octave-queueing
 	$(BIN)/python benchmarks/queueing.py
+.PHONY: testbed
+testbed: $(VENV)/.installed ## install SimGrid (as root) and make every testbed campaign again
+	@if [ ! -f /usr/include/smpi/mpi.h ]; then \
+	  [ "$$(id -u)" = 0 ] || { echo "SimGrid is not installed; as root: apt-get install libsimgrid-dev g++" >&2; exit 2; }; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends libsimgrid-dev g++; \
+	fi
+	$(BIN)/python -m benchmarks.testbed tables
