@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from monitors.sensors.network.channel import Channel, MembershipError
 
 _log = logging.getLogger(__name__)
@@ -103,25 +105,28 @@ class _Caller(socketserver.BaseRequestHandler):
 
 
 def timed_intake(channel: Channel, size: int, timeout: float) -> dict[str, float]:
-    """Take ``size`` bytes in; seconds from first byte to last, and bits per second over the latter half of the bytes.
+    """Take ``size`` bytes in; seconds from first byte to last, and bits per second after the first quarter.
 
-    The first half lets TCP find its pace and drains what shapers on the way allow in a burst.
+    The first quarter lets TCP find its pace and drains what shapers on the way allow in a burst. After it the rate is
+    the slope of a line through the arrivals: a lost segment holds back what came after it and then lets it all go at
+    once, so that the difference of any two arrivals would tell more of the loss than of the link.
     """
-    # Pieces much smaller than the whole, so that half of a small transfer is not a matter of one piece.
+    # Pieces much smaller than the whole, so that a quarter of a small transfer is not a matter of one piece.
     buffer = bytearray(min(max(size // 64, 4096), 1 << 18))
     view = memoryview(buffer)
-    got, half = 0, (0, 0.0)
-    start = 0.0
+    arrivals: list[tuple[float, int]] = []
+    got = 0
     while got < size:
         count = channel.connection.recv_into(view[: min(len(buffer), size - got)])
-        moment = time.perf_counter()
         if not count:
             raise ConnectionError("the transfer was cut")
-        start = start or moment
         got += count
-        if not half[0] and got >= size / 2:
-            half = (got, moment)
-        if moment - start > timeout:
+        arrivals.append((time.perf_counter(), got))
+        if arrivals[-1][0] - arrivals[0][0] > timeout:
             raise TimeoutError("the transfer took too long")
-    seconds, latter = moment - start, moment - half[1]
-    return {"seconds": seconds, "rate": 8 * (got - half[0]) / latter if latter > 0 else 0.0}
+    moments, total = np.array(arrivals).T
+    kept = total >= size / 4
+    elapsed, arrived = moments[kept] - moments[kept].mean(), total[kept] - total[kept].mean()
+    spread = float(elapsed @ elapsed)
+    rate = 8 * float(elapsed @ arrived) / spread if spread > 0 else 0.0
+    return {"seconds": float(moments[-1] - moments[0]), "rate": rate}
