@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from monitors.host import LinkSensor
 
 #: Weight of the newest probe.
@@ -44,3 +46,13 @@ class CorrectedLink:
             gain = _GAIN if self._probed else 1.0
             self.factor += gain * (bandwidth / passive - self.factor)
             self._probed = True
+
+
+def outward_interface(routes: Path = Path("/proc/net/route")) -> str | None:
+    """The interface of the default route; None where there is none."""
+    try:
+        rows = [line.split() for line in routes.read_text(encoding="ascii").splitlines()[1:]]
+    except OSError:
+        return None
+    outward = [(int(row[6]), row[0]) for row in rows if len(row) > 7 and row[1] == row[7] == "00000000"]
+    return min(outward)[1] if outward else None
