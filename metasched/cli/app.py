@@ -25,6 +25,7 @@ GROUPS: tuple[str, ...] = (
     "whatif",
     "solve",
     "surface",
+    "agent",
 )
 
 #: The group of a verb, where it is known: then only that one is loaded, and the verb starts in half the time.
@@ -36,6 +37,7 @@ VERBS = {
     "rank": "rank",
     "run": "runs",
     "runs": "runs",
+    "agent": "agent",
 }
 
 
