@@ -37,6 +37,9 @@ VERBS = {
     "rank": "rank",
     "run": "runs",
     "runs": "runs",
+    "serve": "service",
+    "status": "service",
+    "token": "service",
 }
 
 
