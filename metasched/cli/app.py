@@ -26,6 +26,7 @@ GROUPS: tuple[str, ...] = (
     "solve",
     "surface",
     "agent",
+    "service",
 )
 
 #: The group of a verb, where it is known: then only that one is loaded, and the verb starts in half the time.
@@ -38,6 +39,9 @@ VERBS = {
     "run": "runs",
     "runs": "runs",
     "agent": "agent",
+    "serve": "service",
+    "status": "service",
+    "token": "service",
 }
 
 

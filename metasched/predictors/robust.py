@@ -60,7 +60,7 @@ class RobustState:
 
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Log times and their spreads, for arrays of one shape (n,); infinite where nothing is defined."""
-        if self.experts is None:
+        if self.experts is None or not n.size:
             return np.log(self.trend(n, p, cpu, bw)), np.full(n.shape, UNKNOWN_SPREAD)
         return combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
 
