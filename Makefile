@@ -51,3 +51,6 @@ testbed: $(VENV)/.installed ## install SimGrid (as root) and make every testbed 
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends libsimgrid-dev g++; \
 	fi
 	$(BIN)/python -m benchmarks.testbed tables
+.PHONY: tables
+tables: $(VENV)/.installed ## the paper's tables on the committed campaigns, beside its figures: docs/results.md
+	$(BIN)/python -m benchmarks.tables

@@ -1,4 +1,4 @@
-"""The grid of the stream: three clusters under recorded loads, seven applications with times known to nobody but the grid.
+"""The grid of the stream: three clusters under recorded loads, seven applications with times known to the grid alone.
 
 This is an event simulation that replays load timelines of the testbed (``benchmarks.testbed.loading``): it does not
 run SimGrid for each job. A job that started on some nodes progresses at every moment at the rate 1/T, where T is the

@@ -239,8 +239,3 @@ def test_predictions_from_several_threads_while_learning_are_all_sound() -> None
     for asker in askers:
         asker.join()
     assert not wrong
-
-
-def test_no_requests_get_no_predictions() -> None:
-    runs = [Run("cg", "c8", n, p, 0.9, 90.0, 1e-3 * n**1.5 / p) for n in range(100, 900, 50) for p in (1, 2, 4)]
-    assert RobustPredictor("cg", "c8").fit(runs).predict_many([], [], [], []).execution_time.shape == (0,)
