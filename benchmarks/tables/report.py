@@ -20,12 +20,11 @@ def page(judged: Sequence[Judged], missing: Sequence[str]) -> str:
     """docs/results.md."""
     parts = [
         "# The paper's tables on the simulated testbed",
-        "Written by `make tables` from the campaigns in `benchmarks/testbed/campaigns` (real MPI programs on "
-        "simulated "
-        "clusters, [testbed](testbed.md)). Each contender is fitted to the 60 training runs, then predicts and "
-        "learns run by run. PPE is the percentage prediction error; *paper* is the mean PPE that Sanjay & Vadhiyar 2008 report "
-        "for the real cluster that the row imitates (single model / multiple models), on other hardware and therefore "
-        "for orientation only.",
+        "Written by `make tables` from the campaigns in `benchmarks/testbed/campaigns`: real MPI programs on simulated "
+        "clusters ([testbed](testbed.md)). Each contender is fitted to the 60 training runs, then predicts and learns "
+        "run by run. PPE is the percentage prediction error; *paper* is the mean PPE that Sanjay & Vadhiyar 2008 "
+        "report for the real cluster that the row imitates (single model / multiple models), on other hardware and "
+        "therefore for orientation only.",
     ]
     if missing:
         parts.append("Campaigns that are not there: " + ", ".join(missing) + ".")
