@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,6 @@ import typer
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.records import InputError
-from monitors.agent.sender import document
 from monitors.agent.settings import read_settings
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.network.corrected import CorrectedLink, outward_interface
@@ -51,7 +50,7 @@ def agent(
         raise InputError(readings.fault)
     (sample,) = readings.samples
     if as_json:
-        output.print_json(document(sample))
+        output.print_json(asdict(sample))
         return
-    bandwidth = "unknown" if math.isnan(sample.available_bandwidth) else f"{sample.available_bandwidth:.1f} Mbit/s"
-    output.out.print(f"{sample.node}: available CPU {sample.available_cpu:.2f}, available bandwidth {bandwidth}")
+    shown = f"available CPU {sample.available_cpu:.2f}, available bandwidth {sample.available_bandwidth:.1f} Mbit/s"
+    output.out.print(f"{sample.node}: {shown}")

@@ -6,9 +6,9 @@ import hmac
 import json
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from monitors.agent.sender import document
 from monitors.sources.contract import Sample
 
 
@@ -53,7 +53,7 @@ class _Asker(BaseHTTPRequestHandler):
         elif sample is None:
             self._answer(503, {"error": "no sample yet"})
         else:
-            self._answer(200, document(sample))
+            self._answer(200, asdict(sample))
 
     def log_message(self, format: str, *args: object) -> None:
         """Askers come every few seconds: they are not logged."""

@@ -6,7 +6,6 @@ spool is full the oldest samples go first, and are counted.
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import threading
 from pathlib import Path
@@ -50,7 +49,7 @@ class Spool:
             self._file.execute("PRAGMA cache_size=-256")
             self._file.execute(
                 "CREATE TABLE IF NOT EXISTS samples (number INTEGER PRIMARY KEY AUTOINCREMENT,"
-                " node TEXT NOT NULL, time REAL NOT NULL, cpu REAL NOT NULL, bandwidth REAL)"
+                " node TEXT NOT NULL, time REAL NOT NULL, cpu REAL NOT NULL, bandwidth REAL NOT NULL)"
             )
             self._count = int(self._file.execute("SELECT count(*) FROM samples").fetchone()[0])
         except (OSError, sqlite3.Error) as error:
@@ -64,13 +63,12 @@ class Spool:
 
         Raises
         ------
-        sqlite3.Error : it could not be written, and is not kept.
+        sqlite3.Error : it could not be written, and is not kept; so one whose bandwidth is unknown.
         """
-        bandwidth = None if math.isnan(sample.available_bandwidth) else sample.available_bandwidth
         with self._lock:
             self._file.execute(
                 "INSERT INTO samples (node, time, cpu, bandwidth) VALUES (?, ?, ?, ?)",
-                (sample.node, sample.time, sample.available_cpu, bandwidth),
+                (sample.node, sample.time, sample.available_cpu, sample.available_bandwidth),
             )
             self._count += 1
             if self._count > self.capacity:
@@ -82,7 +80,7 @@ class Spool:
             rows = self._file.execute(
                 "SELECT number, node, time, cpu, bandwidth FROM samples ORDER BY number LIMIT ?", (count,)
             ).fetchall()
-        return [(row[0], Sample(row[1], row[2], row[3], math.nan if row[4] is None else row[4])) for row in rows]
+        return [(number, Sample(*values)) for number, *values in rows]
 
     def forget(self, last: int) -> None:
         """Drop all samples up to this number: the daemon has them."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import requests
 
 from monitors.sources.contract import Readings, Sample
@@ -36,13 +34,8 @@ class RemoteAgent:
             answer = requests.get(f"{self._url}/sample", headers=self._headers, timeout=self._timeout)
             answer.raise_for_status()
             document = answer.json()
-            bandwidth = document["available_bandwidth"]
-            sample = Sample(
-                str(document["node"]),
-                float(document["time"]),
-                float(document["available_cpu"]),
-                math.nan if bandwidth is None else float(bandwidth),
-            )
+            values = (float(document[name]) for name in ("time", "available_cpu", "available_bandwidth"))
+            sample = Sample(str(document["node"]), *values)
         except (requests.RequestException, ValueError, KeyError, TypeError) as error:
             return Readings(fault=f"{self.name}: {' '.join(str(error).split())[:200]}")
         return Readings((sample,))

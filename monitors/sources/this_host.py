@@ -42,7 +42,7 @@ class ThisHost:
         """One sample of this node."""
         try:
             cpu, bandwidth = self._available_cpu(), self._available_bandwidth()
-            if math.isnan(cpu):
+            if math.isnan(cpu) or math.isnan(bandwidth):
                 return Readings(fault="read too soon after the last reading")
             return Readings((Sample(self._node, time.time(), cpu, bandwidth),))
         except (OSError, ValueError) as error:

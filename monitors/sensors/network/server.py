@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import socketserver
+import statistics
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from monitors.sensors.network.channel import Channel, MembershipError
 
@@ -124,9 +123,6 @@ def timed_intake(channel: Channel, size: int, timeout: float) -> dict[str, float
         arrivals.append((time.perf_counter(), got))
         if arrivals[-1][0] - arrivals[0][0] > timeout:
             raise TimeoutError("the transfer took too long")
-    moments, total = np.array(arrivals).T
-    kept = total >= size / 4
-    elapsed, arrived = moments[kept] - moments[kept].mean(), total[kept] - total[kept].mean()
-    spread = float(elapsed @ elapsed)
-    rate = 8 * float(elapsed @ arrived) / spread if spread > 0 else 0.0
-    return {"seconds": float(moments[-1] - moments[0]), "rate": rate}
+    later = [(moment, total) for moment, total in arrivals if total >= size / 4]
+    slope = statistics.linear_regression(*zip(*later, strict=True)).slope if len({m for m, _ in later}) > 1 else 0.0
+    return {"seconds": arrivals[-1][0] - arrivals[0][0], "rate": 8 * slope}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -35,7 +34,8 @@ class Daemon(ThreadingHTTPServer):
 
     def __init__(self, port: int = 0) -> None:
         self.statuses: list[int] = []
-        self.taken: list[dict[str, object]] = []
+        self.taken: list[tuple[str, float, float, float]] = []
+        self.poison: float | None = None
         super().__init__(("127.0.0.1", port), Intake)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
@@ -47,8 +47,10 @@ class Intake(BaseHTTPRequestHandler):
         document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         allowed = self.headers["Authorization"] == "Bearer right" and self.path == PATH
         status = self.server.statuses.pop(0) if self.server.statuses else 200 if allowed else 401
+        if any(sample[0] == self.server.poison for sample in document["samples"]):
+            status = 422
         if status == 200:
-            self.server.taken += document["samples"]
+            self.server.taken += [(document["node"], *sample) for sample in document["samples"]]
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -67,7 +69,7 @@ def daemon() -> Iterator[Daemon]:
 def filled(count: int, path: Path = Path(":memory:"), capacity: int = 100_000) -> Spool:
     spool = Spool(path, capacity)
     for moment in range(count):
-        spool.keep(Sample("n0", float(moment), 0.5))
+        spool.keep(Sample("n0", float(moment), 0.5, 90.0))
     return spool
 
 
@@ -77,7 +79,7 @@ def test_what_was_kept_is_there_after_the_process_was_killed(tmp_path: Path) -> 
         "import sys, time\nfrom pathlib import Path\n"
         "from monitors.agent.spool import Spool\nfrom monitors.sources.contract import Sample\n"
         f"spool = Spool(Path({str(path)!r}))\nnumber = 0\n"
-        "while True:\n    spool.keep(Sample('n0', float(number), 0.5))\n    print(number, flush=True)\n"
+        "while True:\n    spool.keep(Sample('n0', float(number), 0.5, 9.0))\n    print(number, flush=True)\n"
         "    number += 1\n"
     )
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
@@ -107,8 +109,7 @@ def test_all_samples_arrive_in_order_and_the_spool_is_empty(daemon: Daemon) -> N
     spool = filled(BATCH + 7)
     sent = Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right").send()
     assert (sent, len(spool)) == (BATCH + 7, 0)
-    assert [sample["time"] for sample in daemon.taken] == [float(moment) for moment in range(BATCH + 7)]
-    assert daemon.taken[0]["available_bandwidth"] is None
+    assert daemon.taken == [("n0", float(moment), 0.5, 90.0) for moment in range(BATCH + 7)]
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
@@ -125,13 +126,20 @@ def test_a_failure_keeps_the_samples_and_waits(daemon: Daemon, status: int) -> N
     assert sender.send() == 3
 
 
-def test_a_batch_that_can_never_be_taken_does_not_block_those_after_it(daemon: Daemon) -> None:
+def test_one_sample_that_can_never_be_taken_costs_no_other(daemon: Daemon) -> None:
     spool = filled(BATCH + 2)
     sender = Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right")
-    daemon.statuses = [422]
-    assert sender.send() == 2
-    assert sender.refused == BATCH
-    assert len(spool) == 0
+    daemon.poison = 123.0
+    assert sender.send() == BATCH + 1
+    assert sender.refused == 1
+    assert [sample[1] for sample in daemon.taken] == [float(m) for m in range(BATCH + 2) if m != 123]
+
+
+def test_samples_of_a_renamed_node_go_under_the_name_they_were_taken_with(daemon: Daemon) -> None:
+    spool = filled(3)
+    spool.keep(Sample("n1", 3.0, 0.5, 90.0))
+    assert Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right").send() == 4
+    assert [sample[0] for sample in daemon.taken] == ["n0", "n0", "n0", "n1"]
 
 
 def test_waits_grow_with_failures_up_to_a_limit_and_differ() -> None:
@@ -215,13 +223,12 @@ def test_the_example_settings_are_good() -> None:
 
 
 def test_a_remote_agent_is_read_by_bearers_of_the_token_only() -> None:
-    sample = Sample("n0", time.time(), 0.5, math.nan)
+    sample = Sample("n0", time.time(), 0.5, 90.0)
     with SampleServer(("127.0.0.1", 0), "right", lambda: sample) as server:
         server.start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
         (seen,) = RemoteAgent(url, "right").read().samples
-        assert (seen.node, seen.available_cpu) == ("n0", 0.5)
-        assert math.isnan(seen.available_bandwidth)
+        assert seen == sample
         assert "401" in RemoteAgent(url, "wrong").read().fault
         server.shutdown()
 
@@ -248,7 +255,7 @@ def test_an_agent_loses_nothing_while_the_daemon_is_away(tmp_path: Path) -> None
             agent.send_signal(signal.SIGTERM)
             assert agent.wait(timeout=20) == 0
             daemon.shutdown()
-            moments = [sample["time"] for sample in daemon.taken]
+            moments = [sample[1] for sample in daemon.taken]
     finally:
         agent.kill()
     assert len(moments) >= 15
