@@ -54,3 +54,8 @@ testbed: $(VENV)/.installed ## install SimGrid (as root) and make every testbed 
 .PHONY: tables
 tables: $(VENV)/.installed ## the paper's tables on the committed campaigns, beside its figures: docs/results.md
 	$(BIN)/python -m benchmarks.tables
+
+system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, PostgreSQL), as root
+	$(BIN)/python -m pytest -m system -s tests/system
+
+.PHONY: system-test

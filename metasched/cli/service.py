@@ -41,6 +41,7 @@ def serve_verb(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Instead of the configured one.")] = None,
 ) -> None:
     """Run the daemon in the foreground until it is told to end."""
+    from metasched.schedulers.slurm.source import SlurmSource
     from metasched.service.daemon import Daemon
     from metasched.service.server import serve
     from metasched.store.database import Store
@@ -50,8 +51,12 @@ def serve_verb(
         settings = settings.model_copy(update={"listen": settings.listen.model_copy(update={"port": port})})
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
+    sources = [
+        SlurmSource(each.name, each.partitions, platform=each.platform, configuration=each.configuration)
+        for each in settings.slurm
+    ]
     with Store.open(database or settings.database) as store:
-        serve(Daemon(settings, store))
+        serve(Daemon(settings, store, sources))
 
 
 def status_verb(

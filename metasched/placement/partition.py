@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from metasched.placement.cluster import ClusterState
 
@@ -32,22 +30,3 @@ class Partition:
     def of(cls, state: ClusterState) -> Partition:
         """A described cluster without a scheduler, its own platform."""
         return cls(state, state.name)
-
-
-class Source(Protocol):
-    """Something that knows the partitions of a cluster now, such as a batch scheduler.
-
-    Asking may take seconds; whoever places jobs asks beforehand and keeps the answer.
-    """
-
-    name: str
-
-    def partitions(self) -> Sequence[Partition]:
-        """The partitions as they are now.
-
-        Raises
-        ------
-        RuntimeError
-            When they cannot be learned now, but perhaps later.
-        """
-        ...

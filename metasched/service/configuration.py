@@ -74,7 +74,6 @@ class SlurmCluster(_Table):
     partitions: list[str] = []
     platform: str = ""
     configuration: str = ""
-    completions: str = ""
 
 
 class Configuration(_Table):

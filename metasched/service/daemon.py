@@ -9,7 +9,8 @@ from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from metasched.placement.partition import Partition, Source
+from metasched.placement.partition import Partition
+from metasched.records import InputError
 from metasched.service.access import Buckets, Doorkeeper
 from metasched.service.board import Board
 from metasched.service.configuration import Configuration
@@ -17,10 +18,11 @@ from metasched.service.metrics import Metrics
 from metasched.service.models import Models
 from metasched.service.outcomes import conclude
 from metasched.service.placing import Placer
+from metasched.service.sources import Source
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
-from metasched.store.jobs import EndedJob
+from metasched.store.jobs import EndedJob, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
 from metasched.store.tokens import Tokens
@@ -30,6 +32,10 @@ _log = logging.getLogger(__name__)
 #: How many of the newest loads of each node count after a restart: those of so many seconds.
 REMEMBERED = 900.0
 DAY = 86_400.0
+#: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
+REACH = 7 * DAY
+#: Two accounts of the same start of a job differ by less than this (s).
+SAME_START = 2.0
 
 
 class Daemon:
@@ -85,6 +91,7 @@ class Daemon:
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
+        self._scheduler.add_job(self.catch_up, args=(now,))
         self._scheduler.start()
 
     def stop(self) -> None:
@@ -111,6 +118,24 @@ class Daemon:
                 self.metrics.source_failures.labels(source.name).inc()
                 _log.warning("%s was not heard: %s", source.name, error)
 
+    def catch_up(self, now: float) -> None:
+        """Take the jobs that ended while the daemon was down: once, when it starts."""
+        for source in self.sources:
+            try:
+                jobs = source.finished(now - REACH)
+            except Exception as error:
+                self.metrics.source_failures.labels(source.name).inc()
+                _log.warning("%s was not heard: %s", source.name, error)
+                continue
+            taken = 0
+            for job in jobs:
+                try:
+                    taken += self.take_job(job)["stored"]
+                except InputError as error:
+                    _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
+            if taken:
+                _log.info("%d jobs of %s ended while nobody listened", taken, source.name)
+
     def let_go(self) -> None:
         """Remove what is older than it is to be kept."""
         now, keep = time.time(), self.configuration.keep
@@ -124,15 +149,23 @@ class Daemon:
         InputError
             When what is told of the job cannot be.
         """
+        if read_mark(job.comment) is not None and self._known(job):
+            return {"stored": False, "why": "it was told before"}
         concluded = conclude(job, self.board, self.models, self.store)
         if concluded is None:
             return {"stored": False, "why": "its comment names no application and problem size"}
         record = concluded.record
-        new = self.store.add_runs([record])
-        if new:
-            self.metrics.runs.inc()
-            if concluded.placement is not None:
-                self.writer.outcome(concluded.placement, concluded.outcome).result()
-            if record.learnable:
-                self.models.learn(record.run)
-        return {"stored": bool(new), "why": "" if new else "it was told before", "learned": record.learnable}
+        self.writer.runs([record]).result()
+        self.metrics.runs.inc()
+        if concluded.placement is not None:
+            self.writer.outcome(concluded.placement, concluded.outcome).result()
+        if record.learnable:
+            self.models.learn(record.run)
+        return {"stored": True, "why": "", "learned": record.learnable}
+
+    def _known(self, job: EndedJob) -> bool:
+        """Whether a run of this job is stored. A scheduler's own times are whole seconds, the epilog's are not."""
+        near = self.store.recorded_runs(since=job.start - SAME_START, until=job.start + SAME_START)
+        return any(
+            (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
+        )

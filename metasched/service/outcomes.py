@@ -43,7 +43,7 @@ def conclude(job: EndedJob, board: Board, models: Models, store: Store) -> Concl
     check_times(job)
     partition = board.view.find(job.scheduler, job.partition)
     platform = partition.platform if partition is not None else job.scheduler
-    processors = job.processors or mark.processors or max(1, len(job.nodes))
+    processors = mark.processors or job.processors or max(1, len(job.nodes))
     cpu, bandwidth = observed(job.nodes, job.start, job.end, partition, store)
     told = {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
     run = Run(

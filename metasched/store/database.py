@@ -127,9 +127,18 @@ class Store:
         )
 
     def recorded_runs(
-        self, *, application: str | None = None, cluster: str | None = None, learnable: bool | None = None
+        self,
+        *,
+        application: str | None = None,
+        cluster: str | None = None,
+        learnable: bool | None = None,
+        since: float | None = None,
+        until: float | None = None,
     ) -> tuple[RecordedRun, ...]:
-        """All runs with how they ended, in the order in which they were stored; a filter that is None lets all by."""
+        """All runs with how they ended, in the order in which they were stored; a filter that is None lets all by.
+
+        ``since`` and ``until`` bound the start (s).
+        """
         query = select(*table(RunRow).columns).order_by(RunRow.id)
         for column, wanted in (
             (RunRow.application, application),
@@ -138,6 +147,10 @@ class Store:
         ):
             if wanted is not None:
                 query = query.where(column == wanted)
+        if since is not None:
+            query = query.where(RunRow.start_time >= since)
+        if until is not None:
+            query = query.where(RunRow.start_time < until)
         with reading(self._engine) as connection:
             return tuple(self._record(row) for row in connection.execute(query).mappings())
 

@@ -27,7 +27,10 @@ class RunRow(Base):
     """One finished run. ``uid`` makes storing it twice the same as storing it once."""
 
     __tablename__ = "runs"
-    __table_args__ = (Index("runs_of_application", "application", "cluster", "id"),)
+    __table_args__ = (
+        Index("runs_of_application", "application", "cluster", "id"),
+        Index("runs_by_start", "start_time"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     uid: Mapped[str] = mapped_column(String(32), unique=True)

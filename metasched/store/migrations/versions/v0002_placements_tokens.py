@@ -8,7 +8,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make the two tables."""
+    """Make the two tables, and find runs by their start."""
     op.create_table(
         "placements",
         sa.Column("uid", sa.String(32), primary_key=True),
@@ -27,3 +27,4 @@ def upgrade() -> None:
         sa.Column("node", sa.String),
         sa.Column("made_at", sa.Double, nullable=False),
     )
+    op.create_index("runs_by_start", "runs", ["start_time"])
