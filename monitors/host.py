@@ -194,7 +194,8 @@ def attribute(located: Floats, elsewhere: float, busy: Floats) -> Floats:
     own = np.minimum(located, busy)
     room = busy - own
     rest = elsewhere + float((located - own).sum())
-    return own + room * min(1.0, rest / room.sum()) if room.sum() > 0 else own
+    total = float(room.sum())
+    return own + (room if rest >= total else room * (rest / total))
 
 
 def _allowed_processors() -> list[int]:

@@ -20,6 +20,10 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
 
+# A length scale that ends at its bound says that its input does not matter, which is no fault. The filter is for the
+# whole program because processes are fitted in threads, and filters set for a block of code leak between threads.
+warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn.gaussian_process")
+
 #: Runs that the process looks at: the newest, and of the older those that cover most ground.
 NEWEST, COVERING = 192, 64
 #: Requests predicted in one piece.
@@ -81,9 +85,7 @@ class ResidualProcess:
         self._process = GaussianProcessRegressor(
             kernel, alpha=1e-10, optimizer="fmin_l_bfgs_b" if optimise else None, copy_X_train=False
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            self._process.fit((points - self.centre) / self.scale, residual)
+        self._process.fit((points - self.centre) / self.scale, residual)
 
     @property
     def hyperparameters(self) -> Hyperparameters:

@@ -207,6 +207,7 @@ def test_bodies_that_are_too_large_are_refused(told: bool, client: TestClient, a
 
 
 def test_metrics_and_the_openapi_document_are_there(client: TestClient, as_: Headers) -> None:
+    client.get("/v1/health")
     exposition = client.get("/metrics", headers=as_("reader")).text
     assert 'metasched_requests_total{method="GET",path="/v1/health",status="200"}' in exposition
     assert "metasched_models 2.0" in exposition
