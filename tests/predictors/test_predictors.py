@@ -136,6 +136,16 @@ def test_a_size_far_outside_what_was_learned_is_warned_of(make: type[Adaptive]) 
 
 
 @BOTH
+def test_a_load_that_hardly_varied_in_training_does_not_run_away_when_it_does(make: type[Adaptive]) -> None:
+    narrow = [replace(run, min_avg_avail_bw=9838.0 + number) for number, run in enumerate(runs(20, noise=0.2))]
+    predictor = make().fit(narrow)
+    usual = predictor.predict(Request(1000, 2, 0.5, 9850.0)).execution_time
+    for bandwidth in (1000.0, 9000.0, 20_000.0):
+        found = predictor.predict(Request(1000, 2, 0.5, bandwidth)).execution_time
+        assert usual / 5 < found < usual * 5
+
+
+@BOTH
 def test_an_application_that_needs_four_processors_is_modelled(make: type[Adaptive]) -> None:
     predictor = make().fit(runs(60, counts=(4, 8, 16)))
     predicted = predictor.predict(Request(1000, 12, 0.6, 60.0))
