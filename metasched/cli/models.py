@@ -14,7 +14,7 @@ from candidate_functions.terms import formula, names
 from metasched.cli import output
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption
 from metasched.predictors.conditions import Conditions, Forecast, observed
-from metasched.predictors.evaluation import Adaptive, Evaluation, Outcome, evaluate, split
+from metasched.predictors.evaluation import Evaluation, Outcome, evaluate, follow, split
 from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
@@ -130,6 +130,9 @@ def evaluate_verb(
         Models.multiple
     ),
     loads: Annotated[LoadsFrom, typer.Option(help="Loads to predict with.")] = LoadsFrom.observed,
+    start: Annotated[
+        Path | None, typer.Option(help="Model file to start from, such as a ported one, instead of fitting --method.")
+    ] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Evaluate the peers in the same run.")] = False,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
@@ -142,20 +145,34 @@ def evaluate_verb(
         raise InputError("--models single is a comparison of the published method, expected --method published")
     recorded = read_campaign(campaign)
     chosen = select(recorded.runs, application, cluster, where=str(campaign))
-    training, rest = training_and_rest(chosen, where=str(campaign))
+    training, rest = training_and_rest(chosen, where=str(campaign), train=start is None or peers)
     conditions = _conditions(recorded, loads, campaign)
-    judged: list[tuple[str, Adaptive]] = [(method.value, make(method, models, chosen))]
+    judged: dict[str, Iterable[Outcome]] = {}
+    if start is None:
+        own_name = method.value
+        judged[own_name] = evaluate(make(method, models, chosen), training, rest, conditions, level)
+    else:
+        predictor = read_model(start)
+        if (predictor.application, predictor.cluster) != (chosen[0].application, chosen[0].cluster):
+            raise InputError(
+                f"models {predictor.application} on {predictor.cluster}, "
+                f"expected {chosen[0].application} on {chosen[0].cluster}",
+                where=str(start),
+            )
+        own_name = predictor.name
+        judged[own_name] = follow(predictor, rest, conditions, level)
     if peers:
-        judged += [(peer.name, peer) for peer in (RidgeQuadratic(), GaussianProcess())]
-    found: dict[str, Evaluation] = {}
-    for name, predictor in judged:
-        steps = evaluate(predictor, training, rest, conditions, level)
-        found[name] = Evaluation(tuple(output.progress(steps, total=len(rest), what=f"evaluating {name}")))
-    own = found.pop(method.value)
+        for peer in (RidgeQuadratic(), GaussianProcess()):
+            judged[peer.name] = evaluate(peer, training, rest, conditions, level)
+    found = {
+        name: Evaluation(tuple(output.progress(steps, total=len(rest), what=f"evaluating {name}")))
+        for name, steps in judged.items()
+    }
+    own = found.pop(own_name)
     document = {
         "application": chosen[0].application,
         "cluster": chosen[0].cluster,
-        "method": method.value,
+        "method": own_name,
         "models": models.value,
         "loads": loads.value,
         "level": level,
@@ -170,7 +187,7 @@ def evaluate_verb(
     table = Table(title=f"{document['application']} on {document['cluster']}, {loads.value} loads, {len(rest)} runs")
     for heading in ("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} intervals held"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
-    for name, evaluation in {method.value: own, **found}.items():
+    for name, evaluation in {own_name: own, **found}.items():
         summary = evaluation.summary()
         table.add_row(
             name,
@@ -194,12 +211,14 @@ def select(runs: Iterable[Run], application: str | None, cluster: str | None, *,
     return tuple(kept)
 
 
-def training_and_rest(runs: Iterable[Run], *, where: str) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
-    """Split runs by phase; InputError where there is nothing to train on, or nothing to predict."""
+def training_and_rest(
+    runs: Iterable[Run], *, where: str, train: bool = True
+) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """Split runs by phase; InputError where there is nothing to train on though needed, or nothing to predict."""
     training, rest = split(runs)
-    if not training or not rest:
-        missing = "train" if not training else "predict"
-        raise InputError(f"no row has phase {missing}, expected some of train and some of predict", where=where)
+    if (train and not training) or not rest:
+        missing = "predict" if not rest else "train"
+        raise InputError(f"no row has phase {missing}, expected some", where=where)
     return training, rest
 
 
