@@ -15,6 +15,8 @@ from metasched.cli.options import JsonOption
 from metasched.predictors.porting.port import port_to_each
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.porting.trust import Trust, trust
+from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.robust import RobustPredictor
 from metasched.records import InputError, Run
 from metasched.store.campaigns import read_runs
 from metasched.store.models import read_model, write_model
@@ -46,8 +48,8 @@ def port_verb(
     """Port a model to every cluster that the target runs name, and say how far each port is to be trusted."""
     check_level(level)
     known = read_model(model)
-    if isinstance(known, PortedPredictor):
-        raise InputError("is itself ported, expected the model of a reference cluster", where=str(model))
+    if not isinstance(known, PublishedPredictor | RobustPredictor):
+        raise InputError(f"is itself {known.name}, expected a published or robust model", where=str(model))
     own = [run for run in _of(read_runs(reference), known.application, reference) if run.cluster == known.cluster]
     if not own:
         raise InputError(f"holds no runs on {known.cluster}, the cluster of the model", where=str(reference))

@@ -12,7 +12,9 @@ from pydantic import BaseModel
 from metasched.predictors.contract import Predictor
 from metasched.predictors.documents.adaptive import PublishedDocument, RobustDocument, document_of
 from metasched.predictors.documents.parts import checked
+from metasched.predictors.documents.phased import PhasedDocument
 from metasched.predictors.documents.ported import PortedDocument
+from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
@@ -22,12 +24,13 @@ from metasched.records import InputError
 FORMAT, VERSION = "metasched-model", 1
 
 #: Predictors that have a document.
-Saved = PublishedPredictor | RobustPredictor | PortedPredictor
+Saved = PublishedPredictor | RobustPredictor | PortedPredictor | PhasedPredictor
 
-_DOCUMENTS: dict[str, type[PublishedDocument | RobustDocument | PortedDocument]] = {
+_DOCUMENTS: dict[str, type[PublishedDocument | RobustDocument | PortedDocument | PhasedDocument]] = {
     "published": PublishedDocument,
     "robust": RobustDocument,
     "ported": PortedDocument,
+    "phased": PhasedDocument,
 }
 
 
@@ -48,6 +51,8 @@ def dump(predictor: Predictor) -> str:
         return document_of(predictor).model_dump_json()
     if isinstance(predictor, PortedPredictor):
         return PortedDocument.of(predictor).model_dump_json()
+    if isinstance(predictor, PhasedPredictor):
+        return PhasedDocument.of(predictor).model_dump_json()
     raise InputError(f"a {predictor.name} predictor cannot be saved, expected {_either()}")
 
 
