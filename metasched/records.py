@@ -47,6 +47,32 @@ def _count(name: str, value: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseMark:
+    """What one process did in one phase of a run: its own loads, and how long it worked before it had to wait.
+
+    Examples
+    --------
+    >>> PhaseMark("2", 0, 0.5, 93.5, 7.25).execution_time
+    7.25
+    """
+
+    phase: str
+    process: int
+    avg_avail_cpu: float
+    avg_avail_bw: float
+    execution_time: float
+
+    def __post_init__(self) -> None:
+        if not self.phase:
+            raise InputError("phase is empty, expected a name")
+        if isinstance(self.process, bool) or self.process != int(self.process) or self.process < 0:
+            raise InputError(f"process is {self.process}, expected a whole number of at least 0")
+        _fraction("avg_avail_cpu", self.avg_avail_cpu)
+        _finite_above("avg_avail_bw", self.avg_avail_bw)
+        _finite_above("execution_time", self.execution_time)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One finished execution of an application: what it was asked, what it found, how long it took.
 
@@ -63,6 +89,7 @@ class Run:
     nodes : names of the nodes it ran on, empty where not recorded.
     phase : ``"train"``, ``"predict"`` or None; the part of a campaign it belongs to.
     extra : further columns of the record, kept as they were.
+    marks : what each process did in each phase, for every process of every phase; empty where not recorded.
 
     Examples
     --------
@@ -84,6 +111,7 @@ class Run:
     nodes: tuple[str, ...] = ()
     phase: str | None = None
     extra: Mapping[str, str] = field(default_factory=_nothing, compare=False)
+    marks: tuple[PhaseMark, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         _finite_above("problem_size", self.problem_size)

@@ -27,6 +27,7 @@ GROUPS: tuple[str, ...] = (
     "surface",
     "agent",
     "service",
+    "porting",
 )
 
 #: The group of a verb, where it is known: then only that one is loaded, and the verb starts in half the time.

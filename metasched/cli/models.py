@@ -10,17 +10,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from candidate_functions.terms import formula, names
 from metasched.cli import output
+from metasched.cli.lists import list_document, show_list, sorted_lists
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption
 from metasched.predictors.conditions import Conditions, Forecast, observed
-from metasched.predictors.evaluation import Adaptive, Evaluation, Outcome, evaluate, split
+from metasched.predictors.evaluation import Evaluation, Outcome, evaluate, follow, split
 from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
+from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
-from metasched.predictors.sorted_list import SortedList
 from metasched.records import InputError, Request, Run
-from metasched.store.campaigns import Campaign, read_campaign, read_runs
+from metasched.store.campaigns import Campaign, read_campaign
 from metasched.store.models import read_model, write_model
 
 
@@ -29,6 +29,7 @@ class Method(StrEnum):
 
     published = "published"
     robust = "robust"
+    phased = "phased"
 
 
 class Models(StrEnum):
@@ -57,7 +58,7 @@ def register(app: typer.Typer) -> None:
 
 
 def fit(
-    runs: Annotated[Path, typer.Argument(help="Measured runs (runs.csv).")],
+    runs: Annotated[Path, typer.Argument(help="Measured runs (runs.csv), or the folder with them and phases.csv.")],
     model: Annotated[Path, typer.Option("-o", "--output", help="Model file to write.")],
     method: MethodOption = Method.robust,
     application: ApplicationOption = None,
@@ -65,38 +66,41 @@ def fit(
     top: Annotated[int, typer.Option(min=1, help="How many models of the sorted list to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn a model from measured runs and print the top of its sorted list."""
-    chosen = select(read_runs(runs), application, cluster, where=str(runs))
+    """Learn a model from measured runs and print the top of its sorted list, or of that of each phase."""
+    chosen = select(read_campaign(runs).runs, application, cluster, where=str(runs))
+    predictor = make(method, Models.multiple, chosen)
     with output.working(f"searching with {len(chosen)} runs"):
-        predictor = make(method, Models.multiple, chosen).fit(chosen)
+        predictor.fit(chosen)
     write_model(model, predictor)
-    state = predictor.state
-    models = sorted_list(predictor)
-    document = {
+    parts = sorted_lists(predictor)
+    notes = list(dict.fromkeys(note for part in parts.values() for note in part.notes))
+    document: dict[str, Any] = {
         "method": method.value,
         "application": predictor.application,
         "cluster": predictor.cluster,
         "runs": len(chosen),
-        "notes": list(state.notes),
-        "sorted_list": [_model_document(models, position) for position in range(min(top, len(models)))],
+        "notes": notes,
         "model": str(model),
     }
+    if isinstance(predictor, PhasedPredictor):
+        document["phases"] = [
+            {
+                "phase": phase.name,
+                "processes": phase.processes is not None,
+                "work": phase.profile.density,
+                "sorted_list": list_document(parts[phase.name].models, top),
+            }
+            for phase in predictor.state.phases
+        ]
+    else:
+        document["sorted_list"] = list_document(parts[""].models, top)
     if as_json:
         output.print_json(document)
         return
-    unit = "relative" if models.relative else "s"
-    table = Table(title=f"{predictor.application} on {predictor.cluster}: best of {len(models)} models, {method.value}")
-    table.add_column("#", justify="right")
-    table.add_column(f"standard error ({unit})", justify="right")
-    table.add_column("model", overflow="fold")
-    for position in range(min(top, len(models))):
-        table.add_row(
-            str(position + 1),
-            f"{models.standard_error[position]:.4g}",
-            formula(models.combinations[position], models.coefficients[position]),
-        )
-    output.out.print(table)
-    for note in state.notes:
+    title = f"{predictor.application} on {predictor.cluster}"
+    for name, part in parts.items():
+        show_list(f"{title}, phase {name}" if name else title, part.models, top, method.value)
+    for note in notes:
         output.out.print(f"note: {note}", markup=False)
     output.out.print(f"{len(chosen)} runs learned, model written to {model}", markup=False, soft_wrap=True)
 
@@ -130,6 +134,9 @@ def evaluate_verb(
         Models.multiple
     ),
     loads: Annotated[LoadsFrom, typer.Option(help="Loads to predict with.")] = LoadsFrom.observed,
+    start: Annotated[
+        Path | None, typer.Option(help="Model file to start from, such as a ported one, instead of fitting --method.")
+    ] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Evaluate the peers in the same run.")] = False,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
@@ -142,20 +149,34 @@ def evaluate_verb(
         raise InputError("--models single is a comparison of the published method, expected --method published")
     recorded = read_campaign(campaign)
     chosen = select(recorded.runs, application, cluster, where=str(campaign))
-    training, rest = training_and_rest(chosen, where=str(campaign))
+    training, rest = training_and_rest(chosen, where=str(campaign), train=start is None or peers)
     conditions = _conditions(recorded, loads, campaign)
-    judged: list[tuple[str, Adaptive]] = [(method.value, make(method, models, chosen))]
+    judged: dict[str, Iterable[Outcome]] = {}
+    if start is None:
+        own_name = method.value
+        judged[own_name] = evaluate(make(method, models, chosen), training, rest, conditions, level)
+    else:
+        predictor = read_model(start)
+        if (predictor.application, predictor.cluster) != (chosen[0].application, chosen[0].cluster):
+            raise InputError(
+                f"models {predictor.application} on {predictor.cluster}, "
+                f"expected {chosen[0].application} on {chosen[0].cluster}",
+                where=str(start),
+            )
+        own_name = predictor.name
+        judged[own_name] = follow(predictor, rest, conditions, level)
     if peers:
-        judged += [(peer.name, peer) for peer in (RidgeQuadratic(), GaussianProcess())]
-    found: dict[str, Evaluation] = {}
-    for name, predictor in judged:
-        steps = evaluate(predictor, training, rest, conditions, level)
-        found[name] = Evaluation(tuple(output.progress(steps, total=len(rest), what=f"evaluating {name}")))
-    own = found.pop(method.value)
+        for peer in (RidgeQuadratic(), GaussianProcess()):
+            judged[peer.name] = evaluate(peer, training, rest, conditions, level)
+    found = {
+        name: Evaluation(tuple(output.progress(steps, total=len(rest), what=f"evaluating {name}")))
+        for name, steps in judged.items()
+    }
+    own = found.pop(own_name)
     document = {
         "application": chosen[0].application,
         "cluster": chosen[0].cluster,
-        "method": method.value,
+        "method": own_name,
         "models": models.value,
         "loads": loads.value,
         "level": level,
@@ -170,7 +191,7 @@ def evaluate_verb(
     table = Table(title=f"{document['application']} on {document['cluster']}, {loads.value} loads, {len(rest)} runs")
     for heading in ("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} intervals held"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
-    for name, evaluation in {method.value: own, **found}.items():
+    for name, evaluation in {own_name: own, **found}.items():
         summary = evaluation.summary()
         table.add_row(
             name,
@@ -194,28 +215,25 @@ def select(runs: Iterable[Run], application: str | None, cluster: str | None, *,
     return tuple(kept)
 
 
-def training_and_rest(runs: Iterable[Run], *, where: str) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
-    """Split runs by phase; InputError where there is nothing to train on, or nothing to predict."""
+def training_and_rest(
+    runs: Iterable[Run], *, where: str, train: bool = True
+) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """Split runs by phase; InputError where there is nothing to train on though needed, or nothing to predict."""
     training, rest = split(runs)
-    if not training or not rest:
-        missing = "train" if not training else "predict"
-        raise InputError(f"no row has phase {missing}, expected some of train and some of predict", where=where)
+    if (train and not training) or not rest:
+        missing = "predict" if not rest else "train"
+        raise InputError(f"no row has phase {missing}, expected some", where=where)
     return training, rest
 
 
-def make(method: Method, models: Models, runs: Sequence[Run]) -> PublishedPredictor | RobustPredictor:
+def make(method: Method, models: Models, runs: Sequence[Run]) -> PublishedPredictor | RobustPredictor | PhasedPredictor:
     """An unfitted predictor for the application and cluster of some runs."""
     application, cluster = runs[0].application, runs[0].cluster
     if method is Method.published:
         return PublishedPredictor(application, cluster, models=models.value)
+    if method is Method.phased:
+        return PhasedPredictor(application, cluster)
     return RobustPredictor(application, cluster)
-
-
-def sorted_list(predictor: PublishedPredictor | RobustPredictor) -> SortedList:
-    """The sorted list that answers for parallel runs."""
-    if isinstance(predictor, PublishedPredictor):
-        return predictor.state.parallel
-    return predictor.state.trend.models
 
 
 def check_level(level: float) -> None:
@@ -231,15 +249,6 @@ def _conditions(campaign: Campaign, loads: LoadsFrom, path: Path) -> Conditions:
         raise InputError("has no loads.csv or loads.csv.gz, expected one for --loads forecast", where=str(path))
     time, cpu, bandwidth = campaign.loads.grid()
     return Forecast(time, campaign.loads.nodes, cpu, bandwidth)
-
-
-def _model_document(models: SortedList, position: int) -> dict[str, Any]:
-    return {
-        "formula": formula(models.combinations[position], models.coefficients[position]),
-        "functions": list(names(models.combinations[position])),
-        "coefficients": models.coefficients[position].tolist(),
-        "standard_error": float(models.standard_error[position]),
-    }
 
 
 def _outcome_document(outcome: Outcome) -> dict[str, Any]:

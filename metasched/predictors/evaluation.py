@@ -77,13 +77,18 @@ def split(runs: Iterable[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
 def evaluate(
     predictor: Adaptive, training: Iterable[Run], rest: Iterable[Run], conditions: Conditions, level: float = 0.9
 ) -> Iterable[Outcome]:
-    """Fit, then yield one outcome for each of the other runs, learning each run after it was predicted.
+    """Fit to training runs, then go through the others as :func:`follow` does."""
+    predictor.fit(training)
+    yield from follow(predictor, rest, conditions, level)
+
+
+def follow(predictor: Predictor, runs: Iterable[Run], conditions: Conditions, level: float = 0.9) -> Iterable[Outcome]:
+    """Yield one outcome for each run, learning it after it was predicted.
 
     Whatever the conditions of the prediction, the run is learned with the loads that it really met. A search that a
     run set off is waited for, so that results do not depend on the speed of the machine.
     """
-    predictor.fit(training)
-    for run in rest:
+    for run in runs:
         yield Outcome(run, predict(predictor, conditions(run, predictor, level), level))
         predictor.learn(run)
         settle = getattr(predictor, "settle", None)

@@ -72,6 +72,7 @@ class RobustPredictor:
     ----------
     application, cluster : what it models, for the record.
     capacity : runs that a search looks back at.
+    revisit : runs between two searches.
 
     Examples
     --------
@@ -87,9 +88,12 @@ class RobustPredictor:
 
     name = "robust"
 
-    def __init__(self, application: str = "", cluster: str = "", *, capacity: int = 512) -> None:
+    def __init__(
+        self, application: str = "", cluster: str = "", *, capacity: int = 512, revisit: int = REVISIT
+    ) -> None:
         self.application = application
         self.cluster = cluster
+        self.revisit = revisit
         self.window = RunWindow(capacity=capacity)
         self._state: RobustState | None = None
         self._search: BackgroundSearch[RobustState] = BackgroundSearch()
@@ -191,7 +195,7 @@ class RobustPredictor:
         state = self._adopted(state, kept)
         if self._search.running:
             self._since_start.append(run)
-        elif supports_search(kept) and (state.since_search >= REVISIT or state.experts is None):
+        elif supports_search(kept) and (state.since_search >= self.revisit or state.experts is None):
             before = state
             self._since_start = []
             self._search.start(lambda: _searched(kept, before, before.domain))

@@ -10,7 +10,6 @@ from threading import Thread
 
 from metasched.predictors import documents
 from metasched.predictors.contract import Predictor
-from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
 from metasched.records import InputError, Run
 from metasched.store.database import Store
@@ -18,7 +17,6 @@ from metasched.store.database import Store
 _log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
-Saved = PublishedPredictor | RobustPredictor
 
 #: How long nothing must have been learned until a search that runs beside is waited for and adopted (s).
 QUIET = 2.0
@@ -39,7 +37,7 @@ class Models:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._predictors: dict[Key, Saved] = {}
+        self._predictors: dict[Key, documents.Saved] = {}
         self._changed: set[Key] = set()
         self._unsettled: set[Key] = set()
         self._queue: SimpleQueue[Run | tuple[Run, ...] | str] = SimpleQueue()
@@ -81,7 +79,7 @@ class Models:
         """The predictor of an application on a platform; None while nothing has been learned of it."""
         return self._predictors.get((application, platform))
 
-    def all(self) -> Mapping[Key, Saved]:
+    def all(self) -> Mapping[Key, documents.Saved]:
         """All predictors by application and platform."""
         return dict(self._predictors)
 

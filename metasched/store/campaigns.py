@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError, Run
-from metasched.store.files import read_text, write_text_atomically
+from metasched.store.csv_tables import csv_number, csv_table, parsed
+from metasched.store.files import write_text_atomically
+from metasched.store.phases import with_marks
 
 Floats = NDArray[np.float64]
 
@@ -118,12 +120,12 @@ class Campaign:
 
 
 def read_campaign(path: str | os.PathLike[str]) -> Campaign:
-    """Read a campaign: a folder with ``runs.csv`` and perhaps ``loads.csv`` or ``loads.csv.gz``, or a runs file alone.
+    """Read a campaign: a folder with ``runs.csv``, perhaps ``loads.csv[.gz]`` and ``phases.csv[.gz]``, or runs alone.
 
     Raises
     ------
     InputError
-        When there is no ``runs.csv``, or whatever :func:`read_runs` and :func:`read_loads` refuse.
+        When there is no ``runs.csv``, or whatever :func:`read_runs`, :func:`read_loads` and :func:`with_marks` refuse.
     """
     path = Path(path)
     if not path.is_dir():
@@ -131,7 +133,9 @@ def read_campaign(path: str | os.PathLike[str]) -> Campaign:
     if not (path / "runs.csv").is_file():
         raise InputError("holds no runs.csv", where=str(path))
     loads = next((path / name for name in ("loads.csv", "loads.csv.gz") if (path / name).exists()), None)
-    return Campaign(read_runs(path / "runs.csv"), read_loads(loads) if loads else None, path)
+    phases = next((path / name for name in ("phases.csv", "phases.csv.gz") if (path / name).exists()), None)
+    runs = read_runs(path / "runs.csv")
+    return Campaign(with_marks(runs, phases) if phases else runs, read_loads(loads) if loads else None, path)
 
 
 def read_runs(path: str | os.PathLike[str]) -> tuple[Run, ...]:
@@ -142,7 +146,7 @@ def read_runs(path: str | os.PathLike[str]) -> tuple[Run, ...]:
     InputError
         For the first thing wrong with the file, with the row (line of the file) and the column.
     """
-    header, rows = _table(path, _RUN_REQUIRED)
+    header, rows = csv_table(path, _RUN_REQUIRED)
     seen: dict[tuple[str, ...], int] = {}
     runs = []
     for line, cells in rows:
@@ -199,7 +203,7 @@ def read_loads(path: str | os.PathLike[str]) -> Loads:
     InputError
         For the first thing wrong with the file, with the row (line of the file) and the column.
     """
-    header, rows = _table(path, LOAD_COLUMNS)
+    header, rows = csv_table(path, LOAD_COLUMNS)
     table = list(rows)
     if not table:
         raise InputError("holds a header and no loads", where=str(path))
@@ -224,82 +228,35 @@ def read_loads(path: str | os.PathLike[str]) -> Loads:
     return Loads.sort(cells["node"], time, cpu, bandwidth)
 
 
-def _table(
-    path: str | os.PathLike[str], required: tuple[str, ...]
-) -> tuple[list[str], Iterator[tuple[int, tuple[str, ...]]]]:
-    """Split a CSV file into its header and its rows, each with its line in the file; blank lines are left out."""
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-
-    def records() -> Iterator[tuple[int, tuple[str, ...]]]:
-        line = 1
-        try:
-            for cells in reader:
-                if any(cells):
-                    yield line, tuple(cell.strip() for cell in cells)
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise InputError(f"is not CSV ({error})", where=f"{path}, row {line}") from None
-
-    def rows() -> Iterator[tuple[int, tuple[str, ...]]]:
-        for line, cells in table:
-            if len(cells) != len(header):
-                raise InputError(f"has {len(cells)} cells, expected {len(header)}", where=f"{path}, row {line}")
-            yield line, cells
-
-    table = records()
-    _, first = next(table, (1, ()))
-    if not first:
-        raise InputError(f"is empty, expected a header with {', '.join(required)}", where=str(path))
-    header = list(first)
-    if missing := [name for name in required if name not in header]:
-        plural = "column" if len(missing) == 1 else "columns"
-        raise InputError(f"{plural} {', '.join(missing)} missing", where=f"{path}, row 1")
-    if twice := [name for name in header if header.count(name) > 1]:
-        raise InputError(f"column {twice[0]} stands there twice", where=f"{path}, row 1")
-    return header, rows()
-
-
 def _run(cells: Mapping[str, str]) -> Run:
     for name in ("application", "cluster"):
         if not cells[name]:
             raise InputError(f"{name} is empty, expected a name")
-    processors = _float(cells, "processors")
+    processors = csv_number(cells, "processors")
     if not processors.is_integer():
         raise InputError(f"processors is {cells['processors']}, expected a whole number of at least 1")
     return Run(
         application=cells["application"],
         cluster=cells["cluster"],
-        problem_size=_float(cells, "problem_size"),
+        problem_size=csv_number(cells, "problem_size"),
         processors=int(processors),
-        min_avg_avail_cpu=_float(cells, "min_avg_avail_cpu"),
-        min_avg_avail_bw=_float(cells, "min_avg_avail_bw"),
-        execution_time=_float(cells, "execution_time"),
-        start_time=_float(cells, "start_time") if cells.get("start_time") else None,
+        min_avg_avail_cpu=csv_number(cells, "min_avg_avail_cpu"),
+        min_avg_avail_bw=csv_number(cells, "min_avg_avail_bw"),
+        execution_time=csv_number(cells, "execution_time"),
+        start_time=csv_number(cells, "start_time") if cells.get("start_time") else None,
         nodes=tuple(cells.get("nodes", "").split()),
         phase=cells.get("phase") or None,
         extra=MappingProxyType({name: cell for name, cell in cells.items() if name not in RUN_COLUMNS and cell}),
     )
 
 
-def _float(cells: Mapping[str, str], name: str) -> float:
-    try:
-        return _parsed(cells[name])
-    except ValueError:
-        raise InputError(f"{name} is {cells[name][:80]!r}, expected a number") from None
-
-
-def _parsed(cell: str) -> float:
-    # Python reads 1_000 as a number; in a table it is more likely a slip.
-    return float(cell.replace("_", "x"))
-
-
 def _floats(cells: list[str], name: str, lines: NDArray[np.intp], path: str | os.PathLike[str]) -> Floats:
     try:
-        return np.fromiter(map(_parsed, cells), dtype=float, count=len(cells))
+        return np.fromiter(map(parsed, cells), dtype=float, count=len(cells))
     except ValueError:
         for line, cell in zip(lines, cells, strict=True):
             try:
-                _float({name: cell}, name)
+                csv_number({name: cell}, name)
             except InputError as error:
                 raise InputError(str(error), where=f"{path}, row {line}") from None
         raise

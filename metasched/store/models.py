@@ -6,12 +6,10 @@ import os
 
 from metasched.predictors import documents
 from metasched.predictors.contract import Predictor
-from metasched.predictors.published import PublishedPredictor
-from metasched.predictors.robust import RobustPredictor
 from metasched.store.files import read_text, write_text_atomically
 
 
-def read_model(path: str | os.PathLike[str]) -> PublishedPredictor | RobustPredictor:
+def read_model(path: str | os.PathLike[str]) -> documents.Saved:
     """Read a model file.
 
     Raises

@@ -1,0 +1,133 @@
+"""``metasched port``: carry a model to other clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from metasched.cli import output
+from metasched.cli.models import LevelOption, check_level
+from metasched.cli.options import JsonOption
+from metasched.predictors.porting.port import port_to_each
+from metasched.predictors.porting.predictor import PortedPredictor
+from metasched.predictors.porting.trust import Trust, trust
+from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.robust import RobustPredictor
+from metasched.records import InputError, Run
+from metasched.store.campaigns import read_runs
+from metasched.store.models import read_model, write_model
+
+#: What stands for the name of the target in the name of the output.
+PLACE = "{cluster}"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("port")(port_verb)
+
+
+def port_verb(
+    model: Annotated[Path, typer.Argument(help="Model file of the reference cluster.")],
+    reference: Annotated[Path, typer.Option(help="Dedicated runs on 1 and 2 processors of the reference (runs.csv).")],
+    target: Annotated[
+        list[Path], typer.Option(help="Dedicated runs on 1 and 2 processors of a target (runs.csv); repeatable.")
+    ],
+    model_output: Annotated[
+        str, typer.Option("-o", "--output", help=f"Model file to write; {PLACE} stands for the name of the target.")
+    ],
+    processors: Annotated[
+        int | None, typer.Option(min=1, help="Most processors to say how far the port is to be trusted for.")
+    ] = None,
+    level: LevelOption = 0.9,
+    as_json: JsonOption = False,
+) -> None:
+    """Port a model to every cluster that the target runs name, and say how far each port is to be trusted."""
+    check_level(level)
+    known = read_model(model)
+    if not isinstance(known, PublishedPredictor | RobustPredictor):
+        raise InputError(f"is itself {known.name}, expected a published or robust model", where=str(model))
+    own = [run for run in _of(read_runs(reference), known.application, reference) if run.cluster == known.cluster]
+    if not own:
+        raise InputError(f"holds no runs on {known.cluster}, the cluster of the model", where=str(reference))
+    runs = [run for path in target for run in _of(read_runs(path), known.application, path)]
+    with output.working("porting"):
+        ported = port_to_each(known, own, runs)
+    if len(ported) > 1 and PLACE not in model_output:
+        raise InputError(f"runs of {', '.join(ported)}: expected {PLACE} in the name", where="--output")
+    written = []
+    for cluster, predictor in ported.items():
+        # The name of a cluster comes from a file, and must not lead out of the folder meant.
+        if PLACE in model_output and (not cluster or set(cluster) & set("/\\\0") or cluster in (".", "..")):
+            raise InputError(f"cluster {cluster!r} cannot be part of a file name", where="--output")
+        path = model_output.replace(PLACE, cluster)
+        write_model(path, predictor)
+        written.append((path, predictor, trust(predictor, processors, level)))
+    if as_json:
+        output.print_json(
+            {
+                "application": known.application,
+                "reference": known.cluster,
+                "targets": [_document(path, predictor, expected) for path, predictor, expected in written],
+            }
+        )
+        return
+    for path, predictor, expected in written:
+        _show(path, predictor, expected)
+
+
+def _of(runs: Iterable[Run], application: str, path: Path) -> list[Run]:
+    chosen = [run for run in runs if run.application == application]
+    if not chosen:
+        raise InputError(f"holds no runs of {application}, the application of the model", where=str(path))
+    return chosen
+
+
+def _document(path: str, predictor: PortedPredictor, expected: Trust) -> dict[str, Any]:
+    return {
+        "cluster": predictor.cluster,
+        "rcpu": {"value": predictor.rcpu.value, "low": predictor.rcpu.low, "high": predictor.rcpu.high},
+        "rbw": {"value": predictor.rbw.value, "low": predictor.rbw.low, "high": predictor.rbw.high},
+        "runs": len(predictor.window),
+        "notes": list(predictor.state.notes),
+        "trust": [
+            {
+                "problem_size": expected.problem_size,
+                "processors": int(expected.processors[position]),
+                "execution_time": expected.execution_time[position],
+                "interval": {
+                    "low": expected.low[position],
+                    "high": expected.high[position],
+                    "level": expected.level,
+                },
+                "expected_ppe": expected.expected_ppe[position],
+            }
+            for position in range(len(expected.processors))
+        ],
+        "model": path,
+    }
+
+
+def _show(path: str, predictor: PortedPredictor, expected: Trust) -> None:
+    title = f"{predictor.application} from {predictor.reference.cluster} to {predictor.cluster}, idle"
+    table = Table(title=f"{title}, problem size {expected.problem_size:.4g}")
+    for heading in ("processors", "execution time (s)", f"{expected.level:.0%} interval", "expected PPE"):
+        table.add_column(heading, justify="right")
+    for position, count in enumerate(expected.processors):
+        table.add_row(
+            f"{count:.0f}",
+            f"{expected.execution_time[position]:.4g}",
+            f"{expected.low[position]:.4g} to {expected.high[position]:.4g}",
+            f"{expected.expected_ppe[position]:.0f} %",
+        )
+    output.out.print(table)
+    for name, factor in (("Rcpu", predictor.rcpu), ("Rbw", predictor.rbw)):
+        output.out.print(
+            f"{name} {factor.value:.3g} (about as good: {factor.low:.3g} to {factor.high:.3g})", markup=False
+        )
+    for note in predictor.state.notes:
+        output.out.print(f"note: {note}", markup=False)
+    output.out.print(f"{len(predictor.window)} runs learned, model written to {path}", markup=False, soft_wrap=True)

@@ -1,0 +1,90 @@
+"""Models as versioned JSON documents, checked in full when they are read.
+
+A document holds numbers and names, never code. What can be computed again is not kept: lists are sorted and solved from
+their square-root sums, processes are conditioned again on the runs of the window, so a model answers the same before it
+is saved and after it was loaded.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from metasched.predictors.contract import Predictor
+from metasched.predictors.documents.adaptive import PublishedDocument, RobustDocument, document_of
+from metasched.predictors.documents.parts import checked
+from metasched.predictors.documents.phased import PhasedDocument
+from metasched.predictors.documents.ported import PortedDocument
+from metasched.predictors.phases.predictor import PhasedPredictor
+from metasched.predictors.porting.predictor import PortedPredictor
+from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.robust import RobustPredictor
+from metasched.records import InputError
+
+#: What a document says it is, and the only version of its layout there has been.
+FORMAT, VERSION = "metasched-model", 1
+
+#: Predictors that have a document.
+Saved = PublishedPredictor | RobustPredictor | PortedPredictor | PhasedPredictor
+
+_DOCUMENTS: dict[str, type[PublishedDocument | RobustDocument | PortedDocument | PhasedDocument]] = {
+    "published": PublishedDocument,
+    "robust": RobustDocument,
+    "ported": PortedDocument,
+    "phased": PhasedDocument,
+}
+
+
+class _Header(BaseModel):
+    format: str
+    version: int
+    method: str
+
+
+def dump(predictor: Predictor) -> str:
+    """Write a predictor as a JSON document.
+
+    Raises
+    ------
+    InputError : there is no document for this kind of predictor, or it has learned nothing yet.
+    """
+    if isinstance(predictor, PublishedPredictor | RobustPredictor):
+        return document_of(predictor).model_dump_json()
+    if isinstance(predictor, PortedPredictor):
+        return PortedDocument.of(predictor).model_dump_json()
+    if isinstance(predictor, PhasedPredictor):
+        return PhasedDocument.of(predictor).model_dump_json()
+    raise InputError(f"a {predictor.name} predictor cannot be saved, expected {_either()}")
+
+
+def parse(text: str, *, where: str = "model") -> Saved:
+    """Read a JSON document back into a predictor.
+
+    Raises
+    ------
+    InputError : the document is cut short, of another format or version, or not sound; the line says where.
+
+    Examples
+    --------
+    >>> parse('{"format": "metasched-model", "version": 7, "method": "robust"}')
+    Traceback (most recent call last):
+    metasched.records.InputError: model: version 7 of the model format, expected 1: fit the model again
+    """
+    header = checked(_Header, text, where)
+    if header.format != FORMAT:
+        raise InputError(f"format is {header.format!r}, expected {FORMAT!r}", where=where)
+    if header.version != VERSION:
+        raise InputError(
+            f"version {header.version} of the model format, expected {VERSION}: fit the model again", where=where
+        )
+    if header.method not in _DOCUMENTS:
+        raise InputError(f"method is {header.method!r}, expected {_either()}", where=where)
+    document = checked(_DOCUMENTS[header.method], text, where)
+    try:
+        return document.build()
+    except ValueError as error:
+        raise InputError(str(error), where=where) from None
+
+
+def _either() -> str:
+    *others, last = _DOCUMENTS
+    return f"{', '.join(others)} or {last}"

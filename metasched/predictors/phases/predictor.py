@@ -1,0 +1,246 @@
+"""An application with phases: each phase has its models, and the time of the run is their sum.
+
+Sanjay & Vadhiyar 2008, section 5. Asked with the two minima, as every predictor can be, it predicts each phase from
+them. Asked with the loads of every process, it also knows which process would be the slowest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metasched.predictors.calibration import Calibration, score
+from metasched.predictors.contract import Floats, Predictions
+from metasched.predictors.domain import Domain
+from metasched.predictors.phases.phase import PhaseModel, marks_of
+from metasched.predictors.window import RunWindow
+from metasched.records import InputError, Interval, Prediction, Request, Run
+
+
+@dataclass(frozen=True)
+class PhasedState:
+    """All that has been learned.
+
+    Parameters
+    ----------
+    phases : models of the phases, in the order in which they run.
+    overhead : time of the run over the sum of its phases.
+    calibration : scores of predictions from the two minima.
+    of_processes : scores of predictions from the loads of every process.
+    domain : what was learned from.
+    """
+
+    phases: tuple[PhaseModel, ...]
+    overhead: float
+    calibration: Calibration
+    of_processes: Calibration
+    domain: Domain
+
+
+class PhasedPredictor:
+    """Models for each phase and each process.
+
+    Parameters
+    ----------
+    application, cluster : what it models, for the record.
+
+    Examples
+    --------
+    >>> from metasched.records import PhaseMark
+    >>> def marked(n, p):
+    ...     marks = [PhaseMark("1", k, 1.0, 90.0, 1e-3 * n / p) for k in range(p)]
+    ...     marks += [PhaseMark("2", k, 1.0, 90.0, 1e-6 * n**2 * (2 * k + 1) / p**2) for k in range(p)]
+    ...     last = 1e-3 * n / p + 1e-6 * n**2 * (2 * p - 1) / p**2
+    ...     return Run("two", "c8", n, p, 1.0, 90.0, last, marks=tuple(marks))
+    >>> predictor = PhasedPredictor("two", "c8").fit(
+    ...     [marked(n, p) for n in (1000, 2000, 4000) for p in (1, 2, 4)]
+    ... )
+    >>> run = marked(8000, 4)
+    >>> abs(predictor.predict_processes(8000, [1.0] * 4, [90.0] * 4).execution_time / run.execution_time - 1) < 0.05
+    True
+    """
+
+    name = "phased"
+
+    def __init__(self, application: str = "", cluster: str = "") -> None:
+        self.application = application
+        self.cluster = cluster
+        self._state: PhasedState | None = None
+
+    @property
+    def state(self) -> PhasedState:
+        """What has been learned; InputError before the first fit."""
+        if self._state is None:
+            raise InputError("the model has learned nothing yet, expected it to be fitted to marked runs")
+        return self._state
+
+    @state.setter
+    def state(self, state: PhasedState) -> None:
+        self._state = state
+
+    @property
+    def window(self) -> RunWindow:
+        """The runs looked back at, as the first phase sees them: each phase has the same runs."""
+        return self.state.phases[0].slowest.window
+
+    def fit(self, runs: Iterable[Run]) -> PhasedPredictor:
+        """Learn marked runs and forget everything learned before.
+
+        Raises
+        ------
+        InputError : there are no runs, or one does not have a mark for each process of each phase.
+        """
+        runs = tuple(runs)
+        if not runs:
+            raise InputError("no runs, expected at least one to learn from")
+        names = tuple(dict.fromkeys(mark.phase for mark in runs[0].marks))
+        for run in runs:
+            check_marks(run, names)
+        phases = tuple(PhaseModel.fit(name, runs) for name in names)
+        overhead = float(np.median([run.execution_time / sum_of_phases(run, names) for run in runs]))
+        # Scores of the parts stand in for those of the sum until there are some.
+        scores = [one for phase in phases for one in phase.slowest.state.calibration.scores]
+        calibration = Calibration.starting(scores)
+        self._state = PhasedState(phases, overhead, calibration, calibration, Domain.of(runs))
+        return self
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict one execution time from the two minima."""
+        many = self.predict_many(
+            request.problem_size, request.processors, request.available_cpu, request.available_bandwidth, level
+        )
+        state = self.state
+        return self._prediction(
+            request, float(many.execution_time[0]), float(many.low[0]), float(many.high[0]), level,
+            " + ".join(f"[phase {phase.name}: {phase.slowest.state.trend.formula()}]" for phase in state.phases),
+        )  # fmt: skip
+
+    def predict_processes(
+        self, problem_size: float, available_cpu: ArrayLike, available_bandwidth: ArrayLike, level: float = 0.9
+    ) -> Prediction:
+        """Predict one execution time from the loads of every process.
+
+        Parameters
+        ----------
+        problem_size : N.
+        available_cpu, available_bandwidth : of each process, by its id: arrays of shape (P,), or of shape (phases, P)
+            where they are known to differ from phase to phase.
+        level : of the interval.
+        """
+        state = self.state
+        shape = (len(state.phases), np.shape(available_cpu)[-1])
+        cpu = np.broadcast_to(np.asarray(available_cpu, dtype=np.float64), shape)
+        bw = np.broadcast_to(np.asarray(available_bandwidth, dtype=np.float64), shape)
+        request = Request(problem_size, shape[1], float(cpu.min()), float(bw.min()))
+        time, spread = self._from_processes(problem_size, cpu, bw)
+        low, high = state.of_processes.ends(np.array([time]), spread, level)
+        return self._prediction(
+            request, time, float(low[0]), float(high[0]), level,
+            " + ".join(
+                f"[phase {phase.name}: slowest process of {phase.processes.state.trend.formula()}]"
+                if phase.processes is not None
+                else f"[phase {phase.name}: {phase.slowest.state.trend.formula()}]"
+                for phase in state.phases
+            ),
+        )  # fmt: skip
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """Predict many at once; where a phase is not defined the time is infinite."""
+        columns = np.broadcast_arrays(
+            *(
+                np.atleast_1d(np.asarray(column, dtype=np.float64))
+                for column in (problem_size, processors, available_cpu, available_bandwidth)
+            )
+        )
+        time, spread = self._from_minima(*columns)
+        low, high = self.state.calibration.ends(time, spread, level)
+        return Predictions(time, low, high, level)
+
+    def learn(self, run: Run) -> None:
+        """Take one finished run into account; one without marks only teaches how far the intervals must reach."""
+        state = self.state
+        where = (run.problem_size, run.processors, run.min_avg_avail_cpu, run.min_avg_avail_bw)
+        time, spread = self._from_minima(*(np.array([float(value)]) for value in where))
+        state = replace(
+            state,
+            calibration=state.calibration.learned(score(run.execution_time, float(time[0]), float(spread[0]))),
+            domain=state.domain.learned(run),
+        )
+        if run.marks:
+            names = tuple(phase.name for phase in state.phases)
+            check_marks(run, names)
+            own = score(run.execution_time, *self._from_processes(run.problem_size, *loads_of(run, names)))
+            state = replace(state, of_processes=state.of_processes.learned(own))
+            for phase in state.phases:
+                phase.learn(run)
+        self._state = state
+
+    def settle(self) -> None:
+        """Wait for searches that are running and take their results."""
+        for phase in self.state.phases:
+            phase.settle()
+
+    def _from_minima(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+        parts = [phase.slowest.state.predict(n, p, cpu, bw) for phase in self.state.phases]
+        times = np.exp(np.stack([log_time for log_time, _ in parts]))
+        return _summed(times, np.stack([spread for _, spread in parts]), self.state)
+
+    def _from_processes(self, problem_size: float, cpu: Floats, bw: Floats) -> tuple[float, float]:
+        parts = [
+            phase.expected(problem_size, cpu[position], bw[position])
+            for position, phase in enumerate(self.state.phases)
+        ]
+        times, spreads = np.array(parts).T
+        time, spread = _summed(times, spreads, self.state)
+        return float(time), float(spread)
+
+    def _prediction(
+        self, request: Request, time: float, low: float, high: float, level: float, model: str
+    ) -> Prediction:
+        if not np.isfinite(time):
+            raise InputError(f"no model of one of the phases is defined for {request}")
+        return Prediction(time, Interval(low, high, level), model, self.state.domain.warnings(request))
+
+
+def loads_of(run: Run, phases: Iterable[str]) -> tuple[Floats, Floats]:
+    """Available CPU and bandwidth of every process in every phase of a marked run, arrays of shape (phases, P)."""
+    by_phase = [marks_of(run, name) for name in phases]
+    return (
+        np.array([[mark.avg_avail_cpu for mark in marks] for marks in by_phase]),
+        np.array([[mark.avg_avail_bw for mark in marks] for marks in by_phase]),
+    )
+
+
+def check_marks(run: Run, phases: tuple[str, ...]) -> None:
+    """Refuse a run that does not have exactly one mark for each process of each phase."""
+    found = sorted((mark.phase, mark.process) for mark in run.marks)
+    wanted = sorted((name, process) for name in phases for process in range(run.processors))
+    if not phases or found != wanted:
+        names = f"phases {', '.join(phases)}" if phases else "at least one phase"
+        raise InputError(
+            f"run of problem size {run.problem_size:g} on {run.processors} processors has {len(found)} phase marks, "
+            f"expected one for each of its processes in {names}"
+        )
+
+
+def sum_of_phases(run: Run, phases: Iterable[str]) -> float:
+    """Sum over the phases of the time of the slowest process (s)."""
+    return sum(max(mark.execution_time for mark in run.marks if mark.phase == name) for name in phases)
+
+
+def _summed(time: Floats, spread: Floats, state: PhasedState) -> tuple[Floats, Floats]:
+    """Times and log spreads of phases, shape (phases, ...), to those of the run; phases err independently."""
+    total = time.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        joint = np.sqrt(np.sum((time * spread) ** 2, axis=0)) / total
+    return state.overhead * total, np.where(np.isfinite(joint), joint, spread.max(axis=0))

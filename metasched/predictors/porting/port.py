@@ -1,0 +1,71 @@
+"""Section 3.5 from end to end: the scale factors of a target platform, and the ported model that starts from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from metasched.predictors.porting.factors import Factor, bandwidth_factor, cpu_factor, dedicated
+from metasched.predictors.porting.ported_formula import PortedFormula
+from metasched.predictors.porting.predictor import PortedPredictor
+from metasched.predictors.porting.transfer import misfit
+from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.window import observations
+from metasched.records import InputError, Run
+
+#: Most processors of a dedicated run that the scale factors are found with.
+PAIR = 2
+
+
+def port(
+    reference: PublishedPredictor | RobustPredictor, reference_runs: Iterable[Run], target_runs: Iterable[Run]
+) -> PortedPredictor:
+    """Port a model with dedicated runs on one and on two processors of both platforms.
+
+    Parameters
+    ----------
+    reference : the model learned on the reference platform.
+    reference_runs : runs there; those that are not dedicated, or on more processors, are passed over.
+    target_runs : runs on one target platform. Its scale factors are found from the dedicated ones on one and on two
+        processors; the model then learns them all.
+
+    Raises
+    ------
+    InputError : dedicated runs are missing, or the platforms have no problem sizes in common.
+    """
+    target_runs = tuple(target_runs)
+    one, two = (dedicated(reference_runs, count, where="reference runs") for count in (1, PAIR))
+    target_one, target_two = (dedicated(target_runs, count, where="target runs") for count in (1, PAIR))
+    rcpu = cpu_factor(observations(one), observations(target_one))
+    ratio = max(run.min_avg_avail_bw for run in two) / max(run.min_avg_avail_bw for run in target_two)
+    unscaled = PortedFormula.of(reference)
+    rbw = Factor(1.0, 1.0, 1.0)
+    if unscaled.trend.communicates:
+        known, new = observations([*one, *two]), observations([*target_one, *target_two])
+        ported = PortedFormula.of(reference, ratio)
+        points = ported.points(new.problem_size, new.processors, new.cpu, new.bw)
+        rbw = bandwidth_factor(
+            lambda log_rbw: misfit(points, ported.scaled(rcpu.value, math.exp(log_rbw)).log_error(new)),
+            misfit(
+                unscaled.points(known.problem_size, known.processors, known.cpu, known.bw), unscaled.log_error(known)
+            ),
+            len(new),
+        )
+    return PortedPredictor(reference, target_runs[0].cluster, rcpu, rbw, bandwidth_ratio=ratio).fit(target_runs)
+
+
+def port_to_each(
+    reference: PublishedPredictor | RobustPredictor, reference_runs: Iterable[Run], target_runs: Iterable[Run]
+) -> dict[str, PortedPredictor]:
+    """Port a model to every cluster that the runs of the targets name, in alphabetical order."""
+    reference_runs, by_cluster = tuple(reference_runs), dict[str, list[Run]]()
+    for run in target_runs:
+        by_cluster.setdefault(run.cluster, []).append(run)
+    found = {}
+    for cluster in sorted(by_cluster):
+        try:
+            found[cluster] = port(reference, reference_runs, by_cluster[cluster])
+        except InputError as error:
+            raise InputError(str(error), where=f"port to {cluster}") from None
+    return found

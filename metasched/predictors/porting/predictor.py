@@ -1,0 +1,200 @@
+"""A model ported to a target platform, which then adapts on the target's own runs.
+
+Before any run of its own it predicts by Eq. (3), corrected by what the dedicated runs of the target already say. Every
+run that it learns then counts for as much as the evidence gives it: see ``transfer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metasched.predictors.calibration import Calibration, score
+from metasched.predictors.contract import Floats, Predictions
+from metasched.predictors.domain import Domain
+from metasched.predictors.porting.factors import Factor
+from metasched.predictors.porting.ported_formula import PortedFormula
+from metasched.predictors.porting.transfer import TransferProcess, TransferScales
+from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.residual import well_chosen
+from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.window import RunWindow, observations
+from metasched.records import InputError, Interval, Prediction, Request, Run
+
+#: Runs between two looks for better scales of the process.
+REVISIT = 5
+
+
+@dataclass(frozen=True)
+class PortedState:
+    """All that a ported model has learned on its target.
+
+    Parameters
+    ----------
+    process : on what the ported formula gets wrong.
+    calibration : scores of past predictions.
+    domain : what the reference and the target have run.
+    notes : what a user of the predictions should know.
+    since_search : runs learned since the last look for better scales.
+    """
+
+    process: TransferProcess
+    calibration: Calibration
+    domain: Domain
+    notes: tuple[str, ...] = ()
+    since_search: int = 0
+
+
+class PortedPredictor:
+    """A reference model on a target platform.
+
+    Parameters
+    ----------
+    reference : the model learned on the reference platform; it is not changed.
+    cluster : name of the target platform.
+    rcpu, rbw : scale factors.
+    bandwidth_ratio : bandwidth of an idle link of the reference over that of the target.
+    capacity : runs that are looked back at.
+
+    Examples
+    --------
+    >>> from metasched.predictors.porting.port import port
+    >>> def runs(cluster, sizes, counts, computing, sending):
+    ...     return [
+    ...         Run("cg", cluster, n, p, 1.0, 90.0, computing * n**1.5 / p + sending * n * (p - 1))
+    ...         for n in sizes for p in counts
+    ...     ]
+    >>> reference = RobustPredictor("cg", "c8").fit(runs("c8", range(100, 900, 50), (1, 2, 4, 8), 1e-3, 1e-3))
+    >>> ported = port(
+    ...     reference,
+    ...     runs("c8", range(200, 800, 100), (1, 2), 1e-3, 1e-3),
+    ...     runs("d16", range(200, 800, 100), (1, 2), 5e-4, 8e-4),
+    ... )
+    >>> round(ported.rcpu.value, 3)
+    0.5
+    >>> truth = 5e-4 * 500**1.5 / 8 + 8e-4 * 500 * 7
+    >>> abs(ported.predict(Request(500, 8, 1.0, 90.0)).execution_time / truth - 1) < 0.05
+    True
+    """
+
+    name = "ported"
+
+    def __init__(
+        self,
+        reference: PublishedPredictor | RobustPredictor,
+        cluster: str,
+        rcpu: Factor,
+        rbw: Factor,
+        *,
+        bandwidth_ratio: float = 1.0,
+        capacity: int = 512,
+    ) -> None:
+        self.reference = reference
+        self.application = reference.application
+        self.cluster = cluster
+        self.rcpu, self.rbw = rcpu, rbw
+        self.bandwidth_ratio = bandwidth_ratio
+        self.formula = PortedFormula.of(reference, bandwidth_ratio).scaled(rcpu.value, rbw.value)
+        self.window = RunWindow(capacity=capacity)
+        self._state: PortedState | None = None
+
+    @property
+    def state(self) -> PortedState:
+        """What has been learned; InputError before the first run of the target."""
+        if self._state is None:
+            raise InputError("the ported model knows no run of its target yet, expected it to be fitted to some")
+        return self._state
+
+    @state.setter
+    def state(self, state: PortedState) -> None:
+        self._state = state
+
+    def fit(self, runs: Iterable[Run]) -> PortedPredictor:
+        """Learn runs of the target, at least one, and forget those learned before; the reference model stays."""
+        runs = tuple(runs)
+        if not runs:
+            raise InputError("no runs of the target, expected at least one")
+        self.window = RunWindow(runs, self.window.capacity)
+        process = self.fit_process(None, optimise=True)
+        error, spread = process.leave_one_out()
+        domain = self.reference.state.domain
+        for run in runs:
+            domain = domain.learned(run)
+        notes = () if self.formula.trend.communicates else ("the reference model has no communication to scale",)
+        self._state = PortedState(process, Calibration.starting(np.abs(error) / spread), domain, notes)
+        return self
+
+    def fit_process(self, scales: TransferScales | None, *, optimise: bool = False) -> TransferProcess:
+        """Condition a process on well-chosen runs of the window."""
+        runs = self.window.observations()
+        chosen = well_chosen(runs)
+        n, p, cpu, bw, measured = (
+            column[chosen] for column in (runs.problem_size, runs.processors, runs.cpu, runs.bw, runs.time)
+        )
+        time, share = self.formula.split(n, p, cpu, bw)
+        defined = np.isfinite(time)
+        error = np.log(measured[defined] / time[defined])
+        points = self.formula.points(n, p, cpu, bw)[defined]
+        return TransferProcess(points, share[defined], error, scales, optimise=optimise)
+
+    def expected(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+        """Times (s) and spreads of their logarithms, for arrays of one shape (n,)."""
+        time, share = self.formula.split(n, p, cpu, bw)
+        mean, spread = self.state.process.predict(self.formula.points(n, p, cpu, bw), share)
+        return time * np.exp(mean), spread
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict one execution time."""
+        many = self.predict_many(
+            request.problem_size, request.processors, request.available_cpu, request.available_bandwidth, level
+        )
+        time = float(many.execution_time[0])
+        if not np.isfinite(time):
+            raise InputError(f"no model of the ported trend is defined for {request}")
+        state = self.state
+        return Prediction(
+            time,
+            Interval(float(many.low[0]), float(many.high[0]), level),
+            f"{self.formula.trend.formula}, ported from {self.reference.cluster} (bw x {self.bandwidth_ratio:.3g})",
+            state.notes + state.domain.warnings(request),
+        )
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """Predict many at once; where the ported formula is not defined the time is infinite."""
+        columns = (
+            np.atleast_1d(np.asarray(column, dtype=np.float64))
+            for column in (problem_size, processors, available_cpu, available_bandwidth)
+        )
+        time, spread = self.expected(*np.broadcast_arrays(*columns))
+        low, high = self.state.calibration.ends(time, spread, level)
+        return Predictions(time, low, high, level)
+
+    def learn(self, run: Run) -> None:
+        """Absorb one run of the target: score its prediction, condition the process on it, maybe look for scales."""
+        state = self.state
+        row = observations([run])
+        time, spread = self.expected(row.problem_size, row.processors, row.cpu, row.bw)
+        calibration = state.calibration.learned(score(run.execution_time, float(time[0]), float(spread[0])))
+        self.window.add(run)
+        since = state.since_search + 1
+        process = self.fit_process(state.process.scales, optimise=since >= REVISIT)
+        self._state = replace(
+            state,
+            process=process,
+            calibration=calibration,
+            domain=state.domain.learned(run),
+            since_search=since % REVISIT,
+        )
+
+    def settle(self) -> None:
+        """Return at once: what other predictors search for in the background is found here while learning."""

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from metasched.predictors.conditions import observed, predict
+from metasched.predictors.contract import Predictor
+from metasched.predictors.documents import dump, parse
+from metasched.predictors.evaluation import Evaluation, Outcome, follow
+from metasched.predictors.porting.port import port, port_to_each
+from metasched.predictors.porting.trust import trust
+from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.robust import RobustPredictor
+from metasched.records import InputError, Request
+from tests.predictors.porting.platforms import FAST, SLOW, campaign, idle
+
+
+@pytest.fixture(scope="module", params=[RobustPredictor, PublishedPredictor], ids=["robust", "published"])
+def reference(request):
+    return request.param("made", SLOW.name).fit(campaign(SLOW, 120))
+
+
+@pytest.fixture
+def ported(reference):
+    return port(reference, idle(SLOW), idle(FAST, seed=1))
+
+
+def judged(predictor, runs) -> Evaluation:
+    return Evaluation(tuple(Outcome(run, predict(predictor, observed(run, predictor, 0.9), 0.9)) for run in runs))
+
+
+def test_a_port_keeps_the_contract(ported) -> None:
+    assert isinstance(ported, Predictor)
+    many = ported.predict_many([1000, 2000], [4, 8], 0.9, 500.0)
+    one = ported.predict(Request(2000, 8, 0.9, 500.0))
+    assert many.execution_time[1] == pytest.approx(one.execution_time)
+    assert one.interval.low < one.execution_time < one.interval.high
+
+
+def test_a_port_predicts_the_target_before_any_run_under_load(ported) -> None:
+    summary = judged(ported, campaign(FAST, 100, seed=2)).summary()
+    assert summary["ppe_mean"] < 15.0
+    assert summary["interval_coverage"] > 0.85
+
+
+def test_a_port_learns_the_target(ported) -> None:
+    runs = campaign(FAST, 80, seed=2)
+    outcomes = tuple(follow(ported, runs, observed))
+    before = np.mean([outcome.ppe for outcome in outcomes[:20]])
+    after = np.mean([outcome.ppe for outcome in outcomes[40:]])
+    assert after < 5.0
+    assert after < before
+
+
+def test_a_port_to_the_same_platform_changes_nothing(reference) -> None:
+    same = port(reference, idle(SLOW, noise=0.0), idle(SLOW, noise=0.0))
+    assert same.rcpu.value == pytest.approx(1.0)
+    assert same.bandwidth_ratio == 1.0
+    runs = campaign(SLOW, 60, seed=4)
+    ppe = judged(same, runs).summary()["ppe_mean"]
+    assert ppe < judged(reference, runs).summary()["ppe_mean"] + 5.0
+
+
+def test_rcpu_does_not_depend_on_the_unit_of_bandwidth_of_the_target(reference) -> None:
+    wide = replace(FAST, bandwidth=4000.0)
+    assert port(reference, idle(SLOW), idle(wide, noise=0.0)).rcpu.value == pytest.approx(
+        port(reference, idle(SLOW), idle(FAST, noise=0.0)).rcpu.value
+    )
+
+
+def test_a_port_answers_the_same_after_it_was_saved_and_loaded(ported) -> None:
+    for run in campaign(FAST, 12, seed=5):
+        ported.learn(run)
+    again = parse(dump(ported))
+    for request in (Request(1000, 4, 0.5, 500.0), Request(9000, 32, 1.0, 900.0), Request(700, 1, 0.9, 3.0)):
+        assert again.predict(request) == ported.predict(request)
+    for run in campaign(FAST, 12, seed=6):
+        ported.learn(run)
+        again.learn(run)
+    assert dump(again) == dump(ported)
+
+
+def test_what_it_says_of_itself_grows_with_processors_and_shrinks_with_runs(ported) -> None:
+    before = trust(ported, 32)
+    assert before.processors.tolist() == [1, 2, 4, 8, 16, 32]
+    assert np.all(np.diff(before.expected_ppe[1:]) > 0)
+    for run in campaign(FAST, 30, seed=5):
+        ported.learn(run)
+    assert np.all(trust(ported, 32).expected_ppe[3:] < before.expected_ppe[3:])
+
+
+def test_several_targets_are_ported_to_each_by_its_own_runs(reference) -> None:
+    near = replace(SLOW, name="near8", second=1e-4)
+    found = port_to_each(reference, idle(SLOW), [*idle(FAST), *idle(near)])
+    assert list(found) == ["fast16", "near8"]
+    assert found["near8"].rcpu.value == pytest.approx(0.5, rel=0.05)
+    assert dump(found["fast16"]) == dump(port(reference, idle(SLOW), idle(FAST)))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_target_without_dedicated_runs_is_refused_by_name(reference, count: int) -> None:
+    runs = [run for run in idle(FAST) if run.processors != count]
+    with pytest.raises(InputError, match=r"^port to fast16: target runs: no dedicated run on"):
+        port_to_each(reference, idle(SLOW), runs)
