@@ -61,6 +61,20 @@ class LoadRow(Base):
     available_bandwidth: Mapped[float]
 
 
+class LoadMeanRow(Base):
+    """The mean of one node's loads over ``step`` seconds from ``time`` on; a span of time lies together."""
+
+    __tablename__ = "load_means"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    step: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    time: Mapped[float] = mapped_column(primary_key=True)
+    node: Mapped[str] = mapped_column(primary_key=True)
+    available_cpu: Mapped[float]
+    available_bandwidth: Mapped[float]
+    samples: Mapped[int]
+
+
 class ModelRow(Base):
     """One version of the model of one application on one cluster, as a JSON document."""
 

@@ -1,0 +1,66 @@
+"""How fast loads are kept and found again, in one process on SQLite.
+
+    python -m benchmarks.keeping
+
+Prints samples taken in per second, and the time of a query for the last hour of 1,000 nodes: their five-minute means,
+and every one of their 360,000 samples. Processor time is printed too: on a machine that others share it is what counts.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from metasched.records import Load
+from metasched.store.database import Store
+from metasched.store.downsampling import FIVE_MINUTES, mean_loads, roll_up
+
+NODES, STEP, START = 1000, 10.0, 1_700_000_100.0
+HOUR = 3600.0
+
+
+def batch(first: float, moments: int) -> list[Load]:
+    """Loads of all nodes at so many moments."""
+    noise = np.random.default_rng(0)
+    values = noise.random((moments, NODES)).tolist()
+    return [
+        Load(first + row * STEP, f"n{node:04}", values[row][node], 900.0)
+        for row in range(moments)
+        for node in range(NODES)
+    ]
+
+
+def timed(work: Callable[[], object], repeats: int = 5) -> str:
+    """Medians of wall-clock and processor time."""
+    spent = []
+    for _ in range(repeats):
+        wall, cpu = time.perf_counter(), time.process_time()
+        work()
+        spent.append((time.perf_counter() - wall, time.process_time() - cpu))
+    wall, cpu = 1e3 * np.median(spent, axis=0)
+    return f"{wall:.0f} ms wall clock, {cpu:.0f} ms processor"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder, "loads.db")) as store:
+        rates = []
+        for part in range(36):
+            loads = batch(START + 10 * STEP * part, 10)
+            wall, cpu = time.perf_counter(), time.process_time()
+            store.add_loads(loads)
+            rates.append((len(loads) / (time.perf_counter() - wall), len(loads) / (time.process_time() - cpu)))
+        wall, cpu = np.median(rates, axis=0)
+        print(f"taken in: {wall:.0f} samples a second, {cpu:.0f} a second of processor (aim 10,000)")
+        now = START + HOUR
+        roll_up(store, now - FIVE_MINUTES / 2)
+        means = timed(lambda: mean_loads(store, FIVE_MINUTES, since=now - HOUR, until=now))
+        print(f"last hour of {NODES} nodes, five-minute means: {means} (aim 100 ms)")
+        print(f"last hour of {NODES} nodes, every sample: {timed(lambda: store.loads(since=now - HOUR), repeats=3)}")
+
+
+if __name__ == "__main__":
+    main()
