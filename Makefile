@@ -59,3 +59,6 @@ system-test: $(VENV)/.installed-test ## run the tests that start real servers (S
 	$(BIN)/python -m pytest -m system -s tests/system
 
 .PHONY: system-test
+.PHONY: placement-bench
+placement-bench: $(VENV)/.installed ## placement beside its peers: regret, speed at scale, herds, a stream of jobs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.placement

@@ -1,4 +1,4 @@
-"""The grid of the stream: three clusters under recorded loads, seven applications with times known to the grid alone.
+"""The grid of the stream: three clusters under recorded loads, seven applications whose true times only it knows.
 
 This is an event simulation that replays load timelines of the testbed (``benchmarks.testbed.loading``): it does not
 run SimGrid for each job. A job that started on some nodes progresses at every moment at the rate 1/T, where T is the
@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.testbed.clusters import ClusterModel
-from benchmarks.testbed.loading import grid_loading, random_loading
+from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.timeline import Series, lowest
 from metasched.placement.cluster import ClusterState
+from metasched.placement.outlook import RecordedLoads
 from metasched.predictors.contract import Predictions
 from metasched.records import Interval, Prediction, Request, Run
 
@@ -138,6 +139,18 @@ class Site:
         end = max(TICK, TICK * np.floor(now / TICK))
         return self.expected(end - TICK, end)
 
+    @cached_property
+    def recorded(self) -> tuple[Floats, Floats, Floats]:
+        """All that the monitors will report: ends of minutes (t,), average CPU and bandwidth (t, nodes)."""
+        end = np.arange(TICK, HORIZON, TICK)
+        cpu, link = (np.column_stack([each.mean(end - TICK, end) for each in every]) for every in (self.cpu, self.link))
+        return end, np.clip(cpu, 0.01, 1.0), link
+
+    def outlook(self, now: float) -> RecordedLoads:
+        """Forecasts from what was reported until now."""
+        end, cpu, link = self.recorded
+        return RecordedLoads(end, self.nodes, cpu, link, now, "averages")
+
     def expected(self, start: float, end: float) -> ClusterState:
         """The averages over an interval, whether past or to come."""
         return ClusterState.make(
@@ -177,15 +190,15 @@ class Site:
         )
 
 
-def sites(seed: int) -> tuple[Site, ...]:
-    """Three clusters: large and slow with a slow network, middling, small and fast."""
+def sites(seed: int, loading: Loading) -> tuple[Site, ...]:
+    """Three clusters under one kind of loads: large and slow with a slow network, middling, small and fast."""
     described = (
-        (ClusterModel("large", 24, 1, 100.0, speed=0.8e9, cache=1e6, balance=0.3), grid_loading),
-        (ClusterModel("middle", 16, 1, 1000.0, speed=1.0e9, cache=1e6, balance=0.3), random_loading),
-        (ClusterModel("small", 8, 1, 1000.0, speed=1.4e9, cache=1e6, balance=0.3), grid_loading),
+        ClusterModel("large", 24, 1, 100.0, speed=0.8e9, cache=1e6, balance=0.3),
+        ClusterModel("middle", 16, 1, 1000.0, speed=1.0e9, cache=1e6, balance=0.3),
+        ClusterModel("small", 8, 1, 1000.0, speed=1.4e9, cache=1e6, balance=0.3),
     )
     made = []
-    for index, (model, loading) in enumerate(described):
+    for index, model in enumerate(described):
         timeline = loading(model, seed + index, HORIZON)
         made.append(Site(model, tuple(timeline.cpu.values()), tuple(timeline.bandwidth.values())))
     return tuple(made)

@@ -19,7 +19,7 @@ from metasched.predictors.contract import Predictor
 from metasched.records import Placement, Run
 
 #: Doubling the processors must save at least this part: nodes that bring less are worth more to the next job.
-SAVING = 0.15
+SAVING = 0.05
 #: What GridWay gives the last run, against its history.
 LAST = 0.5
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.freshness import LEAST_BANDWIDTH, LEAST_CPU
-from monitors.forecasters.horizon import forecast_minimum
+from monitors.forecasters.horizon import forecast_each
+from monitors.forecasters.samples import Kind
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +25,7 @@ class RecordedLoads:
     nodes : names of the n nodes recorded; a node that is not keeps its measured loads.
     available_cpu, available_bandwidth : arrays of shape (t, n); NaN where there is no sample.
     now : the time of the state (s); later samples are not looked at.
+    samples : what a sample tells, see :func:`monitors.forecasters.horizon.forecast_minimum`.
 
     Examples
     --------
@@ -39,20 +41,22 @@ class RecordedLoads:
     available_cpu: Floats
     available_bandwidth: Floats
     now: float
+    samples: Kind = "moments"
 
     def __call__(self, cluster: ClusterState, horizon: float) -> ClusterState:
         """The cluster with each node's expected average over the next ``horizon`` seconds."""
-        place = {name: index for index, name in enumerate(self.nodes)}
         before = self.time <= self.now
+        known = [index for index, name in enumerate(self.nodes) if np.isfinite(self.available_cpu[before, index]).any()]
+        place = {self.nodes[index]: position for position, index in enumerate(known)}
+        mine = [(number, place[name]) for number, name in enumerate(cluster.nodes) if name in place]
+        if not mine:
+            return cluster
+        numbers, places = (np.array(column, dtype=np.int64) for column in zip(*mine, strict=True))
         cpu, bandwidth = cluster.available_cpu.copy(), cluster.available_bandwidth.copy()
-        for number, name in enumerate(cluster.nodes):
-            index = place.get(name)
-            if index is None or not np.isfinite(self.available_cpu[before, index]).any():
-                continue
-            cpu[number] = np.clip(self._expected(self.available_cpu, index, horizon), LEAST_CPU, 1.0)
-            bandwidth[number] = max(self._expected(self.available_bandwidth, index, horizon), LEAST_BANDWIDTH)
+        for values, recorded, least, most in (
+            (cpu, self.available_cpu, LEAST_CPU, 1.0),
+            (bandwidth, self.available_bandwidth, LEAST_BANDWIDTH, np.inf),
+        ):
+            expected = forecast_each(self.time, recorded[:, known], self.now, horizon, samples=self.samples)
+            values[numbers] = np.clip(expected[places], least, most)
         return replace(cluster, available_cpu=cpu, available_bandwidth=bandwidth)
-
-    def _expected(self, values: Floats, index: int, horizon: float) -> float:
-        # The minimum over a single series is that series: its average is forecast.
-        return forecast_minimum(self.time, values[:, [index]], self.now, horizon).expected

@@ -72,11 +72,11 @@ class Domains:
     def first_step(self, index: Ints, processors: Ints) -> Ints:
         """The widest step that leaves enough processors, for each (domain, P)."""
         taken = np.searchsorted(self._running, self._running[self._start[index]] + processors)
-        return np.searchsorted(self.step_end, taken)
+        return np.asarray(np.searchsorted(self.step_end, taken), dtype=np.int64)
 
     def last_step(self, index: Ints) -> Ints:
         """The step that takes in the whole domain."""
-        return np.searchsorted(self.step_end, self._stop[index])
+        return np.asarray(np.searchsorted(self.step_end, self._stop[index]), dtype=np.int64)
 
     def cpu(self, index: Ints, processors: Ints, step: Ints) -> Floats:
         """The P-th fastest processor among the nodes of a domain as wide as a step."""

@@ -47,7 +47,8 @@ class QueueWait:
 
     def at(self, processors: ArrayLike) -> Floats:
         """The wait of jobs that ask for so many processors (s)."""
-        return self.seconds[np.searchsorted(self.processors, np.asarray(processors), side="right") - 1]
+        step = np.searchsorted(self.processors, np.asarray(processors), side="right") - 1
+        return np.asarray(self.seconds[step])
 
 
 def earliest_start(

@@ -8,6 +8,8 @@ those spans give its bias and its interval. Samples may be irregular, and moment
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
@@ -77,6 +79,61 @@ def forecast_minimum(
     if not 0.0 < level < 1.0:
         raise ValueError(f"level is {level}, expected a probability in (0, 1)")
 
+    judged = _judged(series, now, horizon)
+    if isinstance(judged, _Unjudged):
+        return _without_history(series.values[:, columns], judged.present[:, columns], level)
+    past = np.einsum("k,skn->sn", judged.weights, judged.past[..., columns])
+    errors = judged.outcome[:, columns].min(axis=1) - past.min(axis=1)
+    expected = float((judged.weights @ judged.present[:, columns]).min())
+    return _with_errors(expected, errors, judged.independent, level)
+
+
+def forecast_each(
+    time: ArrayLike, values: ArrayLike, now: float, horizon: float, *, samples: Kind = "moments"
+) -> Floats:
+    """Forecast the average over [now, now + horizon] of every series at once; see :func:`forecast_minimum`.
+
+    Parameters
+    ----------
+    time, values, now, horizon, samples : as there; every series has a sample by ``now``.
+
+    Returns
+    -------
+    array of shape (n,), in the unit of ``values``.
+
+    Examples
+    --------
+    >>> t = np.arange(0.0, 3000.0, 10.0)
+    >>> x = np.array([0.6, 0.8]) + 0.1 * np.sin(t[:, None])
+    >>> forecast_each(t, x, now=2995.0, horizon=628.0).round(2).tolist()
+    [0.6, 0.8]
+    """
+    series, _ = _history(time, values, now, None, samples)
+    judged = _judged(series, now, horizon)
+    if isinstance(judged, _Unjudged):
+        return np.asarray(judged.present.mean(axis=0))
+    return np.asarray(judged.weights @ judged.present)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unjudged:
+    """What the candidates say now, shape (k, n), with too little history to judge them."""
+
+    present: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What the candidates say now (k, n), said in the past (s, k, n), what came out (s, n), and their weights (k,)."""
+
+    present: Floats
+    past: Floats
+    outcome: Floats
+    weights: Floats
+    independent: float
+
+
+def _judged(series: Samples, now: float, horizon: float) -> _Judged | _Unjudged:
     latest, step = series.time[-1], series.step
     age = max(now - latest, 0.0)
     span = latest - series.time[0]
@@ -86,16 +143,14 @@ def forecast_minimum(
     present = _candidates(series, np.array([-1]), windows)[0]
     origins = _origins(series, age + ahead)
     if len(origins) < 3:
-        return _without_history(series.values[:, columns], present[:, columns], level)
+        return _Unjudged(present)
 
     past = _candidates(series, origins, windows)
     start = series.time[origins] + age
     outcome = series.mean(start, start + ahead)
     independent = max(len(origins) * step / max(ahead, step), 1.0)
     weights = _weights(np.abs(past - outcome[:, None, :]).mean(axis=(0, 2)), independent)
-    errors = outcome[:, columns].min(axis=1) - np.einsum("k,skn->sn", weights, past[..., columns]).min(axis=1)
-    expected = float((weights @ present[:, columns]).min())
-    return _with_errors(expected, errors, independent, level)
+    return _Judged(present, past, outcome, weights, independent)
 
 
 def _history(

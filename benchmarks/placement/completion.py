@@ -11,6 +11,7 @@ from rich.table import Table
 from benchmarks.placement.grid import APPLICATIONS, Site, sites
 from benchmarks.placement.policies import REQUESTED, Ranked, oracle
 from benchmarks.placement.stream import Job, jobs, simulate
+from benchmarks.testbed.loading import LOADINGS
 from metasched.predictors.contract import Predictor
 from metasched.predictors.robust import RobustPredictor
 from metasched.records import Run
@@ -19,7 +20,7 @@ JOBS, SEED, INTERVAL = 500, 2008, 60.0
 #: Numbers of processors that users may ask for; each other policy is shown with the one that suits it best.
 ASKED = (2, 4, 8, 16)
 #: Runs that each model is trained on before the stream: sizes as a part of the middle one, numbers of processors.
-TRAINED_SIZES, TRAINED_PROCESSORS = (0.5, 0.7, 1.0), (1, 2, 4, 8)
+TRAINED_SIZES, TRAINED_PROCESSORS = (0.5, 0.6, 0.7, 0.85, 1.0), (1, 2, 4, 8)
 
 
 def trained(grid: Sequence[Site], seed: int) -> dict[str, dict[str, Predictor]]:
@@ -54,25 +55,23 @@ def outcomes(stream: Sequence[Job], grid: Sequence[Site]) -> dict[str, np.ndarra
 
 
 def main(console: Console, count: int = JOBS) -> None:
-    """Print means against the oracle's, over all jobs, the first hundred and the last."""
-    grid = sites(SEED)
-    found = outcomes(jobs(count, SEED, INTERVAL), grid)
-    ideal = found["oracle"]
-    part = min(100, count // 2)
-    table = Table(
-        title=f"{count} jobs of {len(APPLICATIONS)} applications on {len(grid)} clusters: wait plus run, replayed loads"
-    )
-    for heading in ("policy", "mean s", "median s", "over oracle", f"first {part}", f"last {part}"):
-        table.add_column(heading, justify="left" if heading == "policy" else "right")
-    for name, completion in sorted(found.items(), key=lambda item: item[1].mean()):
-        over = [completion[s].mean() / ideal[s].mean() - 1 for s in (slice(None), slice(part), slice(-part, None))]
-        table.add_row(
-            name,
-            f"{completion.mean():.1f}",
-            f"{np.median(completion):.1f}",
-            *(f"{each:+.1%}" for each in over),
+    """Print means against the oracle's, over all jobs, the first hundred and the last, for two kinds of loads."""
+    for loading in ("grid", "random"):
+        grid = sites(SEED, LOADINGS[loading])
+        found = outcomes(jobs(count, SEED, INTERVAL), grid)
+        ideal = found["oracle"]
+        part = min(100, count // 2)
+        clusters, applications = len(grid), len(APPLICATIONS)
+        table = Table(
+            title=f"{count} jobs, {applications} applications, {clusters} clusters, {loading} loads: wait + run"
         )
-    console.print(table)
+        for heading in ("policy", "mean s", "median s", "over oracle", f"first {part}", f"last {part}"):
+            table.add_column(heading, justify="left" if heading == "policy" else "right")
+        for name, completion in sorted(found.items(), key=lambda item: item[1].mean()):
+            over = [completion[s].mean() / ideal[s].mean() - 1 for s in (slice(None), slice(part), slice(-part, None))]
+            middle = f"{np.median(completion):.1f}"
+            table.add_row(name, f"{completion.mean():.1f}", middle, *(f"{each:+.1%}" for each in over))
+        console.print(table)
 
 
 if __name__ == "__main__":
