@@ -56,6 +56,7 @@ class Periods(_Table):
 
     loads: Seconds = 1.0
     partitions: Seconds = 15.0
+    confirm: Seconds = 5.0
     models: Seconds = 60.0
     retention: Seconds = 3600.0
 

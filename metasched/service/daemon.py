@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -14,9 +15,10 @@ from metasched.records import InputError
 from metasched.service.access import Buckets, Doorkeeper
 from metasched.service.board import Board
 from metasched.service.configuration import Configuration
+from metasched.service.confirming import Waiting
 from metasched.service.metrics import Metrics
 from metasched.service.models import Models
-from metasched.service.outcomes import conclude
+from metasched.service.outcomes import Concluded, conclude
 from metasched.service.placing import Placer
 from metasched.service.sources import Source
 from metasched.service.writer import Writer
@@ -60,6 +62,7 @@ class Daemon:
         self.models = Models(store)
         self.placer = Placer(configuration, self.board, self.models)
         self.writer = Writer(store)
+        self.waiting = Waiting(self.sources)
         self.metrics = Metrics(self.board, self.models, self.writer)
         self.started_at = time.time()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
@@ -87,6 +90,7 @@ class Daemon:
             (self.refresh, periods.loads),
             (self.learn_tokens, periods.loads),
             (self.ask_sources, periods.partitions),
+            (self.confirm, periods.confirm),
             (self.models.save, periods.models),
             (self.let_go, periods.retention),
         ):
@@ -120,6 +124,9 @@ class Daemon:
 
     def catch_up(self, now: float) -> None:
         """Take the jobs that ended while the daemon was down: once, when it starts."""
+        for record in self.store.recorded_runs(learnable=False, since=now - REACH):
+            if record.exit_status == 0 and self.waiting.concerns(record.run.extra.get("scheduler", "")):
+                self.waiting.add(Concluded(replace(record, learnable=True), None, {}))
         for source in self.sources:
             try:
                 jobs = source.finished(now - REACH)
@@ -130,7 +137,7 @@ class Daemon:
             taken = 0
             for job in jobs:
                 try:
-                    taken += self.take_job(job)["stored"]
+                    taken += self.take_job(job, sure=True)["stored"]
                 except InputError as error:
                     _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
             if taken:
@@ -141,8 +148,10 @@ class Daemon:
         now, keep = time.time(), self.configuration.keep
         prune(self.store, loads_before=now - DAY * keep.loads, placements_before=now - DAY * keep.placements)
 
-    def take_job(self, job: EndedJob) -> dict[str, Any]:
+    def take_job(self, job: EndedJob, *, sure: bool = False) -> dict[str, Any]:
         """Store a finished job's run, note its outcome, and have it learned; return once it is safely stored.
+
+        ``sure`` says that the scheduler's last word on how it ended is known.
 
         Raises
         ------
@@ -154,14 +163,31 @@ class Daemon:
         concluded = conclude(job, self.board, self.models, self.store)
         if concluded is None:
             return {"stored": False, "why": "its comment names no application and problem size"}
-        record = concluded.record
+        unsure = not sure and concluded.record.learnable and self.waiting.concerns(job.scheduler)
+        record = replace(concluded.record, learnable=concluded.record.learnable and not unsure)
         self.writer.runs([record]).result()
         self.metrics.runs.inc()
+        if unsure:
+            self.waiting.add(concluded)
+        else:
+            self._settle(concluded)
+        return {"stored": True, "why": "", "learned": record.learnable}
+
+    def confirm(self) -> None:
+        """Learn from jobs that seem to have gone well, once their scheduler has said so."""
+
+        def settle(concluded: Concluded) -> None:
+            record = concluded.record
+            self.store.settle_run(record.uid, exit_status=record.exit_status, learnable=record.learnable)
+            self._settle(concluded)
+
+        self.waiting.confirm(settle)
+
+    def _settle(self, concluded: Concluded) -> None:
         if concluded.placement is not None:
             self.writer.outcome(concluded.placement, concluded.outcome).result()
-        if record.learnable:
-            self.models.learn(record.run)
-        return {"stored": True, "why": "", "learned": record.learnable}
+        if concluded.record.learnable:
+            self.models.learn(concluded.record.run)
 
     def _known(self, job: EndedJob) -> bool:
         """Whether a run of this job is stored. A scheduler's own times are whole seconds, the epilog's are not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from metasched.placement.partition import Partition
@@ -21,6 +21,16 @@ class Source(Protocol):
         ------
         RuntimeError
             When they cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def completed(self, jobs: Sequence[str]) -> Mapping[str, bool | None]:
+        """For each of these jobs that is still known whether it completed by itself; None while that is not settled.
+
+        Raises
+        ------
+        RuntimeError
+            When it cannot be learned now, but perhaps later.
         """
         ...
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, insert, select, text
+from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, insert, select, text, update
 
 from metasched.records import InputError, Load, Run
 from metasched.store.campaigns import Loads
@@ -153,6 +153,12 @@ class Store:
             query = query.where(RunRow.start_time < until)
         with reading(self._engine) as connection:
             return tuple(self._record(row) for row in connection.execute(query).mappings())
+
+    def settle_run(self, uid: str, *, exit_status: int, learnable: bool) -> None:
+        """Correct how a stored run ended."""
+        with writing(self._engine) as connection:
+            change = update(RunRow).where(RunRow.uid == uid)
+            connection.execute(change.values(exit_status=exit_status, learnable=learnable))
 
     def add_loads(self, loads: Iterable[Load]) -> int:
         """Store loads, all or none; a node has one load a moment, the first stored. Return how many were new."""

@@ -169,3 +169,13 @@ def test_one_expert_far_from_the_others_cannot_pull_the_committee_away() -> None
     mean, spread = combine(log_time, np.full((4, 1), 0.1), np.full(4, 0.25))
     assert abs(mean[0] - 1.0) < 0.5
     assert 0.3 < spread[0] < 1.0
+
+
+def test_the_process_predicts_what_the_library_predicts() -> None:
+    draw = np.random.default_rng(3)
+    points = draw.normal(size=(40, 4))
+    process = ResidualProcess(points, np.sin(points[:, 0]) + 0.1 * draw.normal(size=40), optimise=True)
+    new = draw.normal(size=(7, 4))
+    mean, spread = process._process.predict(process.scaling(new), return_std=True)
+    assert process.predict(new)[0] == pytest.approx(mean)
+    assert process.predict(new)[1] == pytest.approx(spread)

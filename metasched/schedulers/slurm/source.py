@@ -66,6 +66,17 @@ class SlurmSource:
             if not self._wanted or name in self._wanted
         ]
 
+    def completed(self, jobs: Sequence[str]) -> Mapping[str, bool | None]:
+        """For each of these jobs that the controller remembers whether it completed; None while it is not settled.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        rows = self._commands.rows("squeue", "--noheader", "--states=all", f"--jobs={','.join(jobs)}", "--format=%A|%T")
+        return {job: state in ("COMPLETED", "FAILED") if state in ENDED else None for job, state in rows}
+
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time, from Slurm's accounting; where it keeps none, those the controller remembers.
 

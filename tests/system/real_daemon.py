@@ -1,0 +1,70 @@
+"""The real daemon as a process of its own, with a configuration and a database in a folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from metasched.service.talk import ask
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
+
+
+class Daemon:
+    """``metasched serve`` in a folder; it listens on a Unix socket and on a free port."""
+
+    def __init__(self, folder: Path, configuration: str, *, database: str | None = None) -> None:
+        self.folder = folder
+        self.socket = str(folder / "d.sock")
+        self.database = database or str(folder / "metasched.db")
+        (folder / "metasched.toml").write_text(
+            f'database = "{self.database}"\n{configuration}\n[listen]\nport = 0\nsocket = "{self.socket}"\n'
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        with (self.folder / "daemon.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "metasched", "serve", "--config", str(self.folder / "metasched.toml")],
+                cwd=ROOT, stdout=log, stderr=log, env=dict(os.environ, OPENBLAS_NUM_THREADS="1"),
+            )  # fmt: skip
+        end = time.monotonic() + PATIENCE
+        while True:
+            assert self._process.poll() is None, (self.folder / "daemon.log").read_text()
+            try:
+                self.ask("GET", "/v1/health")
+            except RuntimeError:
+                assert time.monotonic() < end, (self.folder / "daemon.log").read_text()
+                time.sleep(0.05)
+            else:
+                return
+
+    def kill(self) -> None:
+        """End it without a chance to tidy up."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        self._end(signal.SIGTERM)
+
+    def ask(self, method: str, path: str, document: Any = None) -> Any:
+        """Ask it something by its Unix socket."""
+        return ask(self.socket, method, path, document)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+            self._process.wait(PATIENCE)

@@ -1,0 +1,162 @@
+"""The daemon and a real Slurm together: jobs placed by load, learned from when they end; hostile ones harm nobody."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from metasched.predictors import documents
+from metasched.predictors.robust import RobustPredictor
+from metasched.store.database import RecordedRun, Store
+from tests.service.made import runs
+from tests.system import real_slurm
+from tests.system.real_daemon import Daemon
+from tests.system.real_slurm import NODES, Slurm
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
+
+CONFIGURATION = (
+    'mode = "act"\n[periods]\npartitions = 1.0\nconfirm = 0.5\n[[slurm]]\nname = "proof"\nconfiguration = "{}"\n'
+)
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    if why := real_slurm.install():
+        pytest.skip(why)
+    with real_slurm.running(tmp_path_factory.mktemp("slurm")) as slurm:
+        yield slurm
+
+
+@pytest.fixture(scope="module")
+def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    folder = tmp_path_factory.mktemp("daemon")
+    with Store.open(folder / "metasched.db") as store:
+        store.add_runs(runs("proof"))
+        predictor = RobustPredictor("cg", "proof").fit(store.runs())
+        store.save_model("cg", "proof", json.loads(documents.dump(predictor)))
+    daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
+    daemon.start()
+    slurm.hooks({"socket": daemon.socket})
+    try:
+        yield daemon
+    finally:
+        daemon.stop()
+
+
+def load(daemon: Daemon, **cpu: float) -> None:
+    for node in NODES:
+        sample = [time.time(), cpu.get(node, 0.4), 100.0]
+        daemon.ask("POST", "/v1/loads", {"node": node, "samples": [sample]})
+    time.sleep(1.5)  # until placements see it
+
+
+def run_of(daemon: Daemon, job: int) -> RecordedRun:
+    end = time.monotonic() + 30.0
+    while True:
+        with Store.open(daemon.database) as store:
+            found = [each for each in store.recorded_runs() if each.run.extra.get("job") == str(job)]
+        assert len(found) <= 1
+        # Until the scheduler has said how a job ended it is kept with status 0 and not learned from.
+        if found and (found[0].learnable or found[0].exit_status):
+            return found[0]
+        assert time.monotonic() < end, "the job was not told of"
+        time.sleep(0.2)
+
+
+def test_jobs_go_to_the_least_loaded_nodes_and_are_learned_from(slurm: Slurm, daemon: Daemon) -> None:
+    load(daemon, b2=0.95, b4=0.9)
+    submitted = slurm.sbatch(
+        "--ntasks=2", "--ntasks-per-node=1", "--comment=metasched:app=cg,n=500", script=b"#!/bin/sh\nsleep 1.5\n"
+    )
+    assert "metasched: cg n=500 on 2 processors of new (b[2,4])" in submitted.said
+    job = slurm.job(submitted.job)
+    assert (job["Partition"], job["ReqNodeList"], job["TimeLimit"]) == ("new", "b[2,4]", "00:01:00")
+    record = run_of(daemon, submitted.job)
+    assert record.learnable
+    assert record.run.nodes == ("b2", "b4")
+    assert (record.run.processors, record.run.cluster) == (2, "proof")
+    assert record.run.execution_time == pytest.approx(1.5, abs=0.5)
+    assert record.run.min_avg_avail_cpu == pytest.approx(0.9)
+    (placement,) = (each for each in daemon.ask("GET", "/v1/placements") if each["outcome"])
+    assert placement["outcome"]["job"] == str(submitted.job)
+
+
+def test_failed_and_killed_jobs_are_kept_and_not_learned_from(slurm: Slurm, daemon: Daemon) -> None:
+    load(daemon)
+    comment = "--comment=metasched:app=cg,n=500"
+    failed = slurm.sbatch(comment, script=b"#!/bin/sh\nsleep 0.2; exit 3\n")
+    killed = slurm.sbatch(comment, script=b"#!/bin/sh\nsleep 60\n")
+    slurm.wait(lambda: slurm.job(killed.job)["JobState"] == "RUNNING")
+    slurm.run("scancel", str(killed.job))
+    assert (run_of(daemon, failed.job).exit_status, run_of(daemon, failed.job).learnable) == (3, False)
+    assert not run_of(daemon, killed.job).learnable
+
+
+def test_what_ends_while_the_daemon_is_down_is_caught_up_with_once(slurm: Slurm, daemon: Daemon) -> None:
+    daemon.kill()
+    job = slurm.sbatch("--ntasks=1", "--comment=metasched:app=cg,n=700", script=b"#!/bin/sh\nsleep 0.3\n")
+    assert job.job, job.said
+    slurm.wait_for([job.job])
+    daemon.start()
+    assert run_of(daemon, job.job).run.problem_size == 700.0
+    # The epilog of a later job brings the kept one once more.
+    later = slurm.sbatch("--ntasks=1", "--comment=metasched:app=cg,n=800")
+    run_of(daemon, later.job)
+    run_of(daemon, job.job)
+    slurm.wait(lambda: not list((slurm.folder / "hooks").glob("ended.*")))
+
+
+HOSTILE = (
+    b"'; touch MARKER; '", b'"; touch MARKER; "', b"$(touch MARKER)", b"`touch MARKER`", b"|touch MARKER", b"a\nb\r\n",
+    b"%s%n%d%99999999s", b"\xff\xfe\x80\xc3\x28", b"{}[]()^$.*+-?%", b"\\\\\\", b"' OR 1=1; DROP TABLE runs; --",
+    b"<script>alert(1)</script>", b"../../../../etc/passwd", b"metasched:app=../x,n=1e999", b"metasched:app=cg,n=0x41",
+    b"metasched:app=cg,n=1e308", b"metasched:app=cg,n=1,p=0-999999999999", b"metasched:" + b"a=b," * 2000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", [b"metasched:app=cg,n=500 ", b""])
+def test_hostile_comments_and_names_harm_nobody(mark: bytes, slurm: Slurm, daemon: Daemon) -> None:
+    load(daemon)
+    marker = slurm.folder / "executed"
+    jobs = []
+    for text in HOSTILE:
+        text = text.replace(b"MARKER", bytes(marker))
+        for words in ((b"--comment=" + mark + text,), (b"--comment=" + mark, b"--job-name=" + text)):
+            jobs.append(slurm.sbatch(*words).job)
+    # Slurm takes scripts of this size, and refuses such comments itself, in time.
+    text = (b"# $(touch " + bytes(marker) + b") '\"\\\n") * 20_000
+    jobs.append(slurm.sbatch(script=b"#!/bin/sh\n#SBATCH --comment='" + mark + b"'\n" + text[:1_000_000]).job)
+    assert not slurm.sbatch("--hold", script=b"#!/bin/sh\n#SBATCH --comment=" + b"x" * 1_000_000 + b"\n").job
+    jobs = [job for job in jobs if job]
+    assert len(jobs) >= 2 * len(HOSTILE) - 2  # Slurm itself refuses some names
+    slurm.wait_for(jobs)
+    good = slurm.sbatch("--ntasks=1", "--comment=metasched:app=cg,n=500")
+    assert run_of(daemon, good.job).learnable
+    assert not marker.exists()
+    assert daemon.ask("GET", "/v1/health")["status"] == "ok"
+    assert slurm.run("scontrol", "ping")
+    assert not list(Path("/tmp").glob("executed*"))
+
+
+def test_asking_the_daemon_costs_little(slurm: Slurm, daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> None:
+    load(daemon)
+    with real_slurm.running(tmp_path_factory.mktemp("plain"), hook=False) as plain:
+        seconds: dict[str, list[float]] = {"with": [], "without": []}
+        for _ in range(60):
+            for name, cluster in (("with", slurm), ("without", plain)):
+                submitted = cluster.sbatch("--hold", "--ntasks=1", "--comment=metasched:app=cg,n=500")
+                assert submitted.job
+                seconds[name].append(submitted.seconds)
+    with suppress(Exception):
+        slurm.run("scancel", "--user=root")
+    extra = statistics.median(seconds["with"]) - statistics.median(seconds["without"])
+    print(f"sbatch placed by the daemon: median {1000 * statistics.median(seconds['with']):.1f} ms")
+    print(f"overhead of hook and daemon: median {1000 * extra:.1f} ms")
+    assert extra <= 0.015
