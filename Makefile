@@ -59,3 +59,10 @@ system-test: $(VENV)/.installed-test ## run the tests that start real servers (S
 	$(BIN)/python -m pytest -m system -s tests/system
 
 .PHONY: system-test
+
+.PHONY: queueing-accuracy contention-bench
+queueing-accuracy: $(VENV)/.installed ## errors of the approximate queueing solvers
+	$(BIN)/python benchmarks/queueing_accuracy.py
+
+contention-bench: $(VENV)/.installed ## errors of the contention estimate on co-scheduled runs
+	$(BIN)/python -m benchmarks.contention
