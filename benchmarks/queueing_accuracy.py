@@ -8,6 +8,7 @@ comes with an answer covers its error. Run by ``make queueing-accuracy``.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 
 import numpy as np
@@ -60,7 +61,7 @@ def measure(networks: int, seed: int, servers: tuple[int, ...]) -> tuple[dict[st
             if max(servers) > 1:
                 other = seidmann(demands, think, jobs, count, level)
                 errors.setdefault(f"{level}, Seidmann", []).append(float(np.abs(other / exact - 1).max()))
-        for coarse, fine in zip(levels, levels[1:], strict=False):
+        for coarse, fine in itertools.pairwise(levels):
             estimate = np.abs(found[coarse] / found[fine] - 1)
             covered[fine].append(float(np.mean(np.abs(found[fine] / exact - 1) <= estimate + 1e-9)))
     return {name: np.array(each) for name, each in errors.items()}, {
