@@ -62,3 +62,10 @@ system-test: $(VENV)/.installed-test ## run the tests that start real servers (S
 .PHONY: placement-bench
 placement-bench: $(VENV)/.installed ## placement beside its peers: regret, speed at scale, herds, a stream of jobs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.placement
+
+.PHONY: queueing-accuracy contention-bench
+queueing-accuracy: $(VENV)/.installed ## errors of the approximate queueing solvers
+	$(BIN)/python benchmarks/queueing_accuracy.py
+
+contention-bench: $(VENV)/.installed ## errors of the contention estimate on co-scheduled runs
+	$(BIN)/python -m benchmarks.contention

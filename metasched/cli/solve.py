@@ -60,16 +60,15 @@ def _read(path: Path) -> str:
 def _table(solution: Solution) -> Table:
     title = ": ".join(part for part in (solution.network.name, solution.method) if part)
     table = Table(title=title, title_justify="left")
-    for heading in ("class", "station"):
-        table.add_column(heading)
+    table.add_column("class, station")
     for heading in ("throughput (1/s)", "residence (s)", "response (s)", "queue length", "utilization"):
         table.add_column(heading, justify="right")
     for column, job_class in enumerate(solution.network.classes):
         bounds = solution.bounds
         within = f" [{bounds.lower[column]:.6g}, {bounds.upper[column]:.6g}]" if bounds is not None else ""
         throughput = f"{solution.throughput[column]:.6g}{within}"
-        table.add_row(job_class.name, "", throughput, f"{solution.cycle_time[column]:.6g}", "", "", "")
+        table.add_row(job_class.name, throughput, f"{solution.cycle_time[column]:.6g}", "", "", "")
         for row, station in enumerate(solution.network.stations):
             cells = (solution.residence_time, solution.response_time, solution.queue_length, solution.utilization)
-            table.add_row("", station.name, "", *(f"{values[row, column]:.6g}" for values in cells))
+            table.add_row(f"  {station.name}", "", *(f"{values[row, column]:.6g}" for values in cells))
     return table
