@@ -41,3 +41,9 @@ forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces:
 .PHONY: queueing-bench
 queueing-bench: $(VENV)/.installed ## speed of the queueing solvers beside octave-queueing
 	$(BIN)/python benchmarks/queueing.py
+.PHONY: cloud-bench
+cloud-bench: $(VENV)/.installed ## judge the cloud predictor on recorded simulated runs, beside the baseline
+	$(BIN)/python -m benchmarks.cloud
+.PHONY: spmd-bench
+spmd-bench: $(VENV)/.installed-test ## judge the SPMD models: the paper's tables, noisy fits, a simulation
+	$(BIN)/python -m benchmarks.spmd

@@ -25,6 +25,7 @@ GROUPS: tuple[str, ...] = (
     "whatif",
     "solve",
     "surface",
+    "scale",
 )
 
 #: The group of a verb, where it is known: then only that one is loaded, and the verb starts in half the time.
