@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check clean
+.PHONY: help demo test bench check clean
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
 
@@ -24,6 +24,9 @@ demo: $(VENV)/.installed ## install into .venv and do the main job on this host,
 
 test: $(VENV)/.installed-test ## install into .venv and run all quick tests
 	$(BIN)/python -m pytest -n auto
+
+bench: $(VENV)/.installed ## speed of searching, learning and predicting, beside peers and limits
+	$(BIN)/python -m benchmarks.search
 
 check: $(VENV)/.installed-test ## lint and type-check
 	$(BIN)/ruff check .
@@ -47,3 +50,18 @@ cloud-bench: $(VENV)/.installed ## judge the cloud predictor on recorded simulat
 .PHONY: spmd-bench
 spmd-bench: $(VENV)/.installed-test ## judge the SPMD models: the paper's tables, noisy fits, a simulation
 	$(BIN)/python -m benchmarks.spmd
+.PHONY: testbed
+testbed: $(VENV)/.installed ## install SimGrid (as root) and make every testbed campaign again
+	@if [ ! -f /usr/include/smpi/mpi.h ]; then \
+	  [ "$$(id -u)" = 0 ] || { echo "SimGrid is not installed; as root: apt-get install libsimgrid-dev g++" >&2; exit 2; }; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends libsimgrid-dev g++; \
+	fi
+	$(BIN)/python -m benchmarks.testbed tables
+.PHONY: tables
+tables: $(VENV)/.installed ## the paper's tables on the committed campaigns, beside its figures: docs/results.md
+	$(BIN)/python -m benchmarks.tables
+
+system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, PostgreSQL), as root
+	$(BIN)/python -m pytest -m system -s tests/system
+
+.PHONY: system-test

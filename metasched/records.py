@@ -297,3 +297,19 @@ class Placement:
     def completion(self) -> float:
         """Expected completion: queue wait plus execution time under contention (s)."""
         return self.queue_wait + self.slowdown * self.prediction.execution_time
+
+    def as_dict(self) -> dict[str, Any]:
+        """The placement as the JSON contract spells it."""
+        chosen = self.resource_set
+        return {
+            "cluster": chosen.cluster,
+            "nodes": list(chosen.nodes),
+            "processors": chosen.processors,
+            "available_cpu": chosen.available_cpu,
+            "available_bandwidth": chosen.available_bandwidth,
+            **self.prediction.as_dict(),
+            "queue_wait": self.queue_wait,
+            "slowdown": self.slowdown,
+            "completion": self.completion,
+            "reason": self.reason,
+        }

@@ -56,7 +56,9 @@ class CpuSensor:
         """Shares since the last reading: array of shape (processors,), descending, in (0, 1]; NaN where too soon."""
         busy, idle = self._counters()
         own, running = self._own_use(busy - self._busy)
-        shares = available_cpu(busy - self._busy, idle - self._idle, own, _runnable() - running)
+        # The kernel counts who is ready to run on the whole host, also where we may not run.
+        others = max(0, _runnable() - running) / (psutil.cpu_count() or 1)
+        shares = available_cpu(busy - self._busy, idle - self._idle, own, others)
         self._busy, self._idle = busy, idle
         return np.sort(shares)[::-1]
 
@@ -141,7 +143,7 @@ class LinkSensor:
         return stats[name].speed or (LOOPBACK_SPEED if name == _loopback(stats) else UNKNOWN_SPEED)
 
 
-def available_cpu(busy: Floats, idle: Floats, own: Floats, others: int) -> Floats:
+def available_cpu(busy: Floats, idle: Floats, own: Floats, others: float) -> Floats:
     """Share of each processor that is available to a job.
 
     It is what is idle and what the job uses itself; but never less than the kernel's fair share, since a process that
@@ -151,7 +153,7 @@ def available_cpu(busy: Floats, idle: Floats, own: Floats, others: int) -> Float
     ----------
     busy, idle : arrays of shape (processors,), seconds.
     own : array of shape (processors,), the part of ``busy`` that the job itself used.
-    others : how many processes that are not of the job are ready to run, on all processors.
+    others : how many processes that are not of the job are ready to run, on average per processor.
 
     Returns
     -------
@@ -166,7 +168,7 @@ def available_cpu(busy: Floats, idle: Floats, own: Floats, others: int) -> Float
     load = np.full_like(elapsed, np.nan)
     np.divide(busy - own, elapsed, out=load, where=elapsed > 0)
     # On a busy processor there is at least one other process to share with.
-    fair = 1.0 / (1.0 + max(1.0, others / len(elapsed)))
+    fair = 1.0 / (1.0 + max(1.0, others))
     return np.clip(1.0 - load, fair, 1.0)
 
 
@@ -192,7 +194,8 @@ def attribute(located: Floats, elsewhere: float, busy: Floats) -> Floats:
     own = np.minimum(located, busy)
     room = busy - own
     rest = elsewhere + float((located - own).sum())
-    return own + room * min(1.0, rest / room.sum()) if room.sum() > 0 else own
+    total = float(room.sum())
+    return own + (room if rest >= total else room * (rest / total))
 
 
 def _allowed_processors() -> list[int]:

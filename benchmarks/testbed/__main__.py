@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.testbed import campaign as campaigns
-from benchmarks.testbed import catalogue, plan
+from benchmarks.testbed import catalogue, plan, report
 from benchmarks.testbed import coscheduled as pairs_of_jobs
 from benchmarks.testbed.applications import APPLICATIONS
 from benchmarks.testbed.clusters import CLUSTERS
@@ -119,9 +119,26 @@ def tables(
             write_runs(output / "porting" / f"{name}.csv", made.runs)
 
 
+@app.command()
+def summary(
+    folder: Annotated[Path, typer.Argument(help="Folder of campaigns.")] = catalogue.COMMITTED,
+) -> None:
+    """Show what each campaign holds, and how well a model of the true form predicts it."""
+    Console().print(report.campaigns_table(folder))
+
+
+@app.command()
+def loads(traces: Traces = None) -> None:
+    """Show the statistics of the loadings, and of recorded traces beside them."""
+    loadings: dict[str, Loading] = {name: LOADINGS[name] for name in ("random", "grid")}
+    if traces is not None:
+        loadings["traces"] = trace_loading(traces)
+    Console().print(report.loadings_table(loadings))
+
+
 if __name__ == "__main__":
     try:
-        app(standalone_mode=True)
+        app()
     except InputError as error:
-        console.print(f"error: {error}", style="red", highlight=False)
+        console.print(f"error: {error}", style="red", highlight=False, soft_wrap=True)
         sys.exit(2)

@@ -6,7 +6,6 @@ dedicated cluster and, for every application and platform, idle runs on one and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -103,9 +102,11 @@ def porting_requests(
     ]
 
 
-def portings() -> Iterable[campaigns.Scenario]:
+def portings() -> list[campaigns.Scenario]:
     """For every application of the paper and cluster, the dedicated runs that porting needs."""
-    for application in APPLICATIONS:
-        if application != "twophase":
-            for cluster in CLUSTERS:
-                yield scenario(application, cluster, "dedicated")
+    return [
+        scenario(application, cluster, "dedicated")
+        for application in APPLICATIONS
+        if application != "twophase"
+        for cluster in CLUSTERS
+    ]

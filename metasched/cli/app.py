@@ -26,6 +26,8 @@ GROUPS: tuple[str, ...] = (
     "solve",
     "surface",
     "scale",
+    "agent",
+    "service",
 )
 
 #: The group of a verb, where it is known: then only that one is loaded, and the verb starts in half the time.
@@ -37,6 +39,10 @@ VERBS = {
     "rank": "rank",
     "run": "runs",
     "runs": "runs",
+    "agent": "agent",
+    "serve": "service",
+    "status": "service",
+    "token": "service",
 }
 
 

@@ -120,20 +120,7 @@ def nodes(text: str, *, where: str) -> frozenset[str]:
 
 def document(placement: Placement, costs: dict[str, float]) -> dict[str, Any]:
     """A placement as the JSON contract spells it."""
-    chosen = placement.resource_set
-    return {
-        "cluster": chosen.cluster,
-        "nodes": list(chosen.nodes),
-        "processors": chosen.processors,
-        "available_cpu": chosen.available_cpu,
-        "available_bandwidth": chosen.available_bandwidth,
-        **placement.prediction.as_dict(),
-        "queue_wait": placement.queue_wait,
-        "slowdown": placement.slowdown,
-        "completion": placement.completion,
-        "costs": costs,
-        "reason": placement.reason,
-    }
+    return placement.as_dict() | {"costs": costs}
 
 
 def show(title: str, ranking: Ranking) -> None:

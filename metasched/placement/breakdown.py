@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from candidate_functions.terms import evaluate, formula
 from metasched.placement.cluster import ClusterState
 from metasched.predictors.contract import Predictor
+from metasched.predictors.experts import NAMES
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
 from metasched.predictors.sorted_list import SortedList
@@ -108,8 +109,9 @@ def _model(placement: Placement, predictor: Predictor, problem_size: float) -> l
         others = int(np.count_nonzero(weights)) - 1
         if others:
             parts.append(Part("near-equal models", f"geometric mean with {others} others", trend - best))
-        if state.residual is not None:
-            parts.append(Part("residual process", f"{predicted / trend - 1:+.1%} of the trend", predicted - trend))
+        if state.experts is not None:
+            shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(NAMES, state.record.weights(), strict=True))
+            parts.append(Part("committee", f"{predicted / trend - 1:+.1%} by {shares}", predicted - trend))
         return parts
     return [Part("execution", predictor.name, predicted)]
 

@@ -19,6 +19,8 @@ MEMORY = 0.97
 PRIOR_ERROR, PRIOR_COUNT = 0.05, 5.0
 #: A larger error of log time counts as this one.
 LARGEST_ERROR = 0.2
+#: No expert pulls from farther away than this from the weighted median of all, on the logarithm of time (a factor e).
+PULL = 1.0
 #: Power of the mean squared error that weights fall with: between averaging (0) and choosing the best (infinity).
 SHARPNESS = 2.0
 
@@ -83,7 +85,16 @@ def combine(log_time: Floats, spread: Floats, weights: Floats) -> tuple[Floats, 
     weight = np.where(answers, weights[:, None], 0.0)
     total = weight.sum(axis=0)
     weight /= np.where(total > 0.0, total, 1.0)
-    known = np.where(answers, log_time, 0.0)
+    known = _within_reach(np.where(answers, log_time, 0.0), weight)
     mean = (weight * known).sum(axis=0)
     variance = (weight * (spread**2 + (known - mean) ** 2)).sum(axis=0)
     return np.where(total > 0.0, mean, np.inf), np.sqrt(variance)
+
+
+def _within_reach(log_time: Floats, weight: Floats) -> Floats:
+    """Log times of shape (m, n), drawn towards the weighted median of each column where they lie too far from it."""
+    order = np.argsort(log_time, axis=0)
+    passed = np.cumsum(np.take_along_axis(weight, order, axis=0), axis=0)
+    middle = np.argmax(passed >= 0.5 * passed[-1:], axis=0)
+    median = np.take_along_axis(np.take_along_axis(log_time, order, axis=0), middle[None, :], axis=0)
+    return np.clip(log_time, median - PULL, median + PULL)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from metasched.predictors.conditions import Conditions
+from metasched.predictors.conditions import Conditions, predict
 from metasched.predictors.contract import Predictor
 from metasched.records import Prediction, Run
 
@@ -84,7 +84,7 @@ def evaluate(
     """
     predictor.fit(training)
     for run in rest:
-        yield Outcome(run, predictor.predict(conditions(run, predictor), level))
+        yield Outcome(run, predict(predictor, conditions(run, predictor, level), level))
         predictor.learn(run)
         settle = getattr(predictor, "settle", None)
         if settle is not None:

@@ -45,8 +45,8 @@ class Experts:
     >>> n, p = rng.uniform(100, 1000, 40), rng.choice([1.0, 2.0, 4.0, 8.0], 40)
     >>> runs = Observations.of(n, p, np.full(40, 0.9), np.full(40, 90.0), 1e-3 * n**2 / p)
     >>> log_time, spread = Experts.fit(Trend.search(runs), runs).predict(*np.array([[500.0], [4.0], [0.9], [90.0]]))
-    >>> np.exp(log_time[:, 0]).round(0)
-    array([62., 62., 62., 62.])
+    >>> bool(np.allclose(np.exp(log_time[:, 0]), 62.5, rtol=0.02))
+    True
     """
 
     trend: Trend

@@ -1,7 +1,8 @@
 """A polynomial in the logarithms of N / P, P, available CPU and bandwidth, fitted to log time by ridge regression.
 
 Of degree one it is a power law, of degree two the usual response surface. Both know nothing of Eq. (1), which makes
-them good company for models that do: they err elsewhere.
+them good company for models that do: they err elsewhere. Left alone far outside its runs a polynomial goes anywhere, so
+it is not asked there: loads, and for degree two all inputs, are held within reach of the range that was learned.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures
 
 from metasched.predictors.contract import Floats
+from metasched.predictors.scaling import Scaling
 
 #: Penalties that leave-one-out cross-validation chooses from.
 PENALTIES = np.logspace(-6, 2, 17)
+#: How far beyond the range learned, as a share of its width, an input is believed.
+REACH = 0.5
+#: Inputs that are held within reach, by degree: positions in ``residual.inputs``.
+HELD = {1: [2, 3], 2: [0, 1, 2, 3]}
 
 
 class LogPolynomial:
@@ -35,11 +41,17 @@ class LogPolynomial:
     """
 
     def __init__(self, degree: int, points: Floats, log_time: Floats) -> None:
-        self._model = make_pipeline(
-            StandardScaler(), PolynomialFeatures(degree, include_bias=False), RidgeCV(PENALTIES)
-        )
-        self._model.fit(points, log_time)
+        self._scaling = Scaling.of(points)
+        low, high = points.min(axis=0), points.max(axis=0)
+        self._low, self._high = np.full(points.shape[1], -np.inf), np.full(points.shape[1], np.inf)
+        held = HELD[degree]
+        self._low[held] = (low - REACH * (high - low))[held]
+        self._high[held] = (high + REACH * (high - low))[held]
+        self._model = make_pipeline(PolynomialFeatures(degree, include_bias=False), RidgeCV(PENALTIES))
+        self._model.fit(self._scaling(points), log_time)
 
     def __call__(self, points: Floats) -> Floats:
         """Log time at points of shape (m, 4)."""
-        return np.asarray(self._model.predict(points))
+        if not len(points):
+            return np.empty(0)
+        return np.asarray(self._model.predict(self._scaling(np.clip(points, self._low, self._high))))

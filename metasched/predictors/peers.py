@@ -79,7 +79,8 @@ class LogRegression(ABC):
                 for column in (problem_size, processors, available_cpu, available_bandwidth)
             )
         )
-        time = np.exp(self._log_time(np.log(np.stack(columns, axis=1))))
+        points = np.log(np.stack(columns, axis=1))
+        time = np.exp(self._log_time(points)) if len(points) else np.empty(0)
         low, high = self._calibration.ends(time, SPREAD, level)
         return Predictions(time, low, high, level)
 

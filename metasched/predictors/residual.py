@@ -19,6 +19,11 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
+from metasched.predictors.scaling import Scaling
+
+# A length scale that ends at its bound says that its input does not matter, which is no fault. The filter is for the
+# whole program because processes are fitted in threads, and filters set for a block of code leak between threads.
+warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn.gaussian_process")
 
 #: Runs that the process looks at: the newest, and of the older those that cover most ground.
 NEWEST, COVERING = 192, 64
@@ -74,16 +79,11 @@ class ResidualProcess:
         kernel = ConstantKernel(start.variance, (1e-6, 4.0)) * Matern(
             np.asarray(start.length_scales), (1e-1, 1e3), nu=2.5
         ) + WhiteKernel(start.noise, (1e-6, 1.0))
-        # Scales are those of the points themselves; a direction in which nothing varies says nothing.
-        self.centre = points.mean(axis=0)
-        deviation = points.std(axis=0)
-        self.scale = np.where(deviation > 1e-9, deviation, 1.0)
+        self.scaling = Scaling.of(points)
         self._process = GaussianProcessRegressor(
             kernel, alpha=1e-10, optimizer="fmin_l_bfgs_b" if optimise else None, copy_X_train=False
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            self._process.fit((points - self.centre) / self.scale, residual)
+        self._process.fit(self.scaling(points), residual)
 
     @property
     def hyperparameters(self) -> Hyperparameters:
@@ -97,8 +97,7 @@ class ResidualProcess:
         mean, spread = np.empty(len(points)), np.empty(len(points))
         for start in range(0, len(points), _PIECE):
             piece = slice(start, start + _PIECE)
-            scaled = (points[piece] - self.centre) / self.scale
-            mean[piece], spread[piece] = self._process.predict(scaled, return_std=True)
+            mean[piece], spread[piece] = self._process.predict(self.scaling(points[piece]), return_std=True)
         return mean, spread
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
@@ -118,8 +117,7 @@ def well_chosen(runs: Observations) -> NDArray[np.intp]:
     if n <= NEWEST + COVERING:
         return np.arange(n)
     points = inputs(runs.problem_size, runs.processors, runs.cpu, runs.bw)
-    deviation = points.std(axis=0)
-    points = points / np.where(deviation > 1e-9, deviation, 1.0)
+    points = Scaling.of(points)(points)
     newest = np.arange(n - NEWEST, n)
     distance = np.min(np.linalg.norm(points[: n - NEWEST, None] - points[None, newest], axis=2), axis=1)
     older = []

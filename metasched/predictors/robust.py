@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from candidate_functions.terms import Observations
 from metasched.predictors.background import BackgroundSearch
-from metasched.predictors.calibration import Calibration
+from metasched.predictors.calibration import Calibration, score
 from metasched.predictors.committee import Record, combine
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.domain import Domain
@@ -60,7 +60,7 @@ class RobustState:
 
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Log times and their spreads, for arrays of one shape (n,); infinite where nothing is defined."""
-        if self.experts is None:
+        if self.experts is None or not n.size:
             return np.log(self.trend(n, p, cpu, bw)), np.full(n.shape, UNKNOWN_SPREAD)
         return combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
 
@@ -176,11 +176,11 @@ class RobustPredictor:
         row = observations([run])
         where = (row.problem_size, row.processors, row.cpu, row.bw)
         log_time, spread = state.predict(*where)
-        measured = float(np.log(run.execution_time))
-        calibration = state.calibration.learned(abs(measured - float(log_time[0])) / float(spread[0]))
+        expected = float(np.exp(log_time[0]))
+        calibration = state.calibration.learned(score(run.execution_time, expected, float(spread[0])))
         record = state.record
         if state.experts is not None:
-            record = record.learned(state.experts.predict(*where)[0][:, 0] - measured)
+            record = record.learned(state.experts.predict(*where)[0][:, 0] - np.log(run.execution_time))
         self.window.add(run)
         kept = self.window.observations()
         trend = state.trend.learned(row)

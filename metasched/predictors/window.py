@@ -8,12 +8,13 @@ range of sizes. Adding a run costs the same however many have passed.
 
 from __future__ import annotations
 
-import bisect
-import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from candidate_functions.terms import Observations
+from metasched.predictors.contract import Floats
 from metasched.records import Run
 
 
@@ -63,7 +64,7 @@ class RunWindow:
         if self.seen % 2:
             largest.popleft()
         else:
-            del largest[_most_crowded([math.log(run.problem_size) for _, run in largest])]
+            del largest[_most_crowded(np.array([run.problem_size for _, run in largest]))]
         self._size -= 1
 
     def observations(self) -> Observations:
@@ -71,18 +72,13 @@ class RunWindow:
         return observations(self)
 
 
-def _most_crowded(sizes: list[float]) -> int:
-    """Position, in the older half, of the size that is closest to another."""
-    older = range(max(1, len(sizes) // 2))
-    ordered = sorted(sizes)
-
-    def gap(size: float) -> float:
-        place = bisect.bisect_left(ordered, size)
-        below = size - ordered[place - 1] if place else math.inf
-        above = ordered[place + 1] - size if place + 1 < len(ordered) else math.inf
-        return min(below, above)
-
-    return min(older, key=lambda position: gap(sizes[position]))
+def _most_crowded(sizes: Floats) -> int:
+    """Position, in the older half, of the size that is closest to another on a logarithmic scale."""
+    order = np.argsort(sizes)
+    ratio = np.concatenate(([np.inf], sizes[order[1:]] / sizes[order[:-1]], [np.inf]))
+    closest = np.empty(len(sizes))
+    closest[order] = np.minimum(ratio[:-1], ratio[1:])
+    return int(np.argmin(closest[: max(1, len(sizes) // 2)]))
 
 
 def observations(runs: Iterable[Run]) -> Observations:

@@ -105,6 +105,11 @@ class Store:
         """The path of the file, or the URL without its password."""
         return name_of(self._engine.url)
 
+    @property
+    def engine(self) -> Engine:
+        """The engine, for the other parts of the store."""
+        return self._engine
+
     def add_run(self, run: Run, *, exit_status: int = 0, learnable: bool = True) -> None:
         """Store one run."""
         self.add_runs([RecordedRun(run, exit_status, learnable)])
@@ -122,9 +127,18 @@ class Store:
         )
 
     def recorded_runs(
-        self, *, application: str | None = None, cluster: str | None = None, learnable: bool | None = None
+        self,
+        *,
+        application: str | None = None,
+        cluster: str | None = None,
+        learnable: bool | None = None,
+        since: float | None = None,
+        until: float | None = None,
     ) -> tuple[RecordedRun, ...]:
-        """All runs with how they ended, in the order in which they were stored; a filter that is None lets all by."""
+        """All runs with how they ended, in the order in which they were stored; a filter that is None lets all by.
+
+        ``since`` and ``until`` bound the start (s).
+        """
         query = select(*table(RunRow).columns).order_by(RunRow.id)
         for column, wanted in (
             (RunRow.application, application),
@@ -133,6 +147,10 @@ class Store:
         ):
             if wanted is not None:
                 query = query.where(column == wanted)
+        if since is not None:
+            query = query.where(RunRow.start_time >= since)
+        if until is not None:
+            query = query.where(RunRow.start_time < until)
         with reading(self._engine) as connection:
             return tuple(self._record(row) for row in connection.execute(query).mappings())
 
@@ -162,6 +180,16 @@ class Store:
         with reading(self._engine) as connection:
             samples = connection.execute(query).all()
         return Loads.sort(*(zip(*samples, strict=True) if samples else ((), (), (), ())))
+
+    def recent_loads(self, *, since: float) -> tuple[Load, ...]:
+        """The newest load of each node that has one from ``since`` on (s)."""
+        newest = select(LoadRow.node, func.max(LoadRow.time).label("time")).where(LoadRow.time >= since)
+        of = newest.group_by(LoadRow.node).subquery()
+        query = select(LoadRow.time, LoadRow.node, LoadRow.available_cpu, LoadRow.available_bandwidth).join(
+            of, (LoadRow.node == of.c.node) & (LoadRow.time == of.c.time)
+        )
+        with reading(self._engine) as connection:
+            return tuple(Load(*row) for row in connection.execute(query))
 
     def save_model(self, application: str, cluster: str, document: Mapping[str, Any]) -> int:
         """Store a model as the next version of its application on its cluster; return the version, counted from 1.
@@ -212,6 +240,17 @@ class Store:
             which = "" if version is None else f" version {version}"
             raise InputError(f"holds no model{which} of {application} on {cluster}", where=self.name)
         return document
+
+    def models(self) -> tuple[tuple[str, str, int, float], ...]:
+        """What models there are: application, cluster, newest version, and when it was saved."""
+        newest = func.max(ModelRow.version)
+        query = (
+            select(ModelRow.application, ModelRow.cluster, newest, func.max(ModelRow.saved_at))
+            .group_by(ModelRow.application, ModelRow.cluster)
+            .order_by(ModelRow.application, ModelRow.cluster)
+        )
+        with reading(self._engine) as connection:
+            return tuple((row[0], row[1], row[2], row[3]) for row in connection.execute(query))
 
     def _insert_new(self, connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> int:
         if not rows:

@@ -1,4 +1,4 @@
-"""The tables of the database: runs, loads, models.
+"""The tables of the database: runs, loads, models, and what the daemon keeps: placements with their outcomes, tokens.
 
 This is the schema as the code uses it today; how a database gets there from an older one is in ``migrations``. A test
 holds the two together.
@@ -27,7 +27,10 @@ class RunRow(Base):
     """One finished run. ``uid`` makes storing it twice the same as storing it once."""
 
     __tablename__ = "runs"
-    __table_args__ = (Index("runs_of_application", "application", "cluster", "id"),)
+    __table_args__ = (
+        Index("runs_of_application", "application", "cluster", "id"),
+        Index("runs_by_start", "start_time"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     uid: Mapped[str] = mapped_column(String(32), unique=True)
@@ -68,3 +71,29 @@ class ModelRow(Base):
     version: Mapped[int] = mapped_column(primary_key=True)
     saved_at: Mapped[float]
     document: Mapped[dict[str, Any]]
+
+
+class PlacementRow(Base):
+    """One placement that was advised, and what became of the job; ``outcome`` is None until it has ended."""
+
+    __tablename__ = "placements"
+    __table_args__ = (Index("placements_by_time", "made_at"),)
+
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    made_at: Mapped[float]
+    application: Mapped[str]
+    question: Mapped[dict[str, Any]]
+    answer: Mapped[dict[str, Any]]
+    outcome: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+
+class TokenRow(Base):
+    """Who may talk to the daemon, and as what. Only a digest of the secret is kept."""
+
+    __tablename__ = "tokens"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    role: Mapped[str]
+    node: Mapped[str | None]
+    made_at: Mapped[float]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 
@@ -29,14 +28,3 @@ class Outlook:
         """The same outlook inside [lower, upper], where the quantity cannot lie outside it."""
         expected, low, high = (min(max(value, lower), upper) for value in (self.expected, self.low, self.high))
         return Outlook(expected, low, high, self.level)
-
-    def widened(self, factor: float) -> Outlook:
-        """The same expectation with both ends moved away by ``factor``, as where the latest sample is old."""
-        if not (math.isfinite(factor) and factor >= 1.0):
-            raise ValueError(f"factor is {factor}, expected a finite number of at least 1")
-        return Outlook(
-            self.expected,
-            self.expected - factor * (self.expected - self.low),
-            self.expected + factor * (self.high - self.expected),
-            self.level,
-        )

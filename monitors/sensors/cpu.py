@@ -32,6 +32,7 @@ class ProbedCpu:
     limit : what this process may use; read from the control groups where None.
     probe : measures the truth; :func:`spin` on k threads where None.
     schedule : decides when to probe; by default at most 0.05 % of one processor's time goes into probes.
+    probing : whether to probe at all; without it the utilisation view answers as it is.
     clock : monotonic seconds.
 
     Examples
@@ -49,6 +50,7 @@ class ProbedCpu:
         limit: CpuLimit | None = None,
         probe: Callable[[], Spin] | None = None,
         schedule: ProbeSchedule | None = None,
+        probing: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if processors < 1:
@@ -56,9 +58,9 @@ class ProbedCpu:
         self.processors = processors
         self._limit = limit or cpu_limit()
         self._probe = probe or (lambda: spin(threads=processors))
-        self._schedule = schedule or ProbeSchedule()
+        self._schedule = (schedule or ProbeSchedule()) if probing else None
         self._clock = clock
-        self._bias = {"queue": 0.0, "utilisation": 0.0}
+        self._bias = {"utilisation": 0.0, "queue": 0.0}  # the first wins ties
         self._miss = dict.fromkeys(self._bias, 0.0)
         self._shares_core = _processors_share_cores()
         self._best_pace = 0.0
@@ -67,7 +69,7 @@ class ProbedCpu:
     def read(self) -> float:
         """Mean share since the last reading, in (0, 1]; probes when it is time to."""
         views, cap = self._views()
-        if self._schedule.due(self._clock()):
+        if self._schedule and self._schedule.due(self._clock()):
             seen = self._probe()
             self._learn(views, min(self._truth(seen), cap))
             self._schedule.probed(self._clock(), self._truth(seen), seen.cost)

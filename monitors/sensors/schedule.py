@@ -33,7 +33,7 @@ class ProbeSchedule:
             )
         self.interval = shortest
         self.shortest, self.longest, self.budget = shortest, longest, budget
-        self._credit = budget * longest
+        self._credit = 0.0  # the first probe goes on credit
         self._last: tuple[float, float] | None = None  # moment and value of the last probe
 
     def due(self, moment: float) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.testbed import campaign as campaigns
-from benchmarks.testbed import catalogue
+from benchmarks.testbed import catalogue, oracle
 from benchmarks.testbed.clusters import CLUSTERS, node_of, write_platform
 from benchmarks.testbed.loading import dedicated_loading
 from benchmarks.testbed.monitoring import Samples
@@ -64,6 +64,15 @@ def test_loads_slow_runs_down_and_never_speed_them_up() -> None:
         assert ratio.min() > 0.93  # four standard deviations of the time's error
         if scenario.loading != "dedicated":
             assert np.median(ratio) > 1.2
+
+
+@pytest.mark.parametrize(
+    "row", dict.fromkeys([*catalogue.TABLE_3, *catalogue.TABLE_4, *catalogue.DEDICATED]), ids="-".join
+)
+def test_a_model_of_the_true_form_predicts_half_the_runs_within_seven_per_cent(row: tuple[str, str, str]) -> None:
+    scenario = catalogue.scenario(*row)
+    runs = read_runs(FOLDER / scenario.name / "runs.csv")
+    assert np.median(oracle.errors(scenario.application.name, scenario.cluster, runs)) < 7.0
 
 
 def test_phases_of_a_run_last_as_long_as_their_slowest_process_and_add_up_to_the_run() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.testbed.clusters import CLUSTERS
 from benchmarks.testbed.loading import LOADINGS, grid_loading, random_loading
 from benchmarks.testbed.monitoring import SENSOR_ERROR, watch
+from benchmarks.testbed.statistics import describe
 from benchmarks.testbed.timeline import Series, Timeline, lowest
 from benchmarks.testbed.traces import trace_loading
 from metasched.records import InputError
@@ -66,25 +67,6 @@ def test_the_seed_decides_the_loads() -> None:
     assert not np.array_equal(one.times, other.times)
 
 
-def sampled(timeline: Timeline, kind: str, period: float) -> list[np.ndarray]:
-    ends = np.arange(period, timeline.horizon + 1, period)
-    return [series.mean(ends - period, ends) for series in getattr(timeline, kind).values()]
-
-
-def autocorrelation(samples: np.ndarray, lag: int = 1) -> float:
-    centred = samples - samples.mean()
-    return float((centred[:-lag] * centred[lag:]).mean() / (centred**2).mean())
-
-
-def dwell(samples: np.ndarray, period: float, within: float = 0.1) -> float:
-    """Mean time during which a load stays within 0.1 of where it was."""
-    changes, level = 0, samples[0]
-    for sample in samples:
-        if abs(sample - level) > within:
-            changes, level = changes + 1, sample
-    return len(samples) * period / (changes + 1)
-
-
 @pytest.fixture(scope="module")
 def grid() -> Timeline:
     return grid_loading(CLUSTERS["woodcrest"], 11, 4 * DAY)
@@ -96,29 +78,26 @@ def random() -> Timeline:
 
 
 def test_grid_cpu_has_the_statistics_it_was_matched_to(grid: Timeline) -> None:
-    samples = sampled(grid, "cpu", 120.0)
-    assert np.mean([one.mean() for one in samples]) == pytest.approx(0.82, abs=0.04)
-    assert np.median([autocorrelation(one) for one in samples]) == pytest.approx(0.96, abs=0.02)
-    assert 1_800 < np.median([dwell(one, 120.0) for one in samples]) < 5_400
+    found = describe(grid.cpu, 120.0, grid.horizon)
+    assert found.mean == pytest.approx(0.82, abs=0.04)
+    assert found.autocorrelation == pytest.approx(0.96, abs=0.02)
+    assert 1_800 < found.dwell < 5_400
 
 
 def test_grid_network_has_the_statistics_it_was_matched_to(grid: Timeline) -> None:
-    samples = [one / 100.0 for one in sampled(grid, "bandwidth", 120.0)]
-    assert np.mean([one.mean() for one in samples]) == pytest.approx(0.72, abs=0.04)
-    assert np.median([autocorrelation(one) for one in samples]) == pytest.approx(0.90, abs=0.04)
-    assert 600 < np.median([dwell(one, 120.0) for one in samples]) < 1_800
+    found = describe(grid.bandwidth, 120.0, grid.horizon, 100.0)
+    assert found.mean == pytest.approx(0.72, abs=0.04)
+    assert found.autocorrelation == pytest.approx(0.90, abs=0.04)
+    assert 600 < found.dwell < 1_800
 
 
 def test_random_cpu_loads_change_faster_than_those_of_a_grid(grid: Timeline, random: Timeline) -> None:
-    steady, wild = (np.median([dwell(one, 120.0) for one in sampled(each, "cpu", 120.0)]) for each in (grid, random))
-    assert wild < 0.5 * steady
+    assert describe(random.cpu, 120.0, DAY).dwell < 0.5 * describe(grid.cpu, 120.0, DAY).dwell
 
 
 def test_random_network_loads_have_dynamics_like_those_of_a_grid(grid: Timeline, random: Timeline) -> None:
-    first, second = (
-        np.median([autocorrelation(one) for one in sampled(each, "bandwidth", 120.0)]) for each in (grid, random)
-    )
-    assert first == pytest.approx(second, abs=0.1)
+    first, second = (describe(one.bandwidth, 120.0, DAY, 100.0) for one in (grid, random))
+    assert first.autocorrelation == pytest.approx(second.autocorrelation, abs=0.1)
 
 
 def test_monitors_see_the_truth_within_their_error() -> None:

@@ -32,9 +32,9 @@ def test_attribution_never_exceeds_what_was_busy_and_loses_nothing_that_fits(
     assert own.sum() == pytest.approx(min(located.sum() + elsewhere, busy.sum()))
 
 
-@given(busy=seconds, idle=seconds, share=st.floats(0, 1), others=st.integers(0, 40))
+@given(busy=seconds, idle=seconds, share=st.floats(0, 1), others=st.floats(0, 40))
 def test_available_cpu_is_a_share_and_grows_with_the_jobs_own_part(
-    busy: np.ndarray, idle: np.ndarray, share: float, others: int
+    busy: np.ndarray, idle: np.ndarray, share: float, others: float
 ) -> None:
     foreign = available_cpu(busy, idle, 0 * busy, others)
     own = available_cpu(busy, idle, share * busy, others)
@@ -50,8 +50,8 @@ def test_a_host_that_only_the_job_uses_is_wholly_available_to_it() -> None:
 
 def test_a_new_process_shares_a_full_processor_fairly() -> None:
     full, none = np.ones(2), np.zeros(2)
-    np.testing.assert_allclose(available_cpu(full, none, none, others=2), 1 / 2)
-    np.testing.assert_allclose(available_cpu(full, none, none, others=6), 1 / 4)
+    np.testing.assert_allclose(available_cpu(full, none, none, others=0.5), 1 / 2)
+    np.testing.assert_allclose(available_cpu(full, none, none, others=3), 1 / 4)
 
 
 @pytest.fixture

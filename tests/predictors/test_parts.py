@@ -105,7 +105,7 @@ def test_leave_one_out_agrees_with_leaving_one_out() -> None:
     error, spread = process.leave_one_out()
     # Leave the last one out, keeping the scaling of the whole by giving the kernel the scaled points.
     kernel = process._process.kernel_
-    scaled = (points - process.centre) / process.scale
+    scaled = process.scaling(points)
     k = kernel(scaled) + 1e-10 * np.eye(25)
     mean = k[-1, :-1] @ np.linalg.solve(k[:-1, :-1], residual[:-1])
     variance = k[-1, -1] - k[-1, :-1] @ np.linalg.solve(k[:-1, :-1], k[:-1, -1])
@@ -162,3 +162,10 @@ def test_disagreement_widens_the_spread() -> None:
     together = combine(np.array([[1.0], [1.0]]), np.full((2, 1), 0.1), np.array([0.5, 0.5]))[1]
     apart = combine(np.array([[1.0], [2.0]]), np.full((2, 1), 0.1), np.array([0.5, 0.5]))[1]
     assert apart[0] > together[0] == pytest.approx(0.1)
+
+
+def test_one_expert_far_from_the_others_cannot_pull_the_committee_away() -> None:
+    log_time = np.array([[1.0], [1.1], [0.9], [300.0]])
+    mean, spread = combine(log_time, np.full((4, 1), 0.1), np.full(4, 0.25))
+    assert abs(mean[0] - 1.0) < 0.5
+    assert 0.3 < spread[0] < 1.0

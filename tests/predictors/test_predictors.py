@@ -40,6 +40,13 @@ def test_every_predictor_keeps_the_contract(make: Callable[[], Predictor]) -> No
     predictor.learn(runs(1, seed=9)[0])
 
 
+@pytest.mark.parametrize("make", [PublishedPredictor, RobustPredictor, RidgeQuadratic, GaussianProcess])
+def test_no_requests_get_no_predictions(make: Callable[[], Predictor]) -> None:
+    predictor = make()
+    predictor.fit(runs(60))  # type: ignore[attr-defined]
+    assert predictor.predict_many([], [], [], []).execution_time.shape == (0,)
+
+
 @BOTH
 @pytest.mark.parametrize("p", [1, 3, 8, 16])
 def test_predictions_are_close_inside_and_outside_the_training_range(make: type[Adaptive], p: int) -> None:
@@ -126,6 +133,16 @@ def test_a_size_far_outside_what_was_learned_is_warned_of(make: type[Adaptive]) 
     found = make().fit(runs(60)).predict(Request(1e6, 64, 0.5, 50.0))
     assert any("times the largest learned" in warning for warning in found.warnings)
     assert any("over twice the most learned" in warning for warning in found.warnings)
+
+
+@BOTH
+def test_a_load_that_hardly_varied_in_training_does_not_run_away_when_it_does(make: type[Adaptive]) -> None:
+    narrow = [replace(run, min_avg_avail_bw=9838.0 + number) for number, run in enumerate(runs(20, noise=0.2))]
+    predictor = make().fit(narrow)
+    usual = predictor.predict(Request(1000, 2, 0.5, 9850.0)).execution_time
+    for bandwidth in (1000.0, 9000.0, 20_000.0):
+        found = predictor.predict(Request(1000, 2, 0.5, bandwidth)).execution_time
+        assert usual / 5 < found < usual * 5
 
 
 @BOTH

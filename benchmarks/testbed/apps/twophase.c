@@ -3,7 +3,7 @@
  * Markers say when each process began a phase and when it had done its own part of it. */
 #include "testbed.h"
 
-enum { TRANSFORMS = 40, ROUNDS = 20 };
+enum { TRANSFORMS = 200, ROUNDS = 20 };
 static const double FLOPS_PER_PAIR = 12.0;
 
 int main(int argc, char** argv)

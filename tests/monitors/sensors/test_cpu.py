@@ -87,7 +87,7 @@ def test_a_spin_counts_no_more_than_all_and_costs_what_it_says() -> None:
     used = time.process_time()
     seen = spin(0.05, threads=2)
     assert 0 < seen.share <= 1
-    assert seen.cost == pytest.approx(time.process_time() - used, abs=0.02)
+    assert 0 < seen.cost <= time.process_time() - used + 0.02
 
 
 @pytest.mark.parametrize("truth", [0.3, 0.9])
@@ -121,7 +121,7 @@ def test_probing_stays_within_its_budget(found: list[float], cost: float) -> Non
             moment += 5.0
         schedule.probed(moment, value, cost)
         spent += cost
-    assert spent <= 0.01 * (moment + 100.0) + 2 * cost
+    assert spent <= 0.01 * moment + 2 * cost
 
 
 def test_probing_is_sooner_after_a_large_change() -> None:

@@ -1,0 +1,45 @@
+"""``python -m benchmarks.tables`` (``make tables``): judge every row and write docs/results.md and its pictures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from benchmarks.tables.judged import Judged, judge
+from benchmarks.tables.report import page, pictures
+from benchmarks.testbed.catalogue import COMMITTED, TABLE_3, TABLE_4
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--campaigns", type=Path, default=COMMITTED, help="folder with the campaigns")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs", help="folder for results.md and its pictures")
+    parser.add_argument("--workers", type=int, default=multiprocessing.cpu_count())
+    arguments = parser.parse_args()
+    begin = time.monotonic()
+    rows = [row for row in [*TABLE_3, *TABLE_4] if (arguments.campaigns / "-".join(row)).is_dir()]
+    missing = ["-".join(row) for row in [*TABLE_3, *TABLE_4] if row not in rows]
+    with ProcessPoolExecutor(arguments.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        waiting = [pool.submit(judge, row, arguments.campaigns / "-".join(row)) for row in rows]
+        console = Console(stderr=True)
+        judged: list[Judged] = [
+            future.result() for future in track(waiting, console=console, disable=not console.is_terminal)
+        ]
+    text = page(judged, missing)
+    (arguments.output / "results.md").write_text(text, encoding="utf-8")
+    pictures(judged, arguments.output / "pictures")
+    print(text)
+    print(json.dumps({"rows": len(judged), "missing": missing, "seconds": round(time.monotonic() - begin)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""One row of the tables: every contender on one campaign, with observed and with forecast loads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from metasched.predictors.conditions import Conditions, Forecast, observed
+from metasched.predictors.evaluation import Adaptive, Evaluation, Outcome, evaluate, split
+from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
+from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.robust import RobustPredictor
+from metasched.store.campaigns import read_campaign
+
+Row = tuple[str, str, str]
+
+#: What is judged, and which of it are peers.
+CONTENDERS: dict[str, Callable[[], Adaptive]] = {
+    "single": lambda: PublishedPredictor(models="single"),
+    "multiple": PublishedPredictor,
+    "robust": RobustPredictor,
+    "ridge": RidgeQuadratic,
+    "gaussian process": GaussianProcess,
+}
+PEERS = ("ridge", "gaussian process")
+LOADS = ("observed", "forecast")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one campaign says of every contender.
+
+    Parameters
+    ----------
+    row : application, cluster and loading.
+    summaries : by loads and contender, see ``Evaluation.summary``.
+    ppe : PPE (%) in the order of time, by contender, observed loads.
+    losses : scheduling losses (%) by group of problem sizes, robust with forecast loads.
+    held : how many of the robust method's intervals held, and how many there were, by loads.
+    training : training runs, and seconds from these to a robust model.
+    """
+
+    row: Row
+    summaries: dict[str, dict[str, dict[str, float]]]
+    ppe: dict[str, list[float]]
+    losses: tuple[float, ...]
+    held: dict[str, tuple[int, int]]
+    training: tuple[int, float]
+
+
+def judge(row: Row, folder: Path) -> Judged:
+    """Evaluate every contender on the campaign of a row."""
+    with threadpool_limits(limits=1):
+        return _judge(row, folder)
+
+
+def _judge(row: Row, folder: Path) -> Judged:
+    recorded = read_campaign(folder)
+    training, rest = split(recorded.runs)
+    assert recorded.loads is not None
+    times, cpu, bandwidth = recorded.loads.grid()
+    conditions: dict[str, Conditions] = {
+        "observed": observed,
+        "forecast": Forecast(times, recorded.loads.nodes, cpu, bandwidth),
+    }
+    found = {
+        (loads, name): Evaluation(tuple(evaluate(make(), training, rest, conditions[loads])))
+        for loads in LOADS
+        for name, make in CONTENDERS.items()
+    }
+    begin = time.perf_counter()
+    RobustPredictor().fit(training)
+    return Judged(
+        row,
+        {loads: {name: found[loads, name].summary() for name in CONTENDERS} for loads in LOADS},
+        {name: [outcome.ppe for outcome in found["observed", name].outcomes] for name in CONTENDERS},
+        scheduling_losses(found["forecast", "robust"].outcomes),
+        {
+            loads: (sum(o.held for o in found[loads, "robust"].outcomes), len(found[loads, "robust"].outcomes))
+            for loads in LOADS
+        },
+        (len(training), time.perf_counter() - begin),
+    )
+
+
+def scheduling_losses(outcomes: Sequence[Outcome], groups: int = 10) -> tuple[float, ...]:
+    """Loss (%) of a scheduler that trusts the predictions, for groups of neighbouring problem sizes (Table 5).
+
+    Of each group the run with the least predicted time is chosen; the loss is how much longer it really took than the
+    shortest of the group.
+    """
+    by_size = sorted(outcomes, key=lambda outcome: outcome.run.problem_size)
+    losses = []
+    for group in np.array_split(np.arange(len(by_size)), groups):
+        members = [by_size[position] for position in group]
+        chosen = min(members, key=lambda outcome: outcome.prediction.execution_time).run.execution_time
+        best = min(outcome.run.execution_time for outcome in members)
+        losses.append(100.0 * (chosen / best - 1.0))
+    return tuple(losses)

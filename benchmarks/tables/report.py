@@ -1,0 +1,128 @@
+"""What the rows say, as a page and as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from benchmarks.tables.judged import CONTENDERS, LOADS, PEERS, Judged
+from benchmarks.tables.paper import EXPERIMENTS, MEAN_PPE, SCHEDULING_LOSS
+from metasched.cli.figures import COLOURS, LINES
+
+#: Targets: mean PPE of a row and over all rows, by loads.
+TARGETS = {"observed": (10.0, 6.0), "forecast": (20.0, 11.0)}
+
+
+def page(judged: Sequence[Judged], missing: Sequence[str]) -> str:
+    """docs/results.md."""
+    parts = [
+        "# The paper's tables on the simulated testbed",
+        "Written by `make tables` from the campaigns in `benchmarks/testbed/campaigns`: real MPI programs on simulated "
+        "clusters ([testbed](testbed.md)). Each contender is fitted to the 60 training runs, then predicts and learns "
+        "run by run. PPE is the percentage prediction error; *paper* is the mean PPE that Sanjay & Vadhiyar 2008 "
+        "report for the real cluster that the row imitates (single model / multiple models), on other hardware and "
+        "therefore for orientation only.",
+    ]
+    if missing:
+        parts.append("Campaigns that are not there: " + ", ".join(missing) + ".")
+    for loads in LOADS:
+        parts += [f"## Tables 3 and 4, {loads} loads", _errors(judged, loads)]
+    parts += ["## Targets", _targets(judged)]
+    parts += ["## Fig. 4", "![Error over time](pictures/fig4-eigen-intel-random.png)"]
+    parts += ["## Table 5: loss of a scheduler that trusts the predictions", _losses(judged)]
+    parts += ["## Section 4.3: what a model costs", _overhead(judged)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _errors(judged: Sequence[Judged], loads: str) -> str:
+    lines = [
+        "| row | " + " | ".join(CONTENDERS) + " | paper | robust / best peer | intervals held |",
+        "|---|" + "---:|" * (len(CONTENDERS) + 3),
+    ]
+    for one in judged:
+        summary = one.summaries[loads]
+        cells = [f"{summary[name]['ppe_mean']:.2f} ± {summary[name]['ppe_std']:.2f}" for name in CONTENDERS]
+        single, multiple = MEAN_PPE[one.row]
+        held = summary["robust"]["interval_coverage"]
+        lines.append(
+            f"| {' '.join(one.row)} | {' | '.join(cells)} | {single:g} / {multiple:g} "
+            f"| {_against_best_peer(one, loads):.2f} | {held:.0%} |"
+        )
+    means = [np.mean([one.summaries[loads][name]["ppe_mean"] for one in judged]) for name in CONTENDERS]
+    lines.append("| **mean** | " + " | ".join(f"**{mean:.2f}**" for mean in means) + " | | | |")
+    return "\n".join(lines)
+
+
+def _against_best_peer(one: Judged, loads: str) -> float:
+    summary = one.summaries[loads]
+    return summary["robust"]["ppe_mean"] / min(summary[peer]["ppe_mean"] for peer in PEERS)
+
+
+def _targets(judged: Sequence[Judged]) -> str:
+    lines = ["| what | must reach | reached |", "|---|---|---|"]
+    for loads in LOADS:
+        row_target, mean_target = TARGETS[loads]
+        errors = np.array([one.summaries[loads]["robust"]["ppe_mean"] for one in judged])
+        worst = judged[int(errors.argmax())].row
+        lines.append(
+            f"| robust, {loads} loads | every row <= {row_target:g} %, mean <= {mean_target:g} % "
+            f"| {(errors <= row_target).sum()} of {len(errors)} rows, worst {errors.max():.2f} % ({' '.join(worst)}), "
+            f"mean {errors.mean():.2f} % |"
+        )
+    for loads in LOADS:
+        ratio = np.array([_against_best_peer(one, loads) for one in judged])
+        lines.append(
+            f"| against the best peer of the row, {loads} loads | not worse on any row, 10 % better on two in three "
+            f"| not worse on {(ratio <= 1.0).sum()} of {len(ratio)} rows, 10 % better on {(ratio <= 0.9).sum()} |"
+        )
+        held, all_ = (sum(one.held[loads][part] for one in judged) for part in (0, 1))
+        lines.append(f"| 90 % intervals, {loads} loads | 86 to 94 % over all rows | {held / all_:.1%} |")
+    losses = np.array([loss for one in judged for loss in one.losses])
+    lines.append(
+        f"| scheduling loss | 0 in eight groups of ten, never above 5 % "
+        f"| 0 in {(losses < 1e-9).mean():.0%} of groups, largest {losses.max():.1f} % |"
+    )
+    return "\n".join(lines)
+
+
+def _losses(judged: Sequence[Judged]) -> str:
+    text = (
+        "Runs of a row in ten groups of neighbouring problem sizes; of each group the run with the least predicted "
+        "time (robust, forecast loads) is chosen, the loss is how much longer it took than the group's shortest. The "
+        "paper's "
+        f"for molecular dynamics: {', '.join(f'{loss:g}' for loss in SCHEDULING_LOSS)} %."
+    )
+    lines = ["| row | losses (%) |", "|---|---|"]
+    lines += [f"| {' '.join(one.row)} | {', '.join(f'{loss:.1f}' for loss in one.losses)} |" for one in judged]
+    return text + "\n\n" + "\n".join(lines)
+
+
+def _overhead(judged: Sequence[Judged]) -> str:
+    runs = int(np.median([one.training[0] for one in judged]))
+    seconds = float(np.median([one.training[1] for one in judged]))
+    lines = ["| way | experiments |", "|---|---|", f"| robust | {runs}, and {seconds:.1f} s to a model (median) |"]
+    lines += [f"| {name} | {said} |" for name, said in EXPERIMENTS.items()]
+    return "\n".join(lines)
+
+
+def pictures(judged: Sequence[Judged], folder: Path) -> None:
+    """The paper's Fig. 4 for its row: error over time of the published method's two ways and of the robust method."""
+    for one in judged:
+        if one.row != ("eigen", "intel", "random"):
+            continue
+        figure = Figure(figsize=(7, 4.5), layout="constrained")
+        axes = figure.add_subplot()
+        for position, name in enumerate(("single", "multiple", "robust")):
+            ppe = np.array(one.ppe[name])
+            median = [np.median(ppe[max(0, end - 15) : end]) for end in range(1, len(ppe) + 1)]
+            colour = COLOURS[position]
+            axes.plot(np.arange(1, len(ppe) + 1), ppe, ".", color=colour, alpha=0.35)
+            axes.plot(np.arange(1, len(ppe) + 1), median, LINES[position], color=colour, label=name)
+        axes.set(xlabel="run, in order of time", ylabel="percentage prediction error (%)", title=" ".join(one.row))
+        axes.set_ylim(bottom=0)
+        axes.legend(title="points, and median of 15")
+        folder.mkdir(parents=True, exist_ok=True)
+        figure.savefig(folder / "fig4-eigen-intel-random.png", dpi=120)

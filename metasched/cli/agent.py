@@ -1,0 +1,56 @@
+"""``metasched agent``: the monitor that runs on every node."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from metasched.cli import output
+from metasched.cli.options import JsonOption
+from metasched.records import InputError
+from monitors.agent.settings import read_settings
+from monitors.sensors.cpu import ProbedCpu
+from monitors.sensors.network.corrected import CorrectedLink, outward_interface
+from monitors.sources.this_host import ThisHost
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("agent")(agent)
+
+
+def agent(
+    settings: Annotated[
+        Path | None, typer.Argument(help="TOML file; METASCHED_AGENT_... variables go over it.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Take one sample, print it, and leave.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log probes and failures in full.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Sample this node, keep the samples on disk, and send them to the daemon."""
+    try:
+        asked = read_settings(settings)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    if not once:
+        # A fresh interpreter without the rest of the command line: half the memory, for as long as the node is up.
+        words = [sys.executable, "-m", "monitors.agent", *([str(settings)] if settings else [])]
+        os.execv(sys.executable, [*words, *(["--verbose"] if verbose else [])])  # noqa: S606 - no shell is meant
+    link = CorrectedLink(asked.interface or outward_interface())
+    host = ThisHost(ProbedCpu(asked.processors).read, link.read, asked.node)
+    time.sleep(min(asked.interval, 1.0))
+    readings = host.read()
+    if readings.fault:
+        raise InputError(readings.fault)
+    (sample,) = readings.samples
+    if as_json:
+        output.print_json(asdict(sample))
+        return
+    shown = f"available CPU {sample.available_cpu:.2f}, available bandwidth {sample.available_bandwidth:.1f} Mbit/s"
+    output.out.print(f"{sample.node}: {shown}")

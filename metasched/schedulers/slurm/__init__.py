@@ -1,0 +1,1 @@
+"""Slurm: what its partitions are now, and which jobs have ended."""

@@ -1,0 +1,145 @@
+"""A Slurm cluster as the daemon knows it: its partitions now, and its jobs that ended while nobody listened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from metasched.placement.names import unfold
+from metasched.placement.partition import Partition
+from metasched.placement.slurm import cluster_from_slurm
+from metasched.records import InputError
+from metasched.schedulers.slurm.commands import Commands
+from metasched.store.jobs import EndedJob
+
+#: States in which a job has ended, and the exit status of those that Slurm ended itself.
+ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
+         "PREEMPTED": 143, "DEADLINE": 143, "BOOT_FAIL": 143}  # fmt: skip
+_ACCOUNTED = "JobIDRaw,Partition,NodeList,AllocCPUS,Start,End,State,ExitCode,Comment"
+
+
+class SlurmSource:
+    """One Slurm cluster.
+
+    Parameters
+    ----------
+    name : the cluster's name, in placements and in runs.
+    partitions : names of the partitions that jobs may be sent to, all where empty.
+    platform : what its models are kept by; the name where empty.
+    configuration : path of its slurm.conf, empty for the usual one.
+    """
+
+    def __init__(
+        self, name: str, partitions: Sequence[str] = (), *, platform: str = "", configuration: str = ""
+    ) -> None:
+        self.name = name
+        self._wanted = tuple(partitions)
+        self._platform = platform or name
+        self._commands = Commands(configuration)
+        beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
+        self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
+
+    def partitions(self) -> Sequence[Partition]:
+        """The partitions as they are now, each with the processors that are free on its nodes.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        sinfo = self._commands.json("sinfo", "--json")
+        limits = {row[0]: _seconds(row[1]) for row in self._commands.rows("sinfo", "--noheader", "--format=%R|%l")}
+        missing = [name for name in self._wanted if name not in limits]
+        if missing:
+            raise RuntimeError(f"no partition {missing[0]}, expected one of {', '.join(sorted(limits))}")
+        return [
+            Partition(
+                cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name),
+                self._platform,
+                self.name,
+                name,
+                limit,
+            )
+            for name, limit in limits.items()
+            if not self._wanted or name in self._wanted
+        ]
+
+    def finished(self, since: float) -> Sequence[EndedJob]:
+        """Jobs that ended after a time, from Slurm's accounting; where it keeps none, those the controller remembers.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        try:
+            found = [*self._accounted(since)]
+        except RuntimeError:
+            found = [*self._remembered(since)]
+        return sorted(found, key=lambda job: job.end)
+
+    def _accounted(self, since: float) -> Iterator[EndedJob]:
+        rows = self._commands.rows(
+            "sacct", "--allusers", "--allocations", "--noheader", "--parsable2", f"--starttime={int(since)}",
+            f"--state={','.join(ENDED)}", f"--format={_ACCOUNTED}",
+        )  # fmt: skip
+        for row in rows:
+            # A comment may hold bars itself.
+            job, partition, nodes, processors, start, end, state, status = row[:8]
+            yield from self._job(
+                job, partition, nodes, processors, start, end, state.split()[0], _status(status), "|".join(row[8:])
+            )
+
+    def _remembered(self, since: float) -> Iterator[EndedJob]:
+        jobs: list[Mapping[str, Any]] = self._commands.json("squeue", "--json", "--states=all")["jobs"]
+        for job in jobs:
+            if (job.get("end_time") or 0) > since:
+                # The wait status of a process: its exit status in the high byte, its signal in the low one.
+                code = int(job.get("exit_code") or 0)
+                yield from self._job(
+                    job["job_id"], job["partition"], job["nodes"], job["cpus"], job["start_time"], job["end_time"],
+                    job["job_state"], 128 + (code & 0x7F) if code & 0x7F else code >> 8, job.get("comment") or "",
+                )  # fmt: skip
+
+    def _job(
+        self, job: object, partition: str, nodes: str, processors: object, start: object, end: object, state: str,
+        status: int, comment: str,
+    ) -> Iterator[EndedJob]:  # fmt: skip
+        """The job, if it ended, ran, and is told of in full."""
+        try:
+            if state in ENDED and float(str(end)) > float(str(start)) > 0:
+                yield EndedJob(
+                    scheduler=self.name,
+                    job=str(job),
+                    comment=comment,
+                    partition=partition,
+                    nodes=tuple(unfold(nodes, where="nodes")),
+                    processors=int(str(processors)) or None,
+                    start=float(str(start)),
+                    end=float(str(end)),
+                    exit_status=status or ENDED[state] or 0,
+                )
+        except (InputError, ValueError):
+            return
+
+
+def _status(text: str) -> int:
+    status, _, signal = text.partition(":")
+    return 128 + int(signal) if signal not in ("", "0") else int(status or 0)
+
+
+def _seconds(text: str) -> float | None:
+    """Slurm's time limit, such as 1-12:00:00, 12:00:00, 30:00 or infinite.
+
+    Examples
+    --------
+    >>> [_seconds(text) for text in ("1-12:00:00", "2:00:00", "30:00", "infinite")]
+    [129600.0, 7200.0, 1800.0, None]
+    """
+    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return 86_400.0 * days + 3600.0 * hours + 60.0 * minutes + seconds

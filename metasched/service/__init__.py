@@ -1,0 +1,1 @@
+"""The daemon: keeps what nodes and jobs tell it, learns from it, and answers where a job should run."""

@@ -1,0 +1,99 @@
+"""The newest load of every node, in memory, and the partitions as placements see them.
+
+Agents write here with every batch; once a second the periodic work lays the loads over what the schedulers last said
+of their nodes and puts the result up as one immutable value. A placement reads that value and waits for nobody.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metasched.placement.cluster import ClusterState
+from metasched.placement.freshness import LEAST_BANDWIDTH, LEAST_CPU
+from metasched.placement.partition import Partition
+from metasched.records import Load
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a placement looks at: the partitions with the newest loads, and when they were put up (s)."""
+
+    made_at: float
+    partitions: tuple[Partition, ...] = ()
+
+    def named(self, state: str) -> Partition | None:
+        """The partition whose cluster state has this name."""
+        return next((each for each in self.partitions if each.state.name == state), None)
+
+    def find(self, scheduler: str, name: str) -> Partition | None:
+        """The partition that a scheduler calls by this name."""
+        return next((each for each in self.partitions if (each.scheduler, each.name) == (scheduler, name)), None)
+
+
+class Board:
+    """Loads and partitions as they are now.
+
+    Examples
+    --------
+    >>> board = Board()
+    >>> board.put("east", [Partition.of(ClusterState.make("east", ["e1", "e2"]))])
+    >>> board.note([Load(100.0, "e2", 0.25, 80.0)])
+    >>> view = board.refresh(now=101.0)
+    >>> view.partitions[0].state.available_cpu.tolist(), view.partitions[0].state.age.tolist()
+    ([1.0, 0.25], [0.0, 1.0])
+    """
+
+    def __init__(self) -> None:
+        self._latest: dict[str, Load] = {}
+        self._sources: dict[str, tuple[Partition, ...]] = {}
+        self._seen_at: dict[str, float] = {}
+        self.view = View(0.0)
+
+    def put(self, source: str, partitions: Sequence[Partition], now: float | None = None) -> None:
+        """Replace the partitions of one source by what it says now."""
+        self._sources = self._sources | {source: tuple(partitions)}
+        self._seen_at = self._seen_at | {source: time.time() if now is None else now}
+
+    def note(self, loads: Iterable[Load]) -> None:
+        """Take loads; of each node the newest counts."""
+        for load in loads:
+            known = self._latest.get(load.node)
+            if known is None or known.time <= load.time:
+                self._latest[load.node] = load
+
+    def refresh(self, now: float) -> View:
+        """Put up the view of this moment."""
+        partitions = tuple(
+            replace(each, state=self._with_loads(each.state, now)) for own in self._sources.values() for each in own
+        )
+        self.view = View(now, partitions)
+        return self.view
+
+    @property
+    def seen_at(self) -> Mapping[str, float]:
+        """When each source was last heard (s)."""
+        return self._seen_at
+
+    @property
+    def latest(self) -> Mapping[str, Load]:
+        """The newest load of each node."""
+        return self._latest
+
+    def _with_loads(self, state: ClusterState, now: float) -> ClusterState:
+        found = [self._latest.get(node) for node in state.nodes]
+        known = np.array([load is not None for load in found])
+        if not known.any():
+            return state
+        rows = np.array(
+            [(load.time, load.available_cpu, load.available_bandwidth) if load else (now, 1.0, 1.0) for load in found]
+        )
+        return replace(
+            state,
+            age=np.where(known, np.maximum(now - rows[:, 0], 0.0), state.age),
+            available_cpu=np.where(known, np.maximum(rows[:, 1], LEAST_CPU), state.available_cpu),
+            available_bandwidth=np.where(known, np.maximum(rows[:, 2], LEAST_BANDWIDTH), state.available_bandwidth),
+        )

@@ -1,0 +1,121 @@
+"""The daemon's configuration: one TOML file, every value checked, every default safe.
+
+deploy/metasched.toml shows a whole file with what each value means.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from metasched.placement.complaints import first_complaint
+from metasched.records import InputError
+from metasched.store.files import read_text
+
+#: shadow: advise nobody, only note what would have been advised; advise: tell the user; act: change the job.
+Mode = Literal["shadow", "advise", "act"]
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Level = Annotated[float, Field(gt=0, lt=1)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Listen(_Table):
+    """Where the daemon listens: an address and port, and a Unix socket for hooks on the same host."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8765
+    socket: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+    @model_validator(mode="after")
+    def _certificate_and_key_go_together(self) -> Listen:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("one of certificate and key, expected both or none")
+        return self
+
+
+class Limits(_Table):
+    """What one client may ask for: the size of a request, and requests a second with so many at once."""
+
+    body_bytes: Annotated[int, Field(ge=1024)] = 1_048_576
+    requests_per_second: Annotated[float, Field(gt=0)] = 500.0
+    burst: Annotated[int, Field(ge=1)] = 1000
+
+
+class Periods(_Table):
+    """How often the periodic work is done (s)."""
+
+    loads: Seconds = 1.0
+    partitions: Seconds = 15.0
+    models: Seconds = 60.0
+    retention: Seconds = 3600.0
+
+
+class Keep(_Table):
+    """How long things are kept (days)."""
+
+    loads: Seconds = 30.0
+    placements: Seconds = 365.0
+
+
+class SlurmCluster(_Table):
+    """A Slurm cluster whose partitions jobs may be sent to, all where none is named."""
+
+    name: Annotated[str, Field(min_length=1)]
+    partitions: list[str] = []
+    platform: str = ""
+    configuration: str = ""
+
+
+class Configuration(_Table):
+    """All that an administrator may set."""
+
+    database: str | None = None
+    mode: Mode = "shadow"
+    level: Level = 0.9
+    time_limit_level: Level = 0.98
+    time_limit_margin: Annotated[float, Field(ge=1, le=10)] = 1.1
+    steer: Literal["nodes", "partition", "features"] = "nodes"
+    clusters: str | None = None
+    listen: Listen = Listen()
+    limits: Limits = Limits()
+    periods: Periods = Periods()
+    keep: Keep = Keep()
+    slurm: list[SlurmCluster] = []
+
+
+def read_configuration(path: str | os.PathLike[str]) -> Configuration:
+    """Read a configuration file; relative paths in it start at its folder.
+
+    Raises
+    ------
+    InputError
+        With the file, the field, its value and what was expected.
+    """
+    where = str(path)
+    try:
+        document = tomllib.loads(read_text(path))
+        read = Configuration.model_validate(document)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is not valid TOML: {error}", where=where) from None
+    except ValidationError as error:
+        raise InputError(first_complaint(error), where=where) from None
+    beside = Path(path).parent
+
+    def placed(name: str | None) -> str | None:
+        return None if name is None or "://" in name else str(beside / name)
+
+    listen = read.listen.model_copy(
+        update={field: placed(getattr(read.listen, field)) for field in ("socket", "certificate", "key")}
+    )
+    database = read.database if read.database and "://" in read.database else placed(read.database)
+    return read.model_copy(update={"listen": listen, "database": database, "clusters": placed(read.clusters)})

@@ -1,0 +1,140 @@
+"""Serves the application on an address and on a Unix socket, until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import stat
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
+
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from metasched.records import InputError
+from metasched.service.app import make_app
+from metasched.service.asking import LOCAL_SCOPE
+from metasched.service.configuration import Listen
+from metasched.service.daemon import Daemon
+
+#: How long requests that are being answered may take to end (s).
+PATIENCE = 5
+
+
+class _Local:
+    """Marks what comes by the Unix socket."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[LOCAL_SCOPE] = True
+        await self._app(scope, receive, send)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to whoever runs it, since two run beside each other."""
+
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        return nullcontext()
+
+
+def serve(daemon: Daemon) -> None:
+    """Start a daemon and serve it until SIGTERM or SIGINT; then write what is waiting.
+
+    Raises
+    ------
+    InputError
+        When the address or the socket cannot be had, or the certificate cannot be read.
+    """
+    listen = daemon.configuration.listen
+    app = make_app(daemon)
+    tcp = _tcp_socket(listen)
+    unix = None if listen.socket is None else _unix_socket(listen.socket)
+    try:
+        servers = [(_server(app, listen, tls=True), tcp)]
+        if unix is not None:
+            servers.append((_server(_Local(app), listen, tls=False), unix))
+        daemon.start()
+        try:
+            asyncio.run(_run(servers))
+        finally:
+            daemon.stop()
+    finally:
+        tcp.close()
+        if unix is not None and listen.socket is not None:
+            unix.close()
+            with suppress(OSError):
+                os.unlink(listen.socket)
+
+
+def _server(app: ASGIApp, listen: Listen, *, tls: bool) -> _Server:
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=PATIENCE,
+        ssl_certfile=listen.certificate if tls else None,
+        ssl_keyfile=listen.key if tls else None,
+    )
+    try:
+        config.load()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error}", where=f"listen.certificate {listen.certificate}") from None
+    return _Server(config)
+
+
+async def _run(servers: list[tuple[_Server, socket.socket]]) -> None:
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        for server, _ in servers:
+            server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end)
+    await asyncio.gather(*(server.serve([each]) for server, each in servers))
+
+
+def _tcp_socket(listen: Listen) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    tcp = socket.socket(family, socket.SOCK_STREAM)
+    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        tcp.bind((listen.host, listen.port))
+    except OSError as error:
+        tcp.close()
+        raise InputError(f"cannot be had: {error.strerror or error}", where=f"{listen.host}:{listen.port}") from None
+    return tcp
+
+
+def _unix_socket(path: str) -> socket.socket:
+    """A socket that its group may use. One that a daemon left behind when it was killed is replaced."""
+    unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if Path(path).exists() and stat.S_ISSOCK(os.stat(path).st_mode):
+            if _answers(path):
+                raise InputError("is in use by another daemon", where=path)
+            os.unlink(path)
+        mask = os.umask(0o117)
+        try:
+            unix.bind(path)
+        finally:
+            os.umask(mask)
+    except OSError as error:
+        unix.close()
+        raise InputError(f"cannot be had: {error.strerror or error}", where=path) from None
+    return unix
+
+
+def _answers(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,35 @@
+"""What the daemon asks of a batch scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from metasched.placement.partition import Partition
+from metasched.store.jobs import EndedJob
+
+
+class Source(Protocol):
+    """A cluster with a batch scheduler. Asking may take seconds, so it is asked beforehand and its answer kept."""
+
+    name: str
+
+    def partitions(self) -> Sequence[Partition]:
+        """The partitions as they are now.
+
+        Raises
+        ------
+        RuntimeError
+            When they cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def finished(self, since: float) -> Sequence[EndedJob]:
+        """Jobs that ended after a time (s), from the scheduler's own records.
+
+        Raises
+        ------
+        RuntimeError
+            When they cannot be learned now, but perhaps later.
+        """
+        ...

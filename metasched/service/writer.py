@@ -1,0 +1,124 @@
+"""One thread that writes: many small requests share a transaction, and each is told once it is safely stored.
+
+Thousands of loads a second come in batches of a few; a transaction for each would spend its time on the disk. Whatever
+has come in while the last transaction was written makes up the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from metasched.records import Load
+from metasched.store.database import RecordedRun, Store
+from metasched.store.placements import Advice, Placements
+
+_log = logging.getLogger(__name__)
+
+#: Batches at most that share a transaction.
+MOST_TOGETHER = 512
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """Rows of one kind, and who waits for them."""
+
+    kind: str
+    rows: Sequence[Any]
+    done: Future[None] = field(default_factory=Future)
+
+
+class Writer:
+    """Stores loads, runs, placements and outcomes in the order in which they were handed in, kind by kind.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    ...     writer = Writer(store)
+    ...     writer.start()
+    ...     writer.loads([Load(0.0, "n0", 0.5, 90.0)]).result()
+    ...     writer.stop()
+    ...     len(store.loads())
+    1
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, store: Store) -> None:
+        placements = Placements(store)
+        self._store_rows: Mapping[str, Callable[[Sequence[Any]], object]] = {
+            "loads": store.add_loads,
+            "runs": store.add_runs,
+            "placements": placements.add,
+            "outcomes": lambda rows: [placements.settle(uid, outcome) for uid, outcome in rows],
+        }
+        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
+        self._thread = Thread(target=self._run, name="metasched-writer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what is still waiting, and end."""
+        self._queue.put(None)
+        self._thread.join()
+
+    @property
+    def waiting(self) -> int:
+        """Batches that wait to be written."""
+        return self._queue.qsize()
+
+    def loads(self, loads: Sequence[Load]) -> Future[None]:
+        """Store loads; the future is done once they are safe, or fails where they cannot be stored."""
+        return self._hand_in("loads", loads)
+
+    def runs(self, runs: Sequence[RecordedRun]) -> Future[None]:
+        """Store runs."""
+        return self._hand_in("runs", runs)
+
+    def placements(self, advised: Sequence[Advice]) -> Future[None]:
+        """Store placements."""
+        return self._hand_in("placements", advised)
+
+    def outcome(self, uid: str, outcome: Mapping[str, Any]) -> Future[None]:
+        """Store what became of a placement's job."""
+        return self._hand_in("outcomes", [(uid, outcome)])
+
+    def _hand_in(self, kind: str, rows: Sequence[Any]) -> Future[None]:
+        item = _Item(kind, rows)
+        self._queue.put(item)
+        return item.done
+
+    def _run(self) -> None:
+        while (first := self._queue.get()) is not None:
+            items, ending = [first], False
+            while len(items) < MOST_TOGETHER and not self._queue.empty():
+                item = self._queue.get()
+                if item is None:
+                    ending = True
+                    break
+                items.append(item)
+            for kind in self._store_rows:
+                self._write(kind, [item for item in items if item.kind == kind])
+            if ending:
+                return
+
+    def _write(self, kind: str, items: Sequence[_Item]) -> None:
+        if not items:
+            return
+        try:
+            self._store_rows[kind]([row for item in items for row in item.rows])
+        except Exception as error:
+            _log.error("%d batches of %s were not stored: %s", len(items), kind, error)
+            for item in items:
+                item.done.set_exception(error)
+        else:
+            for item in items:
+                item.done.set_result(None)

@@ -1,0 +1,39 @@
+"""Noticing that somebody set the clock: :class:`StepWatch` compares the time of day with a clock that only goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class StepWatch:
+    """Tells by how much the time of day has jumped since it was last asked.
+
+    Parameters
+    ----------
+    wall, steady : the time of day and a monotonic clock, seconds.
+    tolerance : jumps up to this are a clock being slewed (s).
+
+    Examples
+    --------
+    >>> wall, steady = iter([100.0, 110.0, 3720.0]), iter([0.0, 10.0, 20.0])
+    >>> watch = StepWatch(wall.__next__, steady.__next__)
+    >>> watch.step(), watch.step()
+    (0.0, 3600.0)
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+        tolerance: float = 1.0,
+    ) -> None:
+        self._wall, self._steady, self._tolerance = wall, steady, tolerance
+        self._offset = wall() - steady()
+
+    def step(self) -> float:
+        """Seconds the time of day was set forward, negative for back; 0 where it was not."""
+        offset = self._wall() - self._steady()
+        jump = offset - self._offset
+        self._offset = offset
+        return jump if abs(jump) > self._tolerance else 0.0

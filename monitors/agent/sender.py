@@ -1,0 +1,104 @@
+"""From the spool to the daemon: :class:`Sender` posts batches and waits longer, and at random, after each failure."""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import time
+from collections.abc import Callable
+
+import requests
+
+from monitors.agent.spool import Spool
+from monitors.sources.contract import Sample
+
+_log = logging.getLogger(__name__)
+
+#: Samples in one request.
+BATCH = 500
+#: Where the daemon takes loads in.
+PATH = "/v1/loads"
+#: First and longest wait after failures (s).
+FIRST_WAIT, LONGEST_WAIT = 2.0, 300.0
+#: Answers that say the batch itself can never be taken: sending it as it is would block all after it for ever.
+_NEVER = (400, 413, 422)
+
+
+class Sender:
+    """Empties a spool into a daemon.
+
+    Parameters
+    ----------
+    spool : where samples wait.
+    daemon : URL of the daemon.
+    token : sent as a bearer token.
+    timeout : seconds to wait for an answer.
+    clock : monotonic seconds.
+
+    Attributes
+    ----------
+    failures : failures in a row.
+    refused : samples that the daemon said it can never take, one by one.
+    """
+
+    def __init__(
+        self,
+        spool: Spool,
+        daemon: str,
+        token: str,
+        *,
+        timeout: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spool, self._url = spool, daemon.rstrip("/") + PATH
+        self._timeout, self._clock = timeout, clock
+        self._session = requests.Session()
+        self._session.headers["Authorization"] = f"Bearer {token}"
+        self._not_before = -math.inf
+        self.failures = 0
+        self.refused = 0
+
+    def send(self) -> int:
+        """Send what waits, batch by batch, unless a failure is too fresh; how many samples the daemon took."""
+        taken, most = 0, BATCH
+        while self._clock() >= self._not_before and (batch := self._batch(most)):
+            status = self._post([sample for _, sample in batch])
+            if status is None or (status >= 300 and status not in _NEVER):
+                self._failed(status)
+                break
+            if status in _NEVER and len(batch) > 1:
+                most = len(batch) // 2  # close in on the one that it is about, and lose no other
+                continue
+            if status in _NEVER:
+                self.refused += 1
+                _log.error("the daemon refuses a sample for good: HTTP %d, %s", status, batch[0][1])
+            else:
+                taken += len(batch)
+            self._spool.forget(batch[-1][0])
+            self.failures, most = 0, min(2 * most, BATCH)
+        return taken
+
+    def _batch(self, most: int) -> list[tuple[int, Sample]]:
+        """The oldest samples that wait, all of one node: a node may have been given another name meanwhile."""
+        batch = self._spool.oldest(most)
+        return [item for item in batch if item[1].node == batch[0][1].node] if batch else []
+
+    def _post(self, samples: list[Sample]) -> int | None:
+        """Status of the answer; None where there was none."""
+        triples = [[round(s.time, 3), round(s.available_cpu, 4), round(s.available_bandwidth, 3)] for s in samples]
+        message = {"node": samples[0].node, "samples": triples}
+        try:
+            return self._session.post(self._url, json=message, timeout=self._timeout).status_code
+        except requests.RequestException as error:
+            _log.debug("no answer from %s: %s", self._url, error)
+            return None
+
+    def _failed(self, status: int | None) -> None:
+        """Wait up to twice as long as after the failure before, at random: agents that failed together part ways."""
+        self.failures += 1
+        longest = min(FIRST_WAIT * 2.0 ** min(self.failures - 1, 30), LONGEST_WAIT)
+        self._not_before = self._clock() + random.uniform(longest / 2, longest)  # noqa: S311 - no secret
+        reason = "no answer" if status is None else f"HTTP {status}"
+        level = logging.WARNING if self.failures == 1 else logging.DEBUG
+        _log.log(level, "%s from %s; %d samples wait on disk", reason, self._url, len(self._spool))

@@ -1,0 +1,112 @@
+"""How an agent is told what to do: :func:`read_settings`, one TOML file, then environment variables over it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+#: ``METASCHED_AGENT_INTERVAL=5`` sets ``interval``.
+PREFIX = "METASCHED_AGENT_"
+
+
+class Settings(BaseModel):
+    """Everything an administrator may set; unknown names are refused, since they are misspelt ones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    node: str = Field(default_factory=lambda: socket.gethostname().split(".")[0], min_length=1)
+    daemon: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    token: str = ""
+    interval: float = Field(10.0, ge=0.1, le=3600)
+    spool: Path = Path("/var/lib/metasched/agent.db")
+    spool_samples: int = Field(1_000_000, ge=1000)
+    interface: str | None = None
+    processors: int = Field(1, ge=1)
+    probe_budget: float = Field(3e-4, ge=0, le=0.05)
+    listen: str | None = None
+    probe_listen: str | None = None
+    probe_secret: str = ""
+    probe_period: float = Field(120.0, ge=1)
+    members: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("listen", "probe_listen")
+    @classmethod
+    def _an_address(cls, value: str | None) -> str | None:
+        return value if value is None else "{}:{}".format(*address(value))
+
+    @field_validator("members")
+    @classmethod
+    def _addresses(cls, value: dict[str, str]) -> dict[str, str]:
+        return {name: "{}:{}".format(*address(place)) for name, place in value.items()}
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port of ``host:port``.
+
+    Examples
+    --------
+    >>> address("10.0.0.1:7070")
+    ('10.0.0.1', 7070)
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
+        raise ValueError(f"{text!r} is no address, expected host:port")
+    return host, int(port)
+
+
+def read_settings(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the file, then the environment.
+
+    Parameters
+    ----------
+    path : the TOML file; None reads the environment only.
+    environment : variables by name.
+
+    Raises
+    ------
+    ValueError : one line that names the file or variable, what is wrong there, and what was expected. Where a file
+        named ``..._FILE`` holds a secret, ``METASCHED_AGENT_TOKEN_FILE`` or ``METASCHED_AGENT_PROBE_SECRET_FILE``
+        names it, so that the secret shows in no process list.
+    """
+    values: dict[str, Any] = {}
+    if path is not None:
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ValueError(f"{path}: {error}") from None
+    for variable, text in environment.items():
+        if not variable.startswith(PREFIX):
+            continue
+        name = variable.removeprefix(PREFIX).lower()
+        if name in ("token_file", "probe_secret_file"):
+            values[name.removesuffix("_file")] = _secret(variable, Path(text))
+        else:
+            values[name] = _members(variable, text) if name == "members" else text
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "settings"
+        origin = path or "environment"
+        raise ValueError(f"{origin}: {where}: {first['msg']}") from None
+
+
+def _secret(variable: str, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{variable}: {error}") from None
+
+
+def _members(variable: str, text: str) -> dict[str, str]:
+    """Members as ``n0=10.0.0.1:7071,n1=10.0.0.2:7071``."""
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    if not all(name and place for name, _, place in pairs):
+        raise ValueError(f"{variable}: {text!r}, expected name=host:port,name=host:port")
+    return {name.strip(): place.strip() for name, _, place in pairs}

@@ -1,0 +1,99 @@
+"""The end that probes: :class:`BandwidthProbe` times round trips, and transfers whose size follows the link."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from monitors.sensors.network.channel import Channel
+from monitors.sensors.network.server import LARGEST_TRANSFER
+
+#: First transfer to a member that is not known yet: what the Network Weather Service always sent.
+SMALLEST = 64 << 10
+#: A transfer should take about this long (s): long enough for TCP to settle, short enough to be no load.
+AIM = 0.25
+#: One that took less than this told more about buffers than about the link.
+TOO_SHORT = 0.08
+_ECHOES = 5
+_BLOCK = bytes(1 << 18)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a probe found.
+
+    Parameters
+    ----------
+    bandwidth : Mbit/s that a transfer got.
+    round_trip : seconds that the quickest of a few echoes took.
+    transferred : bytes sent for it.
+    """
+
+    bandwidth: float
+    round_trip: float
+    transferred: int
+
+
+class BusyPeerError(ConnectionError):
+    """The other end has another transfer under way: measured now, both would be wrong."""
+
+
+class BandwidthProbe:
+    """Probes members, and remembers for each how much to send.
+
+    Parameters
+    ----------
+    secret : what members know.
+    timeout : seconds after which a probe is given up.
+    """
+
+    def __init__(self, secret: bytes, timeout: float = 10.0) -> None:
+        self._secret, self._timeout = secret, timeout
+        self._sizes: dict[tuple[str, int], int] = {}
+
+    def measure(self, host: str, port: int) -> Link:
+        """Measure the way to a member.
+
+        Raises
+        ------
+        BusyPeerError : another transfer is under way there.
+        OSError : no connection, no member, or no answer in time.
+        """
+        with Channel.call(host, port, self._secret, self._timeout) as channel:
+            round_trip = min(_echo(channel) for _ in range(_ECHOES))
+            size, sent = self._sizes.get((host, port), SMALLEST), 0
+            # A path that holds much data in flight needs a transfer of many round trips.
+            least = max(TOO_SHORT, 8 * round_trip)
+            while True:
+                seconds, rate = _transfer(channel, size)
+                sent += size
+                if seconds >= least or size >= LARGEST_TRANSFER:
+                    break
+                size = _next_size(size, seconds, max(AIM, 2 * least))
+            self._sizes[host, port] = _next_size(size, seconds, max(AIM, 2 * least))
+        return Link(rate / 1e6, round_trip, sent)
+
+
+def _next_size(size: int, seconds: float, aim: float) -> int:
+    """Size that would take ``aim`` seconds; at most eight times as much at once, since short transfers exaggerate."""
+    return int(min(max(size * min(aim / max(seconds, 1e-6), 8.0), SMALLEST), LARGEST_TRANSFER))
+
+
+def _echo(channel: Channel) -> float:
+    start = time.perf_counter()
+    channel.send({"verb": "echo"})
+    channel.receive()
+    return time.perf_counter() - start
+
+
+def _transfer(channel: Channel, size: int) -> tuple[float, float]:
+    channel.send({"verb": "transfer", "bytes": size})
+    answer = channel.receive()
+    if not answer.get("done"):
+        raise BusyPeerError(str(answer.get("reason", "refused")))
+    left = size
+    while left > 0:
+        channel.connection.sendall(_BLOCK[: min(left, len(_BLOCK))])
+        left -= len(_BLOCK)
+    report = channel.receive()
+    return float(report["seconds"]), float(report["rate"])

@@ -1,0 +1,263 @@
+"""The agent: what it was told, what it keeps, how it sends, and that it goes on through failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitors.agent.agent import Agent
+from monitors.agent.clock import StepWatch
+from monitors.agent.sender import BATCH, LONGEST_WAIT, PATH, Sender
+from monitors.agent.server import SampleServer
+from monitors.agent.settings import read_settings
+from monitors.agent.spool import Spool
+from monitors.sources.contract import Sample
+from monitors.sources.remote_agent import RemoteAgent
+
+
+class Daemon(ThreadingHTTPServer):
+    """Takes loads in like the daemon, or answers with another status."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.statuses: list[int] = []
+        self.taken: list[tuple[str, float, float, float]] = []
+        self.poison: float | None = None
+        super().__init__(("127.0.0.1", port), Intake)
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+
+class Intake(BaseHTTPRequestHandler):
+    server: Daemon
+
+    def do_POST(self) -> None:
+        document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        allowed = self.headers["Authorization"] == "Bearer right" and self.path == PATH
+        status = self.server.statuses.pop(0) if self.server.statuses else 200 if allowed else 401
+        if any(sample[0] == self.server.poison for sample in document["samples"]):
+            status = 422
+        if status == 200:
+            self.server.taken += [(document["node"], *sample) for sample in document["samples"]]
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def daemon() -> Iterator[Daemon]:
+    with Daemon() as daemon:
+        yield daemon
+        daemon.shutdown()
+
+
+def filled(count: int, path: Path = Path(":memory:"), capacity: int = 100_000) -> Spool:
+    spool = Spool(path, capacity)
+    for moment in range(count):
+        spool.keep(Sample("n0", float(moment), 0.5, 90.0))
+    return spool
+
+
+def test_what_was_kept_is_there_after_the_process_was_killed(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    program = (
+        "import sys, time\nfrom pathlib import Path\n"
+        "from monitors.agent.spool import Spool\nfrom monitors.sources.contract import Sample\n"
+        f"spool = Spool(Path({str(path)!r}))\nnumber = 0\n"
+        "while True:\n    spool.keep(Sample('n0', float(number), 0.5, 9.0))\n    print(number, flush=True)\n"
+        "    number += 1\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    said = [int(next(child.stdout)) for _ in range(20)]
+    child.send_signal(signal.SIGKILL)
+    said += [int(line) for line in child.stdout.read().splitlines()]
+    child.wait()
+    kept = [sample.time for _, sample in Spool(path).oldest(100_000)]
+    assert kept[: len(said)] == [float(number) for number in said]
+
+
+def test_a_full_spool_drops_the_oldest_and_counts_them() -> None:
+    spool = filled(25, capacity=20)
+    assert (len(spool), spool.lost) == (20, 5)
+    assert spool.oldest(1)[0][1].time == 5.0
+
+
+def test_a_file_that_is_no_spool_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    path.write_text("not a database at all, but long enough to look like one" * 20)
+    with pytest.raises(ValueError, match=r"spool\.db"):
+        Spool(path)
+
+
+def test_all_samples_arrive_in_order_and_the_spool_is_empty(daemon: Daemon) -> None:
+    spool = filled(BATCH + 7)
+    sent = Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right").send()
+    assert (sent, len(spool)) == (BATCH + 7, 0)
+    assert daemon.taken == [("n0", float(moment), 0.5, 90.0) for moment in range(BATCH + 7)]
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
+def test_a_failure_keeps_the_samples_and_waits(daemon: Daemon, status: int) -> None:
+    now = [0.0]
+    spool = filled(3)
+    sender = Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right", clock=lambda: now[0])
+    daemon.statuses = [status]
+    assert sender.send() == 0
+    assert len(spool) == 3
+    assert sender.send() == 0  # too soon: the daemon is not even asked
+    assert not daemon.taken
+    now[0] += LONGEST_WAIT
+    assert sender.send() == 3
+
+
+def test_one_sample_that_can_never_be_taken_costs_no_other(daemon: Daemon) -> None:
+    spool = filled(BATCH + 2)
+    sender = Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right")
+    daemon.poison = 123.0
+    assert sender.send() == BATCH + 1
+    assert sender.refused == 1
+    assert [sample[1] for sample in daemon.taken] == [float(m) for m in range(BATCH + 2) if m != 123]
+
+
+def test_samples_of_a_renamed_node_go_under_the_name_they_were_taken_with(daemon: Daemon) -> None:
+    spool = filled(3)
+    spool.keep(Sample("n1", 3.0, 0.5, 90.0))
+    assert Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right").send() == 4
+    assert [sample[0] for sample in daemon.taken] == ["n0", "n0", "n0", "n1"]
+
+
+def test_waits_grow_with_failures_up_to_a_limit_and_differ() -> None:
+    waits = []
+    for _ in range(2):
+        now, row = [0.0], []
+        sender = Sender(filled(1), "http://127.0.0.1:9", "x", clock=lambda now=now: now[0], timeout=0.5)
+        for _ in range(12):
+            sender.send()
+            start = now[0]
+            while sender._not_before > now[0]:
+                now[0] += 0.5
+            row.append(now[0] - start)
+        waits.append(row)
+    assert waits[0] != waits[1]
+    for row in waits:
+        assert row[0] <= 2.5
+        assert max(row) <= LONGEST_WAIT + 0.5
+        assert row[-1] >= LONGEST_WAIT / 2 - 0.5
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
+def test_clock_steps_are_told_once_and_slewing_is_not_a_step(jumps: list[float]) -> None:
+    offset = [0.0]
+    watch = StepWatch(lambda: 1000.0 + offset[0], lambda: 50.0)
+    for jump in jumps:
+        offset[0] += jump
+        assert watch.step() == pytest.approx(jump if abs(jump) > 1 else 0.0, abs=1e-6)
+        assert watch.step() == 0.0
+
+
+def test_after_the_clock_was_set_back_the_next_sample_is_an_interval_away(tmp_path: Path) -> None:
+    agent = Agent(read_settings(None, {"METASCHED_AGENT_SPOOL": str(tmp_path / "spool.db")}))
+    wall = [0.0]
+    agent._watch = StepWatch(lambda: wall[0], lambda: 0.0)
+    agent._scheduler.start(paused=True)
+    hour_ahead = datetime.fromtimestamp(time.time() + 3600, UTC)  # as it looks once the clock went back by an hour
+    job = agent._scheduler.add_job(agent.sample, "interval", seconds=10, next_run_time=hour_ahead)
+    wall[0] = -3600.0
+    agent._mind_the_clock()
+    due = agent._scheduler.get_job(job.id).next_run_time
+    agent._scheduler.shutdown()
+    assert abs(due.timestamp() - time.time()) < 15
+
+
+def test_settings_come_from_the_file_and_the_environment_goes_over_it(tmp_path: Path) -> None:
+    file, secret = tmp_path / "agent.toml", tmp_path / "token"
+    file.write_text('node = "n7"\ninterval = 5\n[members]\nn7 = "10.0.0.7:7071"\n')
+    secret.write_text("hidden\n")
+    environment = {"METASCHED_AGENT_INTERVAL": "2.5", "METASCHED_AGENT_TOKEN_FILE": str(secret), "PATH": "/bin"}
+    settings = read_settings(file, environment)
+    assert (settings.node, settings.interval, settings.token) == ("n7", 2.5, "hidden")
+    assert settings.members == {"n7": "10.0.0.7:7071"}
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "complaint"),
+    [
+        ("intervall = 5", {}, "intervall"),
+        ("interval = -5", {}, "interval"),
+        ('daemon = "ftp://x"', {}, "daemon"),
+        ('listen = "nowhere"', {}, "host:port"),
+        ("interval = ", {}, "agent.toml"),
+        ("", {"METASCHED_AGENT_MEMBERS": "n0"}, "name=host:port"),
+        ("", {"METASCHED_AGENT_TOKEN_FILE": "/does/not/exist"}, "TOKEN_FILE"),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_line(
+    tmp_path: Path, text: str, environment: dict[str, str], complaint: str
+) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=complaint) as caught:
+        read_settings(file, environment)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_example_settings_are_good() -> None:
+    example = Path(__file__).parents[3] / "deploy" / "agent.toml"
+    assert read_settings(example, {}).interval == 10.0
+
+
+def test_a_remote_agent_is_read_by_bearers_of_the_token_only() -> None:
+    sample = Sample("n0", time.time(), 0.5, 90.0)
+    with SampleServer(("127.0.0.1", 0), "right", lambda: sample) as server:
+        server.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        (seen,) = RemoteAgent(url, "right").read().samples
+        assert seen == sample
+        assert "401" in RemoteAgent(url, "wrong").read().fault
+        server.shutdown()
+
+
+def start_agent(tmp_path: Path, **settings: str) -> subprocess.Popen[str]:
+    environment = {f"METASCHED_AGENT_{name.upper()}": text for name, text in settings.items()}
+    environment |= {"METASCHED_AGENT_SPOOL": str(tmp_path / "spool.db"), "METASCHED_AGENT_NODE": "n0"}
+    return subprocess.Popen([sys.executable, "-m", "monitors.agent"], env=os.environ | environment, text=True)
+
+
+@pytest.mark.system
+def test_an_agent_loses_nothing_while_the_daemon_is_away(tmp_path: Path) -> None:
+    """The daemon starts after the agent, is asked again, and gets every sample from the first on; SIGTERM ends all."""
+    with Daemon() as probe:
+        port = probe.server_port
+        probe.shutdown()
+    agent = start_agent(tmp_path, daemon=f"http://127.0.0.1:{port}", token="right", interval="0.2", probe_budget="0")
+    try:
+        time.sleep(3.0)
+        with Daemon(port) as daemon:
+            deadline = time.monotonic() + 30
+            while len(daemon.taken) < 15 and time.monotonic() < deadline:
+                time.sleep(0.1)
+            agent.send_signal(signal.SIGTERM)
+            assert agent.wait(timeout=20) == 0
+            daemon.shutdown()
+            moments = [sample[1] for sample in daemon.taken]
+    finally:
+        agent.kill()
+    assert len(moments) >= 15
+    assert moments == sorted(set(moments))
+    assert max(later - sooner for sooner, later in pairwise(moments)) < 2.0  # no hole where it was away

@@ -1,0 +1,163 @@
+"""Probes between members on the loopback interface: who is let in, what is measured, and that none collide."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from monitors.sensors.network.channel import Channel, MembershipError
+from monitors.sensors.network.clique import Clique
+from monitors.sensors.network.probe import BandwidthProbe, BusyPeerError, Link
+from monitors.sensors.network.server import LARGEST_TRANSFER, ProbeServer
+
+SECRET = b"sixteen bytes of secret"
+
+
+@pytest.fixture
+def server() -> Iterator[ProbeServer]:
+    with ProbeServer(("127.0.0.1", 0), SECRET, timeout=2.0) as server:
+        server.start()
+        yield server
+        server.shutdown()
+
+
+def test_a_member_measures_bandwidth_and_round_trip(server: ProbeServer) -> None:
+    probe = BandwidthProbe(SECRET)
+    link = probe.measure("127.0.0.1", server.port)
+    assert link.bandwidth > 50  # even a crowded machine copies memory faster than that
+    assert 0 < link.round_trip < 1.0
+    again = probe.measure("127.0.0.1", server.port)
+    assert again.transferred >= 64 << 10
+
+
+def test_a_stranger_is_not_answered(server: ProbeServer) -> None:
+    with pytest.raises(MembershipError):
+        BandwidthProbe(b"another secret of enough bytes").measure("127.0.0.1", server.port)
+
+
+def test_a_caller_who_sends_our_challenge_back_learns_nothing(server: ProbeServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=2.0) as stranger:
+        challenge = stranger.recv(32)
+        stranger.sendall(challenge)
+        assert stranger.recv(32) == b""
+
+
+def test_a_silent_caller_is_dropped_and_others_are_still_answered(server: ProbeServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as silent:
+        with Channel.call("127.0.0.1", server.port, SECRET) as member:
+            member.send({"verb": "echo"})
+            assert member.receive()["done"]
+        silent.settimeout(5.0)
+        while silent.recv(64):
+            pass
+
+
+def test_a_forged_message_ends_the_conversation(server: ProbeServer) -> None:
+    with Channel.call("127.0.0.1", server.port, SECRET) as member:
+        body = b'{"verb": "echo"}'
+        member.connection.sendall(len(body).to_bytes(4, "big") + bytes(32) + body)
+        with pytest.raises(MembershipError):
+            member.receive()
+
+
+@pytest.mark.parametrize("size", [0, 1, -5, LARGEST_TRANSFER + 1, "many", None, True])
+def test_a_transfer_of_an_impossible_size_is_refused(server: ProbeServer, size: object) -> None:
+    with Channel.call("127.0.0.1", server.port, SECRET) as member:
+        member.send({"verb": "transfer", "bytes": size})
+        assert not member.receive()["done"]
+
+
+def test_a_second_transfer_at_the_same_time_is_refused(server: ProbeServer) -> None:
+    with Channel.call("127.0.0.1", server.port, SECRET) as first:
+        first.send({"verb": "transfer", "bytes": 1000})
+        assert first.receive()["done"]
+        with pytest.raises(BusyPeerError):
+            BandwidthProbe(SECRET).measure("127.0.0.1", server.port)
+
+
+def test_a_short_secret_is_refused() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, pytest.raises(ValueError, match="at least 16"):
+        Channel(ours, b"short", server=False)
+
+
+class Recorder(BandwidthProbe):
+    """Probes for real, and keeps when each probe began and ended."""
+
+    spans: list[tuple[float, float]]
+
+    def measure(self, host: str, port: int) -> Link:
+        start = time.monotonic()
+        link = super().measure(host, port)
+        self.spans.append((start, time.monotonic()))
+        return link
+
+
+def clique(names: list[str], period: float) -> tuple[dict[str, Clique], dict[str, ProbeServer], Recorder, list[str]]:
+    """Members on this host, each with a server of its own, not running yet."""
+    probe, found = Recorder(SECRET, timeout=2.0), []
+    probe.spans = []
+    servers: dict[str, ProbeServer] = {}
+    cliques: dict[str, Clique] = {}
+    for name in names:
+        take = lambda token, name=name: cliques[name].take(token)  # noqa: E731
+        servers[name] = ProbeServer(("127.0.0.1", 0), SECRET, take_token=take, timeout=2.0)
+        servers[name].start()
+    members = {name: ("127.0.0.1", server.port) for name, server in servers.items()}
+    for name in names:
+        note = lambda other, link, name=name: found.append(f"{name}-{other}")  # noqa: E731
+        cliques[name] = Clique(name, members, probe, SECRET, note, period)
+    return cliques, servers, probe, found
+
+
+def test_every_pair_is_probed_and_no_two_probes_overlap() -> None:
+    cliques, servers, probe, found = clique(["a", "b", "c"], period=3.0)
+    threads = [threading.Thread(target=member.run, daemon=True) for member in cliques.values()]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 30
+    while len(set(found)) < 6 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for member in cliques.values():
+        member.stop()
+    for thread in threads:
+        thread.join(timeout=10)
+    for server in servers.values():
+        server.shutdown()
+        server.server_close()
+    assert set(found) == {"a-b", "a-c", "b-a", "b-c", "c-a", "c-b"}
+    ordered = sorted(probe.spans)
+    assert all(end <= start for (_, end), (start, _) in pairwise(ordered))
+
+
+def test_a_token_lost_with_its_holder_is_made_anew() -> None:
+    cliques, servers, _, found = clique(["a", "b", "c"], period=0.3)
+    servers["a"].shutdown()
+    servers["a"].server_close()  # the one that would start the round is not there
+    threads = [threading.Thread(target=cliques[name].run, daemon=True) for name in ("b", "c")]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 30
+    while not {"b-c", "c-b"} <= set(found) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for member in cliques.values():
+        member.stop()
+    for name in ("b", "c"):
+        servers[name].shutdown()
+        servers[name].server_close()
+    assert {"b-c", "c-b"} <= set(found)
+
+
+def test_an_old_token_is_refused() -> None:
+    cliques, servers, _, _ = clique(["a", "b"], period=1.0)
+    assert cliques["b"].take({"number": 5})
+    assert not cliques["b"].take({"number": 5})
+    assert not cliques["b"].take({"number": 4})
+    assert not cliques["b"].take({"number": "6"})
+    for server in servers.values():
+        server.server_close()

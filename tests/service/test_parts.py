@@ -1,0 +1,63 @@
+"""Configuration, marks in comments, and the placer's shadows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metasched.records import InputError
+from metasched.service.configuration import read_configuration
+from metasched.service.messages import Ask
+from metasched.store.jobs import Mark, read_mark
+from tests.service.made import running
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('mode = "dare"', "mode is 'dare'"),
+        ("[listen]\nport = 70000", "listen.port is 70000"),
+        ("[listen]\nprot = 1", "listen.prot is not a key known here"),
+        ("level = 1.0", "level is 1.0"),
+        ('[listen]\ncertificate = "c.pem"', "certificate and key"),
+        ("a = [", "not valid TOML"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_with_its_field(text: str, complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "metasched.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=complaint) as refused:
+        read_configuration(path)
+    assert str(path) in str(refused.value)
+
+
+def test_relative_paths_start_at_the_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "metasched.toml"
+    path.write_text('database = "m.db"\nclusters = "c.toml"\n[listen]\nsocket = "s"\n')
+    read = read_configuration(path)
+    assert (read.database, read.clusters) == (str(tmp_path / "m.db"), str(tmp_path / "c.toml"))
+    assert read.listen.socket == str(tmp_path / "s")
+
+
+@given(st.text())
+def test_any_comment_is_read_or_passed_over(comment: str) -> None:
+    mark = read_mark("metasched:" + comment)
+    assert mark is None or mark.problem_size > 0
+
+
+def test_a_mark_is_read_wherever_it_stands() -> None:
+    expected = Mark("a.out", 12.5, 8, "0f")
+    assert read_mark("please metasched:app=a.out,n=12.5,p=8,placement=0f now") == expected
+    assert read_mark("metasched:app=$(reboot),n=5") is None
+    assert read_mark("metasched:app=cg,n=nan") is None
+
+
+def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:
+    with running(tmp_path, mode="act") as daemon:
+        ask = Ask(application="cg", problem_size=1400, processors=[4], per_node=4)
+        answers = [daemon.placer.answer(ask, time.time()) for _ in range(4)]
+    assert len({answer.nodes for answer in answers}) == 4

@@ -1,0 +1,250 @@
+"""A real Slurm on this machine: one controller, eight virtual nodes in two partitions, on the loopback interface only.
+
+Everything lives in one folder, and only processes started here are ended. Needs root, and Debian's packages
+slurmctld slurmd slurm-client munge lua-socket lua-cjson; :func:`install` gets those that are missing.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
+PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge", "lua-socket", "lua-cjson")
+NODES = ("a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4")
+PATIENCE = 60.0
+
+CONFIGURATION = """
+ClusterName=proof
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmdPort={first}
+SrunPortRange={srun}-{last_srun}
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+SlurmctldDebug=info
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+TopologyPlugin=topology/tree
+{plugins}
+JobCompType=jobcomp/none
+PrologSlurmctld={folder}/metasched-prolog
+EpilogSlurmctld={folder}/metasched-epilog
+AccountingStorageType=accounting_storage/none
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=100000,batch_sched_delay=0
+SlurmctldTimeout=60
+SlurmdTimeout=60
+InactiveLimit=0
+KillWait=2
+MinJobAge=600
+CompleteWait=0
+NodeName=DEFAULT CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
+NodeName=a[1-4] NodeHostname={host} NodeAddr=127.0.0.1 Port={first}-{fourth} Feature=old
+NodeName=b[1-4] NodeHostname={host} NodeAddr=127.0.0.1 Port={fifth}-{eighth} Feature=new
+PartitionName=old Nodes=a[1-4] MaxTime=60 DefaultTime=5 State=UP Default=YES
+PartitionName=new Nodes=b[1-4] MaxTime=60 DefaultTime=5 State=UP
+"""
+TOPOLOGY = """
+SwitchName=sa Nodes=a[1-4]
+SwitchName=sb Nodes=b[1-4]
+SwitchName=top Switches=sa,sb
+"""
+
+
+def install() -> str:
+    """Install the packages that are missing; return why Slurm cannot be run here, empty where it can."""
+    if os.getuid() != 0:
+        return "Slurm's daemons need root here"
+    missing = [
+        name
+        for name in PACKAGES
+        if "ok installed" not in subprocess.run(
+            ["dpkg-query", "-W", "-f=${Status}", name], capture_output=True, text=True, check=False
+        ).stdout
+    ]  # fmt: skip
+    if missing:
+        # Without RUNLEVEL the packages would start daemons of their own.
+        quiet = dict(os.environ, DEBIAN_FRONTEND="noninteractive", RUNLEVEL="1")
+        with suppress(OSError):
+            subprocess.run(["apt-get", "update", "-qq"], check=False, env=quiet, capture_output=True)
+            subprocess.run(
+                ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing],
+                check=False, env=quiet, capture_output=True,
+            )  # fmt: skip
+    return "" if shutil.which("slurmctld") and shutil.which("munged") else f"not installed: {' '.join(missing)}"
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What sbatch said: how long it took (s), the job's number (0 where it was refused), and its complaints."""
+
+    seconds: float
+    job: int
+    said: str
+
+
+class Slurm:
+    """A running Slurm."""
+
+    def __init__(self, folder: Path, *, hook: bool = True) -> None:
+        self.folder = folder
+        self._hook = hook
+        self._loads = 0
+        self.environment = dict(os.environ, SLURM_CONF=str(folder / "slurm.conf"))
+
+    def start(self) -> None:
+        """Start all daemons and wait until all nodes are idle."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name in ("state", "spool", "hooks"):
+            (self.folder / name).mkdir()
+        for name in ("metasched-prolog", "metasched-epilog"):
+            shutil.copy(DEPLOYED / name, self.folder)
+        self.hooks({})
+        port = _free_ports(120)
+        (self.folder / "slurm.conf").write_text(
+            CONFIGURATION.format(
+                host=socket.gethostname().split(".")[0], folder=self.folder, port=port, first=port + 1, fourth=port + 4,
+                fifth=port + 5, eighth=port + 8, srun=port + 10, last_srun=port + 110,
+                plugins="JobSubmitPlugins=lua" if self._hook else "",
+            )
+        )  # fmt: skip
+        (self.folder / "topology.conf").write_text(TOPOLOGY)
+        key = self.folder / "munge.key"
+        key.write_bytes(secrets.token_bytes(1024))
+        key.chmod(0o400)
+        self.folder.chmod(0o755)
+        names = {"key-file": key, "socket": "munge.sock", "pid-file": "munged.pid", "log-file": "munged.log"}
+        names["seed-file"] = "munge.seed"
+        self._call("munged", "--force", *(f"--{name}={self.folder / value}" for name, value in names.items()))
+        self._call("slurmctld", "-f", str(self.folder / "slurm.conf"), "-i")
+        for node in NODES:
+            (self.folder / "spool" / node).mkdir()
+            self._call("slurmd", "-f", str(self.folder / "slurm.conf"), "-N", node)
+        self.wait(lambda: self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").count("\n") == len(NODES))
+
+    def stop(self) -> None:
+        """End what was started, known by its process id and by this folder in its command line or environment."""
+        with suppress(subprocess.SubprocessError):
+            self.run("scancel", "--user=root")
+        alive = [pid for path in self.folder.glob("*.pid") if (pid := self._pid(path)) is not None]
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in alive:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            end = time.monotonic() + 10.0
+            while alive and time.monotonic() < end:
+                alive = [pid for pid in alive if Path(f"/proc/{pid}").exists()]
+                time.sleep(0.05)
+
+    def hooks(self, settings: Mapping[str, str], rules: str = "return {}\n") -> None:
+        """Configure the hooks; the controller reads its script again, since its time has changed."""
+        every = {"state": str(self.folder / "hooks"), "cluster": "proof", "deadline": "0.2", "mark": "yes"} | settings
+        (self.folder / "hooks.conf").write_text("".join(f"{key} = {value}\n" for key, value in every.items()))
+        (self.folder / "rules.lua").write_text(rules)
+        shutil.copy(DEPLOYED / "job_submit.lua", self.folder)
+        self._loads += 1
+        os.utime(self.folder / "job_submit.lua", (1e9 + self._loads, 1e9 + self._loads))
+
+    def run(self, *words: str) -> str:
+        """Run one of Slurm's commands and return what it prints."""
+        return subprocess.run(
+            words, env=self.environment, capture_output=True, timeout=PATIENCE, check=True, text=True, errors="replace"
+        ).stdout
+
+    def sbatch(self, *words: str | bytes, script: bytes = b"#!/bin/sh\ntrue\n") -> Submitted:
+        """Submit a job."""
+        began = time.perf_counter()
+        done = subprocess.run(
+            ["sbatch", "--parsable", "--output=/dev/null", *words],
+            input=script, env=self.environment, capture_output=True, timeout=PATIENCE, check=False, cwd=self.folder,
+        )  # fmt: skip
+        took = time.perf_counter() - began
+        number = done.stdout.decode(errors="replace").strip().split(";")[0]
+        return Submitted(took, int(number) if number.isdigit() else 0, done.stderr.decode(errors="replace"))
+
+    def job(self, number: int) -> dict[str, str]:
+        """What the controller knows of a job, field by field; the comment only up to its first blank."""
+        told = self.run("scontrol", "--oneliner", "show", "job", str(number))
+        return dict(word.split("=", 1) for word in told.split() if "=" in word)
+
+    def wait(self, holds: object, patience: float = PATIENCE) -> None:
+        """Wait until a condition holds."""
+        end = time.monotonic() + patience
+        while not holds():  # type: ignore[operator]
+            assert time.monotonic() < end, f"waited in vain; see {self.folder}"
+            time.sleep(0.1)
+
+    def wait_for(self, jobs: Sequence[int]) -> None:
+        """Wait until none of these jobs is waiting or running."""
+        wanted = {str(job) for job in jobs}
+        self.wait(lambda: not wanted & set(self.run("squeue", "-h", "-o", "%A").split()), 180.0)
+
+    def _call(self, program: str, *words: str) -> None:
+        path = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or program
+        subprocess.run(
+            [path, *words], env=self.environment, check=True, timeout=PATIENCE, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def _pid(self, path: Path) -> int | None:
+        with suppress(OSError, ValueError):
+            pid = int(path.read_text())
+            known = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
+            if os.fsencode(self.folder) in known:
+                return pid
+        return None
+
+
+@contextmanager
+def running(folder: Path, *, hook: bool = True) -> Iterator[Slurm]:
+    """A Slurm for the duration of a block."""
+    slurm = Slurm(folder, hook=hook)
+    try:
+        slurm.start()
+        yield slurm
+    finally:
+        slurm.stop()
+
+
+def _free_ports(count: int) -> int:
+    """The first of so many ports in a row that nobody listens on."""
+    for first in range(21_000 + os.getpid() % 50 * 120, 32_000, count):
+        held = []
+        try:
+            for port in range(first, first + 10):
+                each = socket.socket()
+                held.append(each)
+                each.bind(("127.0.0.1", port))
+            return first
+        except OSError:
+            continue
+        finally:
+            for each in held:
+                each.close()
+    raise RuntimeError("no ports are free")

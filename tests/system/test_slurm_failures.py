@@ -1,0 +1,212 @@
+"""Whatever the daemon does, jobs are accepted as they were, in time, and nobody else waits longer either."""
+
+from __future__ import annotations
+
+import json
+import socket
+import statistics
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+
+import pytest
+
+from tests.system import real_slurm
+from tests.system.real_slurm import Slurm
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
+
+DEADLINE, ALLOWANCE = 0.2, 0.1
+MARK = "metasched:app=cg,n=1400"
+UNCHANGED = {"Partition": "old", "ReqNodeList": "(null)", "TimeLimit": "00:05:00", "NumTasks": "2", "Comment": MARK}
+GOOD = {
+    "id": "0f", "mode": "act", "steer": "nodes", "placed": True, "message": "go", "scheduler": "proof",
+    "partition": "new", "nodes": "b[1-2]", "node_count": 2, "processors": 2, "prefer": "", "time_limit": 120,
+    "placement": None,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    if why := real_slurm.install():
+        pytest.skip(why)
+    with real_slurm.running(tmp_path_factory.mktemp("slurm")) as slurm:
+        yield slurm
+
+
+Answer = Callable[[socket.socket], None]
+
+
+class Bad:
+    """Listens, takes what it is sent, and then does what it is told with the connection."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._listening = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def close(self) -> None:
+        self._listening.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listening.accept()
+                threading.Thread(target=self._one, args=(connection,), daemon=True).start()
+
+    def _one(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            self._answer(connection)
+
+
+def http(body: bytes, status: str = "200 OK") -> bytes:
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status.encode(), len(body), body)
+
+
+def changed(**fields: object) -> Answer:
+    return lambda connection: connection.sendall(http(json.dumps(GOOD | fields).encode()))
+
+
+def byte_by_byte(connection: socket.socket) -> None:
+    for byte in http(json.dumps(GOOD).encode()):
+        connection.send(bytes([byte]))
+        time.sleep(0.01)
+
+
+FAULTS: dict[str, Answer] = {
+    "hangs": lambda connection: time.sleep(5),
+    "answers garbage": lambda connection: connection.sendall(bytes(range(256)) * 40),
+    "answers no JSON": lambda connection: connection.sendall(http(b"<html>%n%s" + b"{" * 5000)),
+    "answers without end": lambda connection: [connection.sendall(b"x" * 65536) for _ in range(1000)] and None,
+    "answers byte by byte": byte_by_byte,
+    "hangs up": lambda connection: None,
+    "fails": lambda connection: connection.sendall(http(b'{"detail": "no"}', "503 Service Unavailable")),
+    "names unknown nodes": changed(nodes="b[1-2],z9", node_count=3),
+    "names nodes of another partition": changed(nodes="a[1-2]"),
+    "names an unknown partition": changed(partition="gold"),
+    "miscounts nodes": changed(node_count=7),
+    "names too many nodes": changed(nodes="b[1-99999999999]", node_count=2),
+    "gives other processors than asked for": changed(processors=4),
+    "gives words for numbers": changed(processors="many", time_limit={"a": 1}),
+}
+#: How often each is tried: with those while the daemon is down, 100 in all.
+TRIES = 7
+
+
+def submit_and_compare(slurm: Slurm, tries: int) -> list[float]:
+    took = []
+    for _ in range(tries):
+        # Held, so that it is there as it was submitted when it is looked at.
+        submitted = slurm.sbatch("--hold", "--ntasks=2", f"--comment={MARK}")
+        assert submitted.job, submitted.said
+        took.append(submitted.seconds)
+        job = slurm.job(submitted.job)
+        assert {field: job[field] for field in UNCHANGED} == UNCHANGED
+        slurm.run("scancel", str(submitted.job))
+    return took
+
+
+def test_a_hundred_jobs_are_accepted_unchanged_whatever_the_daemon_does(slurm: Slurm) -> None:
+    waits: list[float] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            began = time.perf_counter()
+            subprocess.run(["sinfo"], env=slurm.environment, capture_output=True, check=True)
+            waits.append(time.perf_counter() - began)
+            time.sleep(0.02)
+
+    took: dict[str, list[float]] = {}
+    bystander = threading.Thread(target=ask)
+    bystander.start()
+    try:
+        for name, answer in FAULTS.items():
+            with closing(Bad(answer)) as bad:
+                slurm.hooks({"address": bad.address})
+                took[name] = submit_and_compare(slurm, TRIES)
+        slurm.hooks({"socket": str(slurm.folder / "nobody.sock")})
+        took["is down"] = submit_and_compare(slurm, 100 - TRIES * len(FAULTS))
+    finally:
+        over.set()
+        bystander.join()
+    for name, seconds in took.items():
+        print(f"daemon {name}: {len(seconds)} of {len(seconds)} unchanged, slowest {1000 * max(seconds):.0f} ms")
+    print(f"sinfo meanwhile: {len(waits)} calls, slowest {1000 * max(waits):.0f} ms")
+    assert sum(len(seconds) for seconds in took.values()) == 100
+    assert max(max(seconds) for seconds in took.values()) <= DEADLINE + ALLOWANCE
+    assert max(waits) <= DEADLINE + ALLOWANCE
+
+
+def test_a_sound_answer_is_followed_and_the_user_told(slurm: Slurm) -> None:
+    with closing(Bad(changed())) as good:
+        slurm.hooks({"address": good.address})
+        submitted = slurm.sbatch("--hold", "--ntasks=2", f"--comment=please {MARK} now")
+    job = slurm.job(submitted.job)
+    assert (job["Partition"], job["ReqNodeList"], job["TimeLimit"]) == ("new", "b[1-2]", "00:02:00")
+    assert "metasched: go" in submitted.said
+    told = slurm.run("squeue", "-h", "-o", "%k", "-j", str(submitted.job)).strip()
+    assert told == "please metasched:app=cg,n=1400,p=2,placement=0f now"
+    slurm.run("scancel", str(submitted.job))
+
+
+def test_the_time_limit_stays_below_the_users_and_the_partitions(slurm: Slurm) -> None:
+    with closing(Bad(changed(time_limit=1e7))) as good:
+        slurm.hooks({"address": good.address})
+        for words, limit in ((("--time=3",), "00:03:00"), ((), "01:00:00")):
+            submitted = slurm.sbatch("--hold", "--ntasks=2", f"--comment={MARK}", *words)
+            assert slurm.job(submitted.job)["TimeLimit"] == limit
+            slurm.run("scancel", str(submitted.job))
+
+
+@pytest.mark.parametrize("words", [("--comment=metasched:off " + MARK,), ("--nodelist=a1", f"--comment={MARK}"), ()])
+def test_users_who_say_no_or_where_are_left_alone(words: tuple[str, ...], slurm: Slurm) -> None:
+    with closing(Bad(changed())) as good:
+        slurm.hooks({"address": good.address})
+        submitted = slurm.sbatch("--hold", "--ntasks=2", *words)
+    assert slurm.job(submitted.job)["Partition"] == "old"
+    slurm.run("scancel", str(submitted.job))
+
+
+@pytest.mark.parametrize(
+    ("rule", "words", "script", "size"),
+    [
+        ('{ application = "cg", name = "^cg%-(%d+)$" }', ("--job-name=cg-700",), b"#!/bin/sh\ntrue\n", 700),
+        ('{ application = "cg", script = "cg%.x %-n (%d+)" }', (), b"#!/bin/sh\n./cg.x -n 900\n", 900),
+        ('{ application = "cg", name = "^night", size = 5 }', ("--job-name=nightly",), b"#!/bin/sh\ntrue\n", 5),
+    ],
+)
+def test_rules_recognise_applications(
+    rule: str, words: tuple[str, ...], script: bytes, size: int, slurm: Slurm
+) -> None:
+    with closing(Bad(changed())) as good:
+        slurm.hooks({"address": good.address}, f"return {{ {rule} }}\n")
+        submitted = slurm.sbatch("--hold", "--ntasks=2", *words, script=script)
+        told = slurm.run("squeue", "-h", "-o", "%k", "-j", str(submitted.job)).strip()
+        assert told == f"metasched:app=cg,n={size},p=2,placement=0f"
+        slurm.run("scancel", str(submitted.job))
+
+
+def test_rules_that_are_no_lua_are_passed_over(slurm: Slurm) -> None:
+    slurm.hooks({"address": "127.0.0.1:1"}, "return { this is not lua")
+    assert len(submit_and_compare(slurm, 1)) == 1
+
+
+def test_the_hook_costs_little(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with (
+        closing(Bad(changed())) as good,
+        real_slurm.running(tmp_path_factory.mktemp("plain"), hook=False) as plain,
+    ):
+        slurm.hooks({"address": good.address})
+        seconds: dict[str, list[float]] = {"with": [], "without": []}
+        for _ in range(60):
+            for name, cluster in (("with", slurm), ("without", plain)):
+                submitted = cluster.sbatch("--hold", "--ntasks=2", f"--comment={MARK}")
+                seconds[name].append(submitted.seconds)
+    extra = statistics.median(seconds["with"]) - statistics.median(seconds["without"])
+    print(f"sbatch with the hook {1000 * statistics.median(seconds['with']):.1f} ms, overhead {1000 * extra:.1f} ms")
+    assert extra <= 0.015
