@@ -44,6 +44,12 @@ forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces:
 .PHONY: queueing-bench
 queueing-bench: $(VENV)/.installed ## speed of the queueing solvers beside octave-queueing
 	$(BIN)/python benchmarks/queueing.py
+.PHONY: cloud-bench
+cloud-bench: $(VENV)/.installed ## judge the cloud predictor on recorded simulated runs, beside the baseline
+	$(BIN)/python -m benchmarks.cloud
+.PHONY: spmd-bench
+spmd-bench: $(VENV)/.installed-test ## judge the SPMD models: the paper's tables, noisy fits, a simulation
+	$(BIN)/python -m benchmarks.spmd
 .PHONY: testbed
 testbed: $(VENV)/.installed ## install SimGrid (as root) and make every testbed campaign again
 	@if [ ! -f /usr/include/smpi/mpi.h ]; then \

@@ -25,6 +25,7 @@ GROUPS: tuple[str, ...] = (
     "whatif",
     "solve",
     "surface",
+    "scale",
     "agent",
     "service",
     "porting",

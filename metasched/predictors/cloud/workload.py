@@ -1,0 +1,143 @@
+"""How an application's profile changes with the number of processes: laws fitted to three or more profiled runs.
+
+The paper's laws come first, m(n) = m_a / n + m_b and s(n) = C ln n + D; where the counts of the profiles follow
+another of the short list below better, that one is taken, since an all-to-all or a grid follows neither of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metasched.predictors.cloud.locality import Locality, exponent_of
+from metasched.predictors.cloud.profile import Profile
+from metasched.predictors.contract import Floats
+from metasched.records import InputError
+
+#: Fewest profiled runs, as in the paper's "more than two times".
+FEWEST_PROFILES = 3
+#: Processes up to which a law must stay positive.
+_FAR = 100_000
+
+FORMS: dict[str, Callable[[Floats], Floats]] = {
+    "ln n": np.log,
+    "1/n": lambda n: 1.0 / n,
+    "1/n^2": lambda n: n**-2.0,
+    "1/sqrt n": lambda n: n**-0.5,
+    "sqrt n": np.sqrt,
+    "n": lambda n: n,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A quantity as a function of n: slope times a form of n, plus a constant.
+
+    Examples
+    --------
+    >>> Law("1/n", 100.0, 5.0)([10, 20])
+    array([15., 10.])
+    """
+
+    form: str
+    slope: float
+    constant: float
+
+    def __call__(self, processes: ArrayLike) -> Floats:
+        """Values at numbers of processes."""
+        return np.asarray(self.slope * FORMS[self.form](np.asarray(processes, dtype=float)) + self.constant)
+
+    def __str__(self) -> str:
+        """The formula."""
+        return f"{self.slope:.4g} {self.form} {self.constant:+.4g}"
+
+
+def fit_law(processes: ArrayLike, values: ArrayLike, forms: Sequence[str]) -> Law:
+    """Relative least squares for each form; the first of the best, among those that stay positive.
+
+    Examples
+    --------
+    >>> str(fit_law([2, 4, 8], [750.0, 187.5, 46.875], ["1/n", "1/n^2"]))
+    '3000 1/n^2 +0'
+    """
+    n, value = np.asarray(processes, dtype=float), np.asarray(values, dtype=float)
+    ahead = np.geomspace(1.0, _FAR, 60)
+    found: list[tuple[float, int, Law]] = []
+    for order, form in enumerate(forms):
+        columns = np.stack([FORMS[form](n), np.ones_like(n)], axis=1)
+        (slope, constant), *_ = np.linalg.lstsq(columns / value[:, None], np.ones_like(n), rcond=None)
+        # What rounding leaves of a coefficient that is 0 must not decide over the sign far away.
+        slope, constant = (0.0 if abs(c) < 1e-9 * np.abs(value).max() else float(c) for c in (slope, constant))
+        law = Law(form, slope, constant)
+        error = round(float(np.sqrt(np.mean((law(n) / value - 1.0) ** 2))), 4)
+        if np.all(law(ahead[ahead >= n.min()]) > 0):
+            found.append((error, order, law))
+    if not found:
+        return Law(forms[0], 0.0, float(np.exp(np.log(value).mean())))
+    return min(found, key=lambda entry: entry[:2])[2]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An application as its profiles show it.
+
+    Parameters
+    ----------
+    message_size : m(n), bytes.
+    sends : s(n), messages of a process over the run.
+    exchanges : how often a process waits for messages over the run.
+    waiting_share : V_comm, share of a job's cycle that goes into communication on one server, mean of the profiles.
+    locality : who talks to whom.
+    """
+
+    message_size: Law
+    sends: Law
+    exchanges: Law
+    waiting_share: float
+    locality: Locality
+
+    @classmethod
+    def of(cls, profiles: Sequence[Profile]) -> Workload:
+        """Fit the laws.
+
+        Raises
+        ------
+        InputError
+            With fewer than three profiles, or fewer than three numbers of processes.
+        """
+        counts = np.array([profile.processes for profile in profiles])
+        if len(profiles) < FEWEST_PROFILES:
+            raise InputError(f"{len(profiles)} profiles, expected at least {FEWEST_PROFILES}")
+        if np.unique(counts).size < FEWEST_PROFILES:
+            raise InputError(
+                f"profiles with {np.unique(counts).size} different numbers of processes, "
+                f"expected at least {FEWEST_PROFILES}"
+            )
+        sends = np.array([profile.sends for profile in profiles])
+        exchanges = np.array([profile.exchanges or profile.sends for profile in profiles])
+        growing = ("ln n", "1/n", "1/n^2", "sqrt n", "n")
+        return cls(
+            message_size=fit_law(
+                counts, [profile.message_size for profile in profiles], ("1/n", "1/n^2", "1/sqrt n", "ln n")
+            ),
+            sends=fit_law(counts, sends, growing),
+            exchanges=fit_law(counts, exchanges, growing),
+            waiting_share=float(np.mean([profile.waiting_time / profile.execution_time for profile in profiles])),
+            locality=_locality(profiles),
+        )
+
+
+def _locality(profiles: Sequence[Profile]) -> Locality:
+    """The grid that the profiles name, or the mean exponent of those that tell: up to n = 3 all distances are 1."""
+    dimensions = {profile.dimensions for profile in profiles}
+    if len(dimensions) > 1:
+        raise InputError("profiles that differ in dimensions, expected the same in all")
+    told = [
+        exponent_of(profile.mean_distance, profile.processes)
+        for profile in profiles
+        if profile.mean_distance is not None and profile.processes > 3
+    ]
+    return Locality(float(np.mean(told)) if told else 0.0, dimensions.pop())
