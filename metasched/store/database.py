@@ -280,7 +280,7 @@ class Store:
 
 
 #: Fields of a run that a row holds under the same name and in the same form.
-_RUN_FIELDS = tuple(f.name for f in fields(Run) if f.name not in ("nodes", "extra"))
+_RUN_FIELDS = tuple(f.name for f in fields(Run) if f.name not in ("nodes", "extra", "marks"))
 
 
 def _row(record: RecordedRun) -> dict[str, Any]:

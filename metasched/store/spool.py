@@ -82,7 +82,7 @@ def _canonical(name: str) -> str:
 
 
 def _document(record: RecordedRun, database: str) -> dict[str, Any]:
-    run = {f.name: getattr(record.run, f.name) for f in fields(Run)}
+    run = {f.name: getattr(record.run, f.name) for f in fields(Run) if f.name != "marks"}
     run["extra"] = dict(record.run.extra)
     return {
         "format": _FORMAT,
