@@ -36,20 +36,23 @@ def whole_run_loads(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return cpu / time, bw / time
 
 
-def main(campaign: Annotated[Path, typer.Option(help="Folder of the campaign, with phases.csv.")] = CAMPAIGN) -> None:
+def main(
+    campaign: Annotated[Path, typer.Option(help="Folder of the campaign, with phases.csv.")] = CAMPAIGN,
+    learn: Annotated[bool, typer.Option("--learn", help="Also let the models learn each run; takes minutes.")] = False,
+) -> None:
     """Print the mean PPE inside and outside the range of sizes trained on, frozen after training and learning on."""
     training, asked = split(read_campaign(campaign).runs)
     smallest, largest = (pick(run.problem_size for run in training) for pick in (min, max))
     table = Table(title="mean PPE (%) and 90 % intervals held, inside and outside the sizes trained on")
     for heading in ("model", "learns on", "inside", "outside", "held"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
-    for learning in (False, True):
+    for learning in (False, True)[: 1 + learn]:
         single = RobustPredictor(training[0].application, training[0].cluster).fit(training)
         phased = PhasedPredictor(training[0].application, training[0].cluster).fit(training)
         names = [phase.name for phase in phased.state.phases]
         ways: dict[str, Callable[[Run], Prediction]] = {
-            "single model, minima": lambda run, model=single: model.predict(observed(run, model)),
-            "phases, minima": lambda run, model=phased: model.predict(observed(run, model)),
+            "single model, minima": lambda run, model=single: model.predict(observed(run, model, 0.9).request),
+            "phases, minima": lambda run, model=phased: model.predict(observed(run, model, 0.9).request),
             "phases and processes, loads of the run": lambda run, model=phased: model.predict_processes(
                 run.problem_size, *whole_run_loads(run)
             ),

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from metasched.predictors.conditions import observed
+from metasched.predictors.conditions import observed, predict
 from metasched.predictors.evaluation import Evaluation, Outcome, follow
 from metasched.predictors.porting.port import port
 from metasched.predictors.porting.predictor import PortedPredictor
@@ -28,6 +28,8 @@ from metasched.store.campaigns import read_campaign, read_runs
 CAMPAIGNS = Path(__file__).parent / "testbed" / "campaigns"
 #: Runs of the target after which the port is judged again.
 LEARNED = 20
+#: Level of the intervals.
+LEVEL = 0.9
 #: The paper's rows: application, reference and its loading, target and its loading, average PPE.
 TABLE_6 = (
     ("eigen", "intel", "random", "ibm", "dedicated", 18.53),
@@ -68,8 +70,8 @@ def judge(
     ]
     model = RobustPredictor(application, reference).fit(learned)
     ported = port(model, _idle(campaigns, application, reference), _idle(campaigns, application, target))
-    before = Evaluation(tuple(Outcome(run, ported.predict(observed(run, ported))) for run in asked))
-    after = Evaluation(tuple(follow(ported, asked, observed))[LEARNED:])
+    before = Evaluation(tuple(Outcome(run, predict(ported, observed(run, ported, LEVEL), LEVEL)) for run in asked))
+    after = Evaluation(tuple(follow(ported, asked, observed, LEVEL))[LEARNED:])
     return Row(f"{application}, {reference} ({loading}) to {target} ({target_loading})", ported, before, after, paper)
 
 

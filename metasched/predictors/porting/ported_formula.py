@@ -10,8 +10,8 @@ from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
 from metasched.predictors.porting.scaled_trend import ScaledTrend
 from metasched.predictors.published import PublishedPredictor
-from metasched.predictors.residual import inputs
-from metasched.predictors.robust import RobustPredictor, RobustState
+from metasched.predictors.residual import ResidualProcess, inputs
+from metasched.predictors.robust import RobustPredictor
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class PortedFormula:
     ----------
     trend : the reference's formulas, scaled.
     alone : its formulas for one processor where the reference has a list of their own for them, or None.
-    committee : the reference's robust model, whose bend of the formula is carried over, or None.
+    residual : the reference's process on what its formulas leave over, or None.
     bandwidth_ratio : bandwidth of an idle link of the reference over that of the target. The functions of the
         bandwidth were chosen from what links of the reference have to spare, so the target's bandwidths are taken as
         the same shares of a reference link. Communication is scaled by this ratio as well as by Rbw, which therefore
@@ -31,7 +31,7 @@ class PortedFormula:
 
     trend: ScaledTrend
     alone: ScaledTrend | None = None
-    committee: RobustState | None = None
+    residual: ResidualProcess | None = None
     bandwidth_ratio: float = 1.0
 
     @classmethod
@@ -39,7 +39,8 @@ class PortedFormula:
         """The formula of a reference model, not yet scaled."""
         if isinstance(reference, RobustPredictor):
             robust = reference.state
-            return cls(ScaledTrend.averaged(robust.trend), None, robust, bandwidth_ratio)
+            residual = robust.experts.beside_trend if robust.experts is not None else None
+            return cls(ScaledTrend.averaged(robust.trend), None, residual, bandwidth_ratio)
         published = reference.state
         alone = ScaledTrend.best(published.alone) if published.alone is not None else None
         return cls(ScaledTrend.best(published.parallel), alone, None, bandwidth_ratio)
@@ -57,13 +58,9 @@ class PortedFormula:
             time_alone, _ = self.alone.split(problem_size, processors, cpu, bw)
             time = np.where(processors == 1.0, time_alone, time)
             share = np.where(processors == 1.0, 1.0, share)
-        if self.committee is not None:
-            equivalent = bw * self.bandwidth_ratio
-            known = self.committee.trend(problem_size, processors, cpu, equivalent)
-            log_time, _ = self.committee.predict(problem_size, processors, cpu, equivalent)
-            with np.errstate(invalid="ignore"):
-                time = time * np.exp(log_time - np.log(known))
-            time = np.where(np.isfinite(time), time, np.inf)
+        if self.residual is not None:
+            bend, _ = self.residual.predict(self.points(problem_size, processors, cpu, bw))
+            time = time * np.exp(bend)
         return time, share
 
     def points(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
