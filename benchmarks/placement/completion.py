@@ -18,7 +18,7 @@ from metasched.records import Run
 
 JOBS, SEED, INTERVAL = 500, 2008, 60.0
 #: Numbers of processors that users may ask for; each other policy is shown with the one that suits it best.
-ASKED = (2, 4, 8, 16)
+ASKED = (4, 8, 16)
 #: Runs that each model is trained on before the stream: sizes as a part of the middle one, numbers of processors.
 TRAINED_SIZES, TRAINED_PROCESSORS = (0.5, 0.6, 0.7, 0.85, 1.0), (1, 2, 4, 8)
 

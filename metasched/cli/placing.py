@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,11 +16,13 @@ from rich.table import Table
 from metasched.cli import output
 from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
+from metasched.placement.coscheduled import Coscheduled, RunningJob
 from metasched.placement.freshness import with_loads
 from metasched.placement.names import fold, unfold
 from metasched.placement.objective import TERMS, Objective
 from metasched.placement.outlook import RecordedLoads
 from metasched.placement.question import Ranking
+from metasched.placement.sharing import Contention, NoContention
 from metasched.predictors import documents
 from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Load, Placement
@@ -57,7 +59,14 @@ class Scene:
     clusters: tuple[ClusterState, ...]
     constraints: Constraints
     predictors: dict[str, Predictor]
+    running: Mapping[str, tuple[RunningJob, ...]]
     recorded: RecordedLoads | None = None
+
+    def contention(self, problem_size: float) -> Contention:
+        """The contention with the jobs that are described as running, if any are."""
+        if not any(self.running.values()):
+            return NoContention()
+        return Coscheduled(self.running, self.predictors, problem_size)
 
 
 def scene(
@@ -77,7 +86,9 @@ def scene(
         raise InputError("--at is given without --loads")
     names = [state.name for state in states]
     predictors = _from_files(application, models, names) if models else _from_store(application, names, database)
-    return Scene(states, description.constraints.get(application, Constraints()), predictors, recorded)
+    return Scene(
+        states, description.constraints.get(application, Constraints()), predictors, description.running, recorded
+    )
 
 
 def constrained(base: Constraints, **given: Any) -> Constraints:

@@ -78,6 +78,7 @@ def rank_verb(
         problem_size,
         constraints,
         placing.objective(weight, saving),
+        scene.contention(problem_size),
         top=top,
         level=level,
         pareto=pareto,

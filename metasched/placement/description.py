@@ -12,113 +12,34 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.complaints import first_complaint
 from metasched.placement.constraints import Constraints
+from metasched.placement.coscheduled import RunningJob
 from metasched.placement.hostlist import cluster_from_hosts
 from metasched.placement.matrix import BandwidthMatrix
 from metasched.placement.names import first_twice, unfold
 from metasched.placement.network import Network
 from metasched.placement.slurm import cluster_from_slurm
 from metasched.placement.switches import Switch, tree
+from metasched.placement.tables import ApplicationTable, ClusterTable, FileTable, NodesTable, SlurmTable
 from metasched.placement.waits import QueueWait
 from metasched.records import InputError
-
-Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
-Number = Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
-Name = Annotated[str, Field(min_length=1)]
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Nodes(_Table):
-    names: str
-    processors: Count | list[Count] = 1
-    available_cpu: Fraction | list[Fraction] = 1.0
-    available_bandwidth: Positive | list[Positive] = 1000.0
-    speed: Positive | list[Positive] = 1.0
-    memory: Positive | list[Positive] | None = None
-    jobs: Number | list[Number] = 0
-    age: NotNegative | list[NotNegative] = 0.0
-    drained: bool = False
-    features: list[str] = []
-
-
-class _Switch(_Table):
-    name: Name
-    nodes: str = ""
-    switches: str = ""
-    uplink: Positive | None = None
-
-
-class _Slurm(_Table):
-    sinfo: Name
-    topology: Name | None = None
-    partition: Name | None = None
-    uplinks: dict[str, Positive] = {}
-
-
-class _Step(_Table):
-    processors: Count
-    seconds: NotNegative
-
-
-class _Cluster(_Table):
-    name: Name
-    nodes: Annotated[list[_Nodes], Field(min_length=1)] | None = None
-    hosts: Name | None = None
-    slurm: _Slurm | None = None
-    switches: list[_Switch] = []
-    bandwidth: list[list[NotNegative]] | None = None
-    queue_wait: NotNegative | list[_Step] = 0.0
-    watts: NotNegative = 0.0
-
-    @model_validator(mode="after")
-    def _one_source(self) -> _Cluster:
-        if sum(source is not None for source in (self.nodes, self.hosts, self.slurm)) != 1:
-            raise ValueError(f"cluster {self.name} must have one of nodes, hosts and slurm")
-        if self.slurm is not None and self.switches:
-            raise ValueError(f"cluster {self.name} has switches, expected those of slurm.topology only")
-        if self.bandwidth is not None and (self.switches or (self.slurm is not None and self.slurm.topology)):
-            raise ValueError(f"cluster {self.name} has both switches and a bandwidth matrix, expected one of them")
-        return self
-
-
-class _Application(_Table):
-    name: Name
-    processors: list[Count] = []
-    min_processors: Count = 1
-    max_processors: Count | None = None
-    per_node: Count | None = None
-    memory: Positive | None = None
-    features: list[str] = []
-    exclusive: bool = False
-    clusters: list[Name] = []
-    exclude: str = ""
-
-
-class _File(_Table):
-    cluster: Annotated[list[_Cluster], Field(min_length=1)]
-    application: list[_Application] = []
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a file describes: clusters, and the constraints of applications by their names."""
+    """What a file describes: clusters, constraints of applications by name, and jobs that run by cluster."""
 
     clusters: tuple[ClusterState, ...]
     constraints: Mapping[str, Constraints]
+    running: Mapping[str, tuple[RunningJob, ...]]
 
 
 #: Gives the text of a file that the description names.
@@ -168,7 +89,7 @@ def build_description(
     metasched.records.InputError: clusters: cluster[0].nodes[0].cpu is not a key known here
     """
     try:
-        described = _File.model_validate(document)
+        described = FileTable.model_validate(document)
     except ValidationError as error:
         raise InputError(first_complaint(error), where=where) from None
     for kind, names in (
@@ -184,10 +105,11 @@ def build_description(
             application.name: _constraints(application, described.cluster, f"{where}: application {application.name}")
             for application in described.application
         },
+        {cluster.name: _running(cluster, f"{where}: cluster {cluster.name}") for cluster in described.cluster},
     )
 
 
-def _constraints(application: _Application, clusters: list[_Cluster], where: str) -> Constraints:
+def _constraints(application: ApplicationTable, clusters: list[ClusterTable], where: str) -> Constraints:
     known = {cluster.name for cluster in clusters}
     for name in application.clusters:
         if name not in known:
@@ -208,7 +130,7 @@ def _constraints(application: _Application, clusters: list[_Cluster], where: str
         raise error if str(error).startswith(where) else InputError(str(error), where=where) from None
 
 
-def _state(cluster: _Cluster, where: str, read: ReadText | None) -> ClusterState:
+def _state(cluster: ClusterTable, where: str, read: ReadText | None) -> ClusterState:
     if cluster.nodes is not None:
         state = _from_groups(cluster.name, cluster.nodes, where)
     elif read is None:
@@ -219,10 +141,25 @@ def _state(cluster: _Cluster, where: str, read: ReadText | None) -> ClusterState
         hosts = cluster.hosts or ""
         state = cluster_from_hosts(cluster.name, read(hosts), where=hosts)
     network = _network(cluster, state.nodes, where) or state.network
-    return replace(state, network=network, queue_wait=_wait(cluster, where), watts=cluster.watts)
+    number = {name: index for index, name in enumerate(state.nodes)}
+    jobs = state.jobs.copy()
+    for job in _running(cluster, where):
+        for name in job.nodes:
+            if name not in number:
+                raise InputError(f"a job runs on node {name}, which is not described", where=where)
+            jobs[number[name]] += 1
+    return replace(state, network=network, jobs=jobs, queue_wait=_wait(cluster, where), watts=cluster.watts)
 
 
-def _from_slurm(name: str, slurm: _Slurm, read: ReadText) -> ClusterState:
+def _running(cluster: ClusterTable, where: str) -> tuple[RunningJob, ...]:
+    found = []
+    for job in cluster.running:
+        nodes = tuple(unfold(job.nodes, where=f"{where}: running"))
+        found.append(RunningJob(nodes, (job.processors,) * len(nodes), job.computation, job.communication))
+    return tuple(found)
+
+
+def _from_slurm(name: str, slurm: SlurmTable, read: ReadText) -> ClusterState:
     try:
         document = json.loads(read(slurm.sinfo))
     except (json.JSONDecodeError, RecursionError) as error:
@@ -233,7 +170,7 @@ def _from_slurm(name: str, slurm: _Slurm, read: ReadText) -> ClusterState:
     )
 
 
-def _from_groups(name: str, groups: list[_Nodes], where: str) -> ClusterState:
+def _from_groups(name: str, groups: list[NodesTable], where: str) -> ClusterState:
     unfolded = [unfold(group.names, where=where) for group in groups]
     names = [node for nodes in unfolded for node in nodes]
     twice = first_twice(names)
@@ -275,7 +212,7 @@ def _spread(value: Any, field: str, size: int, where: str) -> NDArray[Any]:
     return np.full(size, np.nan if value is None else value)
 
 
-def _network(cluster: _Cluster, nodes: tuple[str, ...], where: str) -> Network | None:
+def _network(cluster: ClusterTable, nodes: tuple[str, ...], where: str) -> Network | None:
     if cluster.bandwidth is not None:
         if [len(row) for row in cluster.bandwidth] != [len(nodes)] * len(nodes):
             raise InputError(f"bandwidth is not a matrix of {len(nodes)} rows and columns", where=where)
@@ -298,7 +235,7 @@ def _network(cluster: _Cluster, nodes: tuple[str, ...], where: str) -> Network |
     return tree(switches, nodes, where=place)
 
 
-def _wait(cluster: _Cluster, where: str) -> QueueWait:
+def _wait(cluster: ClusterTable, where: str) -> QueueWait:
     if not isinstance(cluster.queue_wait, list):
         return QueueWait.always(cluster.queue_wait)
     try:

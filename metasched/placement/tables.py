@@ -1,0 +1,115 @@
+"""The tables of a description file, checked key by key: what may stand in them, and which numbers are sound."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+Number = Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
+Name = Annotated[str, Field(min_length=1)]
+
+
+class Table(BaseModel):
+    """A table of the file; keys that are not known here are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NodesTable(Table):
+    """A group of nodes."""
+
+    names: str
+    processors: Count | list[Count] = 1
+    available_cpu: Fraction | list[Fraction] = 1.0
+    available_bandwidth: Positive | list[Positive] = 1000.0
+    speed: Positive | list[Positive] = 1.0
+    memory: Positive | list[Positive] | None = None
+    jobs: Number | list[Number] = 0
+    age: NotNegative | list[NotNegative] = 0.0
+    drained: bool = False
+    features: list[str] = []
+
+
+class SwitchTable(Table):
+    """A switch and what hangs on it."""
+
+    name: Name
+    nodes: str = ""
+    switches: str = ""
+    uplink: Positive | None = None
+
+
+class SlurmTable(Table):
+    """Where Slurm's answers lie."""
+
+    sinfo: Name
+    topology: Name | None = None
+    partition: Name | None = None
+    uplinks: dict[str, Positive] = {}
+
+
+class RunningTable(Table):
+    """A job that runs, with what it has left."""
+
+    nodes: str
+    processors: Count = 1
+    computation: Positive
+    communication: NotNegative = 0.0
+
+
+class StepTable(Table):
+    """The wait from so many processors on."""
+
+    processors: Count
+    seconds: NotNegative
+
+
+class ClusterTable(Table):
+    """A cluster: nodes from one source, and what lies between them."""
+
+    name: Name
+    nodes: Annotated[list[NodesTable], Field(min_length=1)] | None = None
+    hosts: Name | None = None
+    slurm: SlurmTable | None = None
+    switches: list[SwitchTable] = []
+    bandwidth: list[list[NotNegative]] | None = None
+    running: list[RunningTable] = []
+    queue_wait: NotNegative | list[StepTable] = 0.0
+    watts: NotNegative = 0.0
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ClusterTable:
+        if sum(source is not None for source in (self.nodes, self.hosts, self.slurm)) != 1:
+            raise ValueError(f"cluster {self.name} must have one of nodes, hosts and slurm")
+        if self.slurm is not None and self.switches:
+            raise ValueError(f"cluster {self.name} has switches, expected those of slurm.topology only")
+        if self.bandwidth is not None and (self.switches or (self.slurm is not None and self.slurm.topology)):
+            raise ValueError(f"cluster {self.name} has both switches and a bandwidth matrix, expected one of them")
+        return self
+
+
+class ApplicationTable(Table):
+    """The constraints of an application."""
+
+    name: Name
+    processors: list[Count] = []
+    min_processors: Count = 1
+    max_processors: Count | None = None
+    per_node: Count | None = None
+    memory: Positive | None = None
+    features: list[str] = []
+    exclusive: bool = False
+    clusters: list[Name] = []
+    exclude: str = ""
+
+
+class FileTable(Table):
+    """The whole file."""
+
+    cluster: Annotated[list[ClusterTable], Field(min_length=1)]
+    application: list[ApplicationTable] = []
