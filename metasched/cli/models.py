@@ -19,6 +19,8 @@ from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
 from metasched.predictors.sorted_list import SortedList
+from metasched.predictors.spmd.predictor import SpmdPredictor
+from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Request, Run
 from metasched.store.campaigns import Campaign, read_campaign, read_runs
 from metasched.store.models import read_model, write_model
@@ -29,6 +31,8 @@ class Method(StrEnum):
 
     published = "published"
     robust = "robust"
+    spmd = "spmd"
+    tournament = "tournament"
 
 
 class Models(StrEnum):
@@ -67,8 +71,11 @@ def fit(
 ) -> None:
     """Learn a model from measured runs and print the top of its sorted list."""
     chosen = select(read_runs(runs), application, cluster, where=str(runs))
+    unfitted = make(method, Models.multiple, chosen)
+    if not isinstance(unfitted, (PublishedPredictor, RobustPredictor)):
+        raise InputError(f"--method {method.value} cannot be saved in a model file, expected published or robust")
     with output.working(f"searching with {len(chosen)} runs"):
-        predictor = make(method, Models.multiple, chosen).fit(chosen)
+        predictor = unfitted.fit(chosen)
     write_model(model, predictor)
     state = predictor.state
     models = sorted_list(predictor)
@@ -152,6 +159,7 @@ def evaluate_verb(
         steps = evaluate(predictor, training, rest, conditions, level)
         found[name] = Evaluation(tuple(output.progress(steps, total=len(rest), what=f"evaluating {name}")))
     own = found.pop(method.value)
+    chosen_by = judged[0][1].reason if isinstance(judged[0][1], Tournament) else None
     document = {
         "application": chosen[0].application,
         "cluster": chosen[0].cluster,
@@ -161,6 +169,7 @@ def evaluate_verb(
         "level": level,
         "predictions": len(own.outcomes),
         **own.summary(),
+        **({"reason": chosen_by} if chosen_by is not None else {}),
         "series": [_outcome_document(outcome) for outcome in own.outcomes],
         "peers": {name: evaluation.summary() for name, evaluation in found.items()},
     }
@@ -203,11 +212,17 @@ def training_and_rest(runs: Iterable[Run], *, where: str) -> tuple[tuple[Run, ..
     return training, rest
 
 
-def make(method: Method, models: Models, runs: Sequence[Run]) -> PublishedPredictor | RobustPredictor:
+def make(method: Method, models: Models, runs: Sequence[Run]) -> Adaptive:
     """An unfitted predictor for the application and cluster of some runs."""
     application, cluster = runs[0].application, runs[0].cluster
     if method is Method.published:
         return PublishedPredictor(application, cluster, models=models.value)
+    if method is Method.spmd:
+        return SpmdPredictor()
+    if method is Method.tournament:
+        return Tournament(
+            [RobustPredictor(application, cluster), PublishedPredictor(application, cluster), SpmdPredictor()]
+        )
     return RobustPredictor(application, cluster)
 
 
