@@ -79,7 +79,11 @@ class CloudPredictor(LogRegression):
 
     def _seconds(self, processes: int, cpu: float, bandwidth: float) -> float:
         servers = tuple(replace(server, speed=server.speed * cpu) for server in self.hardware.servers)
-        word_time = max(self.hardware.word_time, 8e-6 / bandwidth)  # Mbit/s to seconds for a byte
-        return self.model.execution_time(
-            replace(self.hardware, servers=servers, word_time=word_time), self.hardware.fill(processes)
+        available = 8e-6 / bandwidth  # Mbit/s to seconds for a byte
+        loaded = replace(
+            self.hardware,
+            servers=servers,
+            word_time=max(self.hardware.word_time, available),
+            shared_word_time=max(self.hardware.link_word_time, available),
         )
+        return self.model.execution_time(loaded, self.hardware.fill(processes))
