@@ -178,15 +178,13 @@ int main(int argc, char** argv)
                                                               : NULL;
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
-  if (!strcmp(name, "probe")) { /* what one message between two processes takes, there and back, halved */
-    for (int turn = 0; turn < iterations; turn++)
-      if (p.rank == 0) {
-        MPI_Send(p.out, (int)p.bytes, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
-        MPI_Recv(p.in, (int)p.bytes, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      } else {
-        MPI_Recv(p.in, (int)p.bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Send(p.out, (int)p.bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
-      }
+  if (!strcmp(name, "probe")) { /* what messages between pairs of processes take, there and back, halved */
+    const int half = p.size / 2, other = (p.rank + half) % p.size;
+    for (int turn = 0; turn < 2 * iterations; turn++)
+      if ((p.rank < half) == (turn % 2 == 0))
+        MPI_Send(p.out, (int)p.bytes, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+      else
+        MPI_Recv(p.in, (int)p.bytes, MPI_CHAR, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (p.rank == 0)
       printf("%.9g\n", (MPI_Wtime() - start) / (2 * iterations));
   } else {

@@ -14,11 +14,14 @@ from metasched.cli import output
 from metasched.cli.lists import list_document, show_list, sorted_lists
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption
 from metasched.predictors.conditions import Conditions, Forecast, observed
-from metasched.predictors.evaluation import Evaluation, Outcome, evaluate, follow, split
+from metasched.predictors.contract import Predictor
+from metasched.predictors.evaluation import Adaptive, Evaluation, Outcome, evaluate, follow, split
 from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.spmd.predictor import SpmdPredictor
+from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Request, Run
 from metasched.store.campaigns import Campaign, read_campaign
 from metasched.store.models import read_model, write_model
@@ -30,6 +33,8 @@ class Method(StrEnum):
     published = "published"
     robust = "robust"
     phased = "phased"
+    spmd = "spmd"
+    tournament = "tournament"
 
 
 class Models(StrEnum):
@@ -69,6 +74,10 @@ def fit(
     """Learn a model from measured runs and print the top of its sorted list, or of that of each phase."""
     chosen = select(read_campaign(runs).runs, application, cluster, where=str(runs))
     predictor = make(method, Models.multiple, chosen)
+    if not isinstance(predictor, PublishedPredictor | RobustPredictor | PhasedPredictor):
+        raise InputError(
+            f"--method {method.value} cannot be saved in a model file, expected published, robust or phased"
+        )
     with output.working(f"searching with {len(chosen)} runs"):
         predictor.fit(chosen)
     write_model(model, predictor)
@@ -152,14 +161,16 @@ def evaluate_verb(
     training, rest = training_and_rest(chosen, where=str(campaign), train=start is None or peers)
     conditions = _conditions(recorded, loads, campaign)
     judged: dict[str, Iterable[Outcome]] = {}
+    predictor: Predictor
     if start is None:
         own_name = method.value
-        judged[own_name] = evaluate(make(method, models, chosen), training, rest, conditions, level)
+        unfitted = predictor = make(method, models, chosen)
+        judged[own_name] = evaluate(unfitted, training, rest, conditions, level)
     else:
-        predictor = read_model(start)
-        if (predictor.application, predictor.cluster) != (chosen[0].application, chosen[0].cluster):
+        predictor = saved = read_model(start)
+        if (saved.application, saved.cluster) != (chosen[0].application, chosen[0].cluster):
             raise InputError(
-                f"models {predictor.application} on {predictor.cluster}, "
+                f"models {saved.application} on {saved.cluster}, "
                 f"expected {chosen[0].application} on {chosen[0].cluster}",
                 where=str(start),
             )
@@ -173,6 +184,7 @@ def evaluate_verb(
         for name, steps in judged.items()
     }
     own = found.pop(own_name)
+    chosen_by = predictor.reason if isinstance(predictor, Tournament) else None
     document = {
         "application": chosen[0].application,
         "cluster": chosen[0].cluster,
@@ -182,6 +194,7 @@ def evaluate_verb(
         "level": level,
         "predictions": len(own.outcomes),
         **own.summary(),
+        **({"reason": chosen_by} if chosen_by is not None else {}),
         "series": [_outcome_document(outcome) for outcome in own.outcomes],
         "peers": {name: evaluation.summary() for name, evaluation in found.items()},
     }
@@ -226,13 +239,19 @@ def training_and_rest(
     return training, rest
 
 
-def make(method: Method, models: Models, runs: Sequence[Run]) -> PublishedPredictor | RobustPredictor | PhasedPredictor:
+def make(method: Method, models: Models, runs: Sequence[Run]) -> Adaptive:
     """An unfitted predictor for the application and cluster of some runs."""
     application, cluster = runs[0].application, runs[0].cluster
     if method is Method.published:
         return PublishedPredictor(application, cluster, models=models.value)
     if method is Method.phased:
         return PhasedPredictor(application, cluster)
+    if method is Method.spmd:
+        return SpmdPredictor()
+    if method is Method.tournament:
+        return Tournament(
+            [RobustPredictor(application, cluster), PublishedPredictor(application, cluster), SpmdPredictor()]
+        )
     return RobustPredictor(application, cluster)
 
 

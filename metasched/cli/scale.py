@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,7 +100,7 @@ def _fit(runs: list[ProfiledRun], hardware: Hardware, method: Method) -> CloudMo
         if run.servers > len(hardware.servers):
             raise InputError(f"a profile ran on {run.servers} servers, expected at most {len(hardware.servers)}")
         distribution = np.zeros(len(hardware.servers), dtype=np.int64)
-        first = Hardware(hardware.servers[: run.servers], hardware.word_time, hardware.startup_time)
+        first = replace(hardware, servers=hardware.servers[: run.servers])
         distribution[: run.servers] = first.spread(run.profile.processes)
         distributions.append(distribution)
     return CloudModel.fit([run.profile for run in runs], hardware, distributions, method.value)
@@ -153,7 +154,10 @@ def _show(
         blocks = "+".join(str(block) for block in place if block)
         table.add_row(str(count), blocks, f"{time:.4g}", f"{speedup:.3g}", f"{efficiency:.0%}", f"{other:.4g}")
     output.out.print(table)
-    output.out.print(f"more than {scaling.pays_until} processes do not pay; {scaling.fastest} are the fastest")
+    if scaling.pays_until == scaling.processes[-1]:
+        output.out.print(f"processes pay up to the most asked for, {scaling.pays_until}")
+    else:
+        output.out.print(f"more than {scaling.pays_until} processes do not pay; {scaling.fastest} are the fastest")
     output.out.print(
         f"CPU_Constant {model.cpu_constant:.4g}, Net_Constant {model.net_constant:.4g}, "
         f"error on the profiles {model.profiling_error:.1%}; m(n) = {model.workload.message_size} bytes, "

@@ -6,7 +6,7 @@ and the narrowest link.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from metasched.predictors.experts import NAMES
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
 from metasched.predictors.sorted_list import SortedList
+from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Placement, ResourceSet
 
 Floats = NDArray[np.float64]
@@ -113,6 +114,9 @@ def _model(placement: Placement, predictor: Predictor, problem_size: float) -> l
             shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(NAMES, state.record.weights(), strict=True))
             parts.append(Part("committee", f"{predicted / trend - 1:+.1%} by {shares}", predicted - trend))
         return parts
+    if isinstance(predictor, Tournament):
+        first, *rest = _model(placement, predictor.chosen, problem_size)
+        return [replace(first, how=f"{first.how} [{predictor.reason}]"), *rest]
     return [Part("execution", predictor.name, predicted)]
 
 

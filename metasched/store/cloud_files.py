@@ -43,6 +43,7 @@ class _Server(_Table):
 class _Hardware(_Table):
     word_time: Seconds
     startup_time: Seconds = 0.0
+    shared_word_time: Seconds | None = None
     server: Annotated[list[_Server], Field(min_length=1)]
 
 
@@ -79,7 +80,7 @@ def read_profiles(path: Path) -> list[ProfiledRun]:
 
 
 def read_hardware(path: Path) -> Hardware:
-    """Read a hardware description: word_time, startup_time, and [[server]] with name, cores, speed and count."""
+    """Read a hardware description: the times of the network, and [[server]] with name, cores, speed and count."""
     try:
         document = _Hardware.model_validate(tomllib.loads(read_text(path)))
     except tomllib.TOMLDecodeError as error:
@@ -93,7 +94,7 @@ def read_hardware(path: Path) -> Hardware:
         for group in document.server
         for index in range(group.count)
     ]
-    return Hardware(tuple(servers), document.word_time, document.startup_time)
+    return Hardware(tuple(servers), document.word_time, document.startup_time, document.shared_word_time)
 
 
 def _number(text: str | None, where: str) -> float:

@@ -47,6 +47,8 @@ class Hardware:
     servers : at least one.
     word_time : T_w, seconds for one more byte between two servers.
     startup_time : T_s, seconds for the shortest message; the paper takes it as 0.
+    shared_word_time : seconds for a byte where many messages fill a server's link, which is often less than a message
+        alone takes; None for ``word_time``.
 
     Examples
     --------
@@ -57,13 +59,14 @@ class Hardware:
     servers: tuple[Server, ...]
     word_time: float
     startup_time: float = 0.0
+    shared_word_time: float | None = None
 
     def __post_init__(self) -> None:
         if not self.servers:
             raise InputError("no servers, expected at least one")
-        for name in ("word_time", "startup_time"):
+        for name in ("word_time", "startup_time", "shared_word_time"):
             value = getattr(self, name)
-            if not math.isfinite(value) or value < 0:
+            if value is not None and (not math.isfinite(value) or value < 0):
                 raise InputError(f"{name} is {value}, expected a finite number of seconds of at least 0")
 
     @property
@@ -75,6 +78,11 @@ class Hardware:
     def speed(self) -> NDArray[np.float64]:
         """Speed of each server's cores, shape (servers,)."""
         return np.array([server.speed for server in self.servers])
+
+    @property
+    def link_word_time(self) -> float:
+        """Seconds for a byte on a link that many messages share."""
+        return self.word_time if self.shared_word_time is None else self.shared_word_time
 
     def spread(self, processes: int) -> NDArray[np.int64]:
         """Share processes out over the servers as evenly as they can be, shape (servers,)."""

@@ -102,7 +102,8 @@ class _Terms:
         batch = here * sends / exchanges
         # An exchange is held up when any message of the server's batch leaves it.
         held_up = 1.0 - (1.0 - out) ** np.maximum(batch, 1.0)
-        seconds = held_up * hardware.startup_time + np.maximum(held_up, batch * out) * size * hardware.word_time
+        alone, filled = held_up * hardware.word_time, batch * out * hardware.link_word_time
+        seconds = held_up * hardware.startup_time + np.maximum(alone, filled) * size
         apart = max(0.0, 1.0 - sends / exchanges / (n - 1))
         return cls(n, crowd, slowness, exchanges, here * sends * (1.0 - out) * size, exchanges * seconds, apart)
 

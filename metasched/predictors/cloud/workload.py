@@ -52,7 +52,9 @@ class Law:
 
     def __str__(self) -> str:
         """The formula."""
-        return f"{self.slope:.4g} {self.form} {self.constant:+.4g}"
+        if not self.slope:
+            return f"{self.constant:.4g}"
+        return f"{self.slope:.4g} {self.form}" + (f" {self.constant:+.4g}" if self.constant else "")
 
 
 def fit_law(processes: ArrayLike, values: ArrayLike, forms: Sequence[str]) -> Law:
@@ -61,7 +63,7 @@ def fit_law(processes: ArrayLike, values: ArrayLike, forms: Sequence[str]) -> La
     Examples
     --------
     >>> str(fit_law([2, 4, 8], [750.0, 187.5, 46.875], ["1/n", "1/n^2"]))
-    '3000 1/n^2 +0'
+    '3000 1/n^2'
     """
     n, value = np.asarray(processes, dtype=float), np.asarray(values, dtype=float)
     ahead = np.geomspace(1.0, _FAR, 60)

@@ -33,6 +33,26 @@ class Bursts:
     groups: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What the times of a phase are multiplied by at n points, each a number or of shape (n,).
+
+    Parameters
+    ----------
+    computation : of both CPU times.
+    transfer : of the communication transfer time.
+    io : of the I/O transfer time.
+    """
+
+    computation: Floats | float = 1.0
+    transfer: Floats | float = 1.0
+    io: Floats | float = 1.0
+
+
+#: The phase as it is.
+AS_IT_IS = Scale()
+
+
 def synchronization_cost(level: ArrayLike, spread: Spread = "exponential") -> Floats:
     """Mean of the slowest of c bursts over the mean of one, h(c).
 
@@ -53,19 +73,19 @@ def groups(phase: Phase, processors: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(processors % level == 0, processors // level, 0)
 
 
-def bursts(phase: Phase, processors: NDArray[np.int64], disks: NDArray[np.int64]) -> Bursts:
+def bursts(phase: Phase, processors: NDArray[np.int64], disks: NDArray[np.int64], times: Scale = AS_IT_IS) -> Bursts:
     """Service times at points where c divides p, both arrays of shape (n,)."""
     p, d = processors.astype(float), disks.astype(float)
     count = groups(phase, processors)
     scale = np.where(p > 1, p**-phase.scale_exponent, 0.0)  # (7), and g(1) = 0
     startup = np.where(p > 1, phase.communication_startup * p**phase.startup_exponent, 0.0)
-    transfer = scale * phase.communication_transfer
-    cpu = phase.parallel_computation / p + phase.serial_computation  # Amdahl's law
+    transfer = times.transfer * scale * phase.communication_transfer
+    cpu = times.computation * (phase.parallel_computation / p + phase.serial_computation)  # Amdahl's law
     cost = synchronization_cost(_level(phase, processors), phase.spread)
     return Bursts(
         delay=cost * cpu + startup + (1.0 - phase.contention) * transfer,  # (15)
         network=phase.contention * transfer,  # (9)
-        io=phase.io_startup + phase.io_transfer / _io_divisor(phase, count, d),  # (14)
+        io=phase.io_startup + times.io * phase.io_transfer / _io_divisor(phase, count, d),  # (14)
         groups=count,
     )
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from metasched.predictors.contract import Floats
 from metasched.predictors.spmd import bus, clustered, synchronous
 from metasched.predictors.spmd.application import Application, Phase
-from metasched.predictors.spmd.bursts import bursts, groups
+from metasched.predictors.spmd.bursts import AS_IT_IS, Scale, bursts, groups
 from metasched.records import InputError
 
 #: Most processors; the time to solve a point grows with them.
@@ -38,7 +38,7 @@ def execution_time(application: Application, processors: ArrayLike, disks: Array
     p, d = np.broadcast_arrays(_whole("processors", processors), _whole("disks", disks))
     time = np.zeros(p.size)
     for phase in application.phases:
-        time += _phase_time(phase, p.ravel(), d.ravel())
+        time += phase_time(phase, p.ravel(), d.ravel())
     return time.reshape(p.shape)
 
 
@@ -56,14 +56,20 @@ def speedup(
     return np.asarray(reference / execution_time(application, processors, disks))
 
 
-def _phase_time(phase: Phase, processors: NDArray[np.int64], disks: NDArray[np.int64]) -> Floats:
+def phase_time(
+    phase: Phase, processors: NDArray[np.int64], disks: NDArray[np.int64], times: Scale = AS_IT_IS
+) -> Floats:
+    """Seconds of one phase at points that are given as arrays of shape (n,); NaN where it is not defined."""
     count = groups(phase, processors)
     defined = count > 0
     if phase.io == "clustered":
         defined &= count % disks == 0
     time = np.full(processors.shape, np.nan)
     if defined.any():
-        at = bursts(phase, processors[defined], disks[defined])
+        here = Scale(
+            *(np.broadcast_to(part, defined.shape)[defined] for part in (times.computation, times.transfer, times.io))
+        )
+        at = bursts(phase, processors[defined], disks[defined], here)
         if phase.io == "clustered":
             cycle = clustered.cycle_time(at, disks[defined], phase.computation_bursts)
         elif phase.io == "bus":

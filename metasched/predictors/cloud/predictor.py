@@ -1,0 +1,89 @@
+"""The cloud model behind the predictor contract: profiles and hardware first, runs to correct it later.
+
+Available CPU slows all cores, available bandwidth replaces the word time where it is the smaller. The profiles stand
+for one problem size; the runs say how the time grows with it and how far the model is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from metasched.predictors.cloud.hardware import Hardware
+from metasched.predictors.cloud.model import CloudModel, Method
+from metasched.predictors.cloud.profile import Profile
+from metasched.predictors.contract import Floats
+from metasched.predictors.peers import LogRegression
+from metasched.records import Run
+
+
+class CloudPredictor(LogRegression):
+    """An application that was profiled, on servers that were described.
+
+    Parameters
+    ----------
+    profiles : of small runs, all on the first server.
+    hardware : servers to run on; processes fill them one by one.
+    problem_size : N that was profiled.
+    method : which network.
+
+    Examples
+    --------
+    >>> from metasched.predictors.cloud.hardware import Server
+    >>> from metasched.records import Request
+    >>> profiles = [Profile(n, 100.0, 1000.0, 0.01, 16.0 / n + 0.01) for n in (2, 4, 8)]
+    >>> predictor = CloudPredictor(profiles, Hardware((Server("a", 16),), 1e-9), problem_size=1000)
+    >>> round(predictor.predict(Request(1000, 16, 1.0, 1000.0)).execution_time, 2)
+    1.01
+    """
+
+    name = "cloud"
+
+    def __init__(
+        self,
+        profiles: Sequence[Profile],
+        hardware: Hardware,
+        *,
+        problem_size: float,
+        method: Method = "synchronous",
+    ) -> None:
+        super().__init__()
+        self.model = CloudModel.fit(profiles, hardware, method=method)
+        self.hardware = hardware
+        self._log_size = float(np.log(problem_size))
+        self._growth, self._level = 1.0, 0.0
+
+    def fit(self, runs: Iterable[Run]) -> CloudPredictor:
+        """Learn growth and level from runs; without any the profiles alone answer."""
+        runs = list(runs)
+        if runs:
+            super().fit(runs)
+        return self
+
+    def _fit_log_time(self, points: Floats, log_time: Floats) -> None:
+        left = log_time - self._modelled(points)
+        size = points[:, 0] - self._log_size
+        if np.ptp(size) > 0.1:
+            self._growth, self._level = (float(value) for value in np.polyfit(size, left, 1))
+        else:
+            self._level = float(np.median(left[-20:] - self._growth * size[-20:]))
+
+    def _log_time(self, points: Floats) -> Floats:
+        return self._modelled(points) + self._growth * (points[:, 0] - self._log_size) + self._level
+
+    def _modelled(self, points: Floats) -> Floats:
+        """Logarithms of the model's times at the size profiled, for logarithms of N, P, CPU and bandwidth."""
+        return np.log([self._seconds(round(p), cpu, bandwidth) for _, p, cpu, bandwidth in np.exp(points)])
+
+    def _seconds(self, processes: int, cpu: float, bandwidth: float) -> float:
+        servers = tuple(replace(server, speed=server.speed * cpu) for server in self.hardware.servers)
+        available = 8e-6 / bandwidth  # Mbit/s to seconds for a byte
+        loaded = replace(
+            self.hardware,
+            servers=servers,
+            word_time=max(self.hardware.word_time, available),
+            shared_word_time=max(self.hardware.link_word_time, available),
+        )
+        return self.model.execution_time(loaded, self.hardware.fill(processes))

@@ -1,0 +1,144 @@
+"""A tournament of predictors: for its application the one with the least recent error answers, and says why.
+
+Chosen as the Network Weather Service chooses among its forecasters: every entrant predicts every run before it learns
+it, and whose errors over the last runs are least on average answers next. One that the runs do not suffice for sits
+out until they do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metasched.predictors.contract import Predictions
+from metasched.predictors.evaluation import Adaptive
+from metasched.records import InputError, Prediction, Request, Run
+
+#: Runs that errors are averaged over.
+WINDOW = 20
+#: Share of the training runs that entrants are tried on before all of them are learned.
+_TRIAL = 0.25
+
+
+class Tournament:
+    """Entrants and their recent errors.
+
+    Parameters
+    ----------
+    entrants : unfitted predictors with names of their own, the favourite first: ties go to the earlier one.
+
+    Examples
+    --------
+    >>> from metasched.predictors.peers import RidgeQuadratic
+    >>> from metasched.predictors.robust import RobustPredictor
+    >>> runs = [Run("a", "c", n, p, 0.9, 90.0, 1e-3 * n**2 / p) for n in range(100, 900, 100) for p in (1, 2, 4)]
+    >>> tournament = Tournament([RobustPredictor(), RidgeQuadratic()]).fit(runs)
+    >>> tournament.chosen.name in tournament.reason
+    True
+    """
+
+    name = "tournament"
+
+    def __init__(self, entrants: Sequence[Adaptive]) -> None:
+        names = [entrant.name for entrant in entrants]
+        if not entrants or len(set(names)) < len(names):
+            raise InputError(f"entrants {', '.join(names) or 'none'}, expected at least one and names that differ")
+        self.entrants = tuple(entrants)
+        self._runs: list[Run] = []
+        self._errors: dict[str, deque[float]] = {}
+        self._absent: dict[str, str] = {}
+
+    def fit(self, runs: Iterable[Run]) -> Tournament:
+        """Try every entrant on the last quarter of the runs, fitted to those before, then fit it to all."""
+        self._runs = list(runs)
+        self._errors, self._absent = {}, {}
+        held_back = int(len(self._runs) * _TRIAL)
+        for entrant in self.entrants:
+            self._errors[entrant.name] = deque(maxlen=WINDOW)
+            if held_back and self._fitted(entrant, self._runs[:-held_back]):
+                self._score(entrant, self._runs[-held_back:])
+            self._fitted(entrant, self._runs)
+        if len(self._absent) == len(self.entrants):
+            raise InputError("; ".join(f"{name}: {why}" for name, why in self._absent.items()))
+        return self
+
+    @property
+    def chosen(self) -> Adaptive:
+        """The entrant that answers."""
+        present = [entrant for entrant in self.entrants if entrant.name not in self._absent]
+        if not self._errors or not present:
+            raise InputError("the tournament has learned nothing yet, expected it to be fitted to at least one run")
+        return min(present, key=self._recent)
+
+    @property
+    def reason(self) -> str:
+        """Why the chosen one answers: the recent error of each entrant, in one line."""
+        chosen = self.chosen
+        lines = []
+        for entrant in sorted(self.entrants, key=self._recent):
+            if entrant.name in self._absent:
+                lines.append(f"{entrant.name} sits out ({self._absent[entrant.name]})")
+            elif self._errors[entrant.name]:
+                lines.append(f"{entrant.name} {self._recent(entrant):.1%}")
+            else:
+                lines.append(f"{entrant.name} not tried yet")
+        runs = len(self._errors[chosen.name])
+        return f"{chosen.name} answers, mean error over the last {runs} runs: {', '.join(lines)}"
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict with the chosen entrant; the model names it and the reason."""
+        found = self.chosen.predict(request, level)
+        return replace(found, model=f"{found.model} [{self.reason}]")
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """Predict many with the chosen entrant."""
+        return self.chosen.predict_many(problem_size, processors, available_cpu, available_bandwidth, level)
+
+    def learn(self, run: Run) -> None:
+        """Let every entrant predict the run, note its error, and let it learn the run."""
+        self._runs.append(run)
+        for entrant in self.entrants:
+            if entrant.name in self._absent:
+                self._fitted(entrant, self._runs)
+            else:
+                self._score(entrant, [run])
+                entrant.learn(run)
+
+    def settle(self) -> None:
+        """Wait for searches of entrants that are running."""
+        for entrant in self.entrants:
+            settle = getattr(entrant, "settle", None)
+            if settle is not None and entrant.name not in self._absent:
+                settle()
+
+    def _fitted(self, entrant: Adaptive, runs: Sequence[Run]) -> bool:
+        try:
+            entrant.fit(runs)
+        except InputError as error:
+            self._absent[entrant.name] = str(error)
+            return False
+        self._absent.pop(entrant.name, None)
+        return True
+
+    def _score(self, entrant: Adaptive, runs: Sequence[Run]) -> None:
+        rows = [(r.problem_size, r.processors, r.min_avg_avail_cpu, r.min_avg_avail_bw) for r in runs]
+        predicted = entrant.predict_many(*np.array(rows, dtype=float).T).execution_time
+        measured = np.array([run.execution_time for run in runs])
+        # Half or twice the time are equally wrong, so that no entrant gains by answering low.
+        error = np.maximum(predicted / measured, measured / predicted) - 1.0
+        self._errors[entrant.name].extend(np.where(np.isfinite(error), error, np.inf).tolist())
+
+    def _recent(self, entrant: Adaptive) -> float:
+        errors = self._errors.get(entrant.name)
+        return float(np.mean(errors)) if errors else float("inf")

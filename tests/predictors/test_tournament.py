@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from metasched.placement.breakdown import breakdown
+from metasched.predictors.cloud.hardware import Hardware, Server
+from metasched.predictors.cloud.predictor import CloudPredictor
+from metasched.predictors.cloud.profile import Profile
+from metasched.predictors.conditions import observed
+from metasched.predictors.contract import Predictions, Predictor
+from metasched.predictors.evaluation import Evaluation, evaluate
+from metasched.predictors.peers import RidgeQuadratic
+from metasched.predictors.spmd.application import Phase
+from metasched.predictors.spmd.predictor import SpmdPredictor
+from metasched.predictors.tournament import Tournament
+from metasched.records import InputError, Placement, Request, ResourceSet, Run
+
+HARDWARE = Hardware(tuple(Server(f"s{i}", 4) for i in range(4)), word_time=8e-9, startup_time=1e-4)
+PROFILES = [Profile(n, 100.0, 1e5, 0.02, 16.0 / n + 0.12, mean_distance=1.0, exchanges=50.0) for n in (2, 4, 8)]
+
+
+def cloud() -> CloudPredictor:
+    return CloudPredictor(PROFILES, HARDWARE, problem_size=1000)
+
+
+def spmd_time(n: float, p: int, cpu: float, bw: float) -> float:
+    return 1e-3 * n**1.2 / (p * cpu) + 2e-2 * n / bw / p + 0.02
+
+
+def runs(count: int, seed: int = 1) -> list[Run]:
+    """Runs of an application that is SPMD, with 1 % of noise."""
+    draw = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        n, p = float(draw.integers(200, 2000)), int(2 ** draw.integers(0, 5))
+        cpu, bw = float(draw.uniform(0.4, 1.0)), float(draw.uniform(40.0, 100.0))
+        time = spmd_time(n, p, cpu, bw) * float(np.exp(0.01 * draw.standard_normal()))
+        made.append(Run("a", "c", n, p, cpu, bw, time))
+    return made
+
+
+@pytest.mark.parametrize("make", [SpmdPredictor, cloud, lambda: Tournament([SpmdPredictor(), RidgeQuadratic()])])
+def test_all_keep_the_contract_of_predictors(make: object) -> None:
+    predictor = make()  # type: ignore[operator]
+    assert isinstance(predictor, Predictor)
+    predictor.fit(runs(40))
+    one = predictor.predict(Request(1000, 4, 0.8, 80.0), level=0.8)
+    many = predictor.predict_many(1000, [4, 8], 0.8, 80.0, level=0.8)
+    assert many.execution_time.shape == (2,)
+    assert many.execution_time[0] == pytest.approx(one.execution_time)
+    assert one.interval.low < one.execution_time < one.interval.high
+    before = one.execution_time
+    for _ in range(10):
+        predictor.learn(Run("a", "c", 1000, 4, 0.8, 80.0, 3.0 * before))
+    assert predictor.predict(Request(1000, 4, 0.8, 80.0)).execution_time > before
+
+
+def test_spmd_predictor_learns_an_spmd_application_from_few_runs() -> None:
+    predictor = SpmdPredictor().fit(runs(30))
+    for n, p, cpu, bw in ((500, 8, 0.9, 90.0), (1500, 32, 0.6, 60.0)):
+        predicted = predictor.predict(Request(n, p, cpu, bw)).execution_time
+        assert predicted == pytest.approx(spmd_time(n, p, cpu, bw), rel=0.1)
+
+
+def test_cloud_predictor_answers_from_profiles_alone_and_runs_correct_it() -> None:
+    predictor = cloud()
+    time = predictor.predict(Request(1000, 8, 1.0, 1000.0)).execution_time
+    assert predictor.predict(Request(1000, 8, 0.5, 1000.0)).execution_time > 1.5 * time
+    assert predictor.predict(Request(1000, 8, 1.0, 100.0)).execution_time > time
+    corrected = cloud().fit([Run("a", "c", 1000, 8, 1.0, 1000.0, 2 * time)] * 3)
+    assert corrected.predict(Request(1000, 8, 1.0, 1000.0)).execution_time == pytest.approx(2 * time)
+
+
+class Wrong(SpmdPredictor):
+    """Answers too high by a factor that can be changed."""
+
+    def __init__(self, name: str, factor: float) -> None:
+        super().__init__()
+        self.name, self.factor = name, factor
+
+    def predict_many(self, *where: object, level: float = 0.9) -> Predictions:  # type: ignore[override]
+        many = super().predict_many(*where[:4], level=level)  # type: ignore[arg-type]
+        return replace(many, execution_time=self.factor * many.execution_time)
+
+
+def test_the_entrant_with_the_least_recent_error_answers_and_the_reason_names_all() -> None:
+    good, bad = Wrong("good", 1.02), Wrong("bad", 1.5)
+    tournament = Tournament([bad, good]).fit(runs(40))
+    assert tournament.chosen is good
+    assert tournament.reason.startswith("good answers, mean error over the last 10 runs: good ")
+    assert ", bad " in tournament.reason
+    assert tournament.reason in tournament.predict(Request(1000, 4, 0.8, 80.0)).model
+
+
+def test_the_choice_follows_errors_that_change() -> None:
+    first, second = Wrong("first", 1.0), Wrong("second", 1.2)
+    tournament = Tournament([first, second]).fit(runs(30))
+    assert tournament.chosen is first
+    first.factor, second.factor = 1.4, 1.0
+    for run in runs(25, seed=2):
+        tournament.learn(run)
+    assert tournament.chosen is second
+
+
+def test_an_entrant_without_enough_runs_sits_out_until_it_has() -> None:
+    tournament = Tournament([SpmdPredictor(), RidgeQuadratic()]).fit(runs(6))
+    assert tournament.chosen.name == "ridge"
+    assert "spmd sits out (6 runs, expected at least 9 for the SPMD model)" in tournament.reason
+    for run in runs(10, seed=3):
+        tournament.learn(run)
+    assert "sits out" not in tournament.reason
+
+
+def test_a_tournament_is_evaluated_like_any_predictor_and_close_to_its_best_entrant() -> None:
+    training, rest = runs(30), runs(20, seed=4)
+
+    def ppe(predictor: object) -> float:
+        steps = evaluate(predictor, training, rest, observed)  # type: ignore[arg-type]
+        return Evaluation(tuple(steps)).summary()["ppe_mean"]
+
+    alone = ppe(SpmdPredictor())
+    assert ppe(Tournament([RidgeQuadratic(), SpmdPredictor()])) < 1.5 * alone + 0.5
+
+
+def test_explaining_a_placement_shows_the_reason_of_the_choice() -> None:
+    tournament = Tournament([SpmdPredictor(), RidgeQuadratic()]).fit(runs(40))
+    chosen = ResourceSet("c", ("n0", "n1"), 2, 0.8, 80.0)
+    placement = Placement(chosen, tournament.predict(Request(1000, 2, 0.8, 80.0)))
+    parts = breakdown(placement, tournament, 1000)
+    assert any(tournament.reason in part.how for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: SpmdPredictor().fit(runs(4)), "4 runs, expected at least 9"),
+        (lambda: SpmdPredictor().fit([replace(run, processors=4) for run in runs(12)]), "1 number of processors"),
+        (lambda: SpmdPredictor(Phase(1.0, io="clustered"), disks=3).fit(runs(12)), "clustered model is not defined"),
+        (lambda: SpmdPredictor().predict(Request(1, 1, 1.0, 1.0)), "has learned nothing yet"),
+        (lambda: CloudPredictor(PROFILES[:2], HARDWARE, problem_size=1), "2 profiles, expected at least 3"),
+        (lambda: Tournament([]), "expected at least one"),
+        (lambda: Tournament([SpmdPredictor(), SpmdPredictor()]), "names that differ"),
+        (lambda: Tournament([SpmdPredictor()]).fit(runs(3)), "spmd: 3 runs, expected at least 9"),
+        (lambda: Tournament([SpmdPredictor()]).chosen, "has learned nothing yet"),
+    ],
+)
+def test_what_cannot_be_fitted_or_asked_gets_one_clear_line(made: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        made()  # type: ignore[operator]
