@@ -40,7 +40,7 @@ class Judged:
     row : application, cluster and loading.
     summaries : by loads and contender, see ``Evaluation.summary``.
     ppe : PPE (%) in the order of time, by contender, observed loads.
-    losses : scheduling losses (%) by group of problem sizes, robust with forecast loads.
+    losses : scheduling losses (%) by group of problem sizes, robust, by loads.
     held : how many of the robust method's intervals held, and how many there were, by loads.
     training : training runs, and seconds from these to a robust model.
     """
@@ -48,7 +48,7 @@ class Judged:
     row: Row
     summaries: dict[str, dict[str, dict[str, float]]]
     ppe: dict[str, list[float]]
-    losses: tuple[float, ...]
+    losses: dict[str, tuple[float, ...]]
     held: dict[str, tuple[int, int]]
     training: tuple[int, float]
 
@@ -79,7 +79,7 @@ def _judge(row: Row, folder: Path) -> Judged:
         row,
         {loads: {name: found[loads, name].summary() for name in CONTENDERS} for loads in LOADS},
         {name: [outcome.ppe for outcome in found["observed", name].outcomes] for name in CONTENDERS},
-        scheduling_losses(found["forecast", "robust"].outcomes),
+        {loads: scheduling_losses(found[loads, "robust"].outcomes) for loads in LOADS},
         {
             loads: (sum(o.held for o in found[loads, "robust"].outcomes), len(found[loads, "robust"].outcomes))
             for loads in LOADS
