@@ -84,7 +84,8 @@ def _targets(judged: Sequence[Judged]) -> str:
         losses = np.array([loss for one in judged for loss in one.losses[loads]])
         lines.append(
             f"| scheduling loss, {loads} loads | 0 in eight groups of ten, never above 5 % | 0 in "
-            f"{(losses < 1e-9).mean():.0%} of groups, above 5 % in {(losses > 5.0).mean():.0%}, largest {losses.max():.1f} % |"
+            f"{(losses < 1e-9).mean():.0%} of groups, above 5 % in {(losses > 5.0).mean():.0%}, "
+            f"largest {losses.max():.1f} % |"
         )
     return "\n".join(lines)
 
