@@ -62,8 +62,8 @@ DEDICATED = [(application, "ibm", "dedicated") for application in ("eigen", "md"
 #: Section 5: phases of different complexity, the second one unbalanced.
 PHASES = [("twophase", "intel", "random")]
 
-#: Two jobs at a time: on dedicated processors with slow links and with fast ones, and under load.
-COSCHEDULED = [("woodcrest", "dedicated"), ("amd", "dedicated"), ("amd", "random")]
+#: Two jobs at a time, on dedicated processors.
+COSCHEDULED = [("amd", "dedicated")]
 
 PORTING = {1: 5, 2: 15}  # idle runs for section 3.5 on each number of processors
 

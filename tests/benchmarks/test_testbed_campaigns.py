@@ -93,7 +93,10 @@ def test_co_scheduled_jobs_slow_each_other_only_where_they_share() -> None:
         sharing = np.array([run.extra["sharing"] for run in runs])
         assert slowdown[sharing == "nothing"] == pytest.approx(1.0, abs=0.1)
         assert slowdown[sharing == "nodes"].max() > 1.8
-        assert slowdown[sharing == "nodes"].mean() > slowdown[sharing == "links"].mean() > 1.02
+        nothing, links, nodes = (slowdown[sharing == kind].mean() for kind in ("nothing", "links", "nodes"))
+        assert nodes > links > nothing
+        if pairing.cluster.bandwidth <= 100.0:  # only slow links are worth fighting for
+            assert links > 1.02
 
 
 @pytest.mark.parametrize("scenario", catalogue.portings(), ids=lambda scenario: scenario.name)
