@@ -18,8 +18,8 @@ from metasched.placement.waits import QueueWait, earliest_start
 from metasched.predictors.contract import Predictor
 from metasched.records import Placement, Run
 
-#: Doubling the processors must save at least this part: nodes that bring less are worth more to the next job.
-SAVING = 0.05
+#: Jobs that are thought to come while a job runs, besides those that wait already.
+COMING = 1.0
 #: What GridWay gives the last run, against its history.
 LAST = 0.5
 
@@ -58,7 +58,7 @@ class Ranked:
                 wait = self._wait(queue, now)
                 states.append(replace(measured, name=f"{measured.name}, later", queue_wait=wait))
                 sources.append(number)
-        best = self._best(job, states, [queues[number] for number in sources], now, Constraints())
+        best = self._best(job, states, [queues[number] for number in sources], now, Constraints(), _price(queues))
         chosen = best.resource_set
         source = next(number for state, number in zip(states, sources, strict=True) if state.name == chosen.cluster)
         site = queues[source].site
@@ -69,7 +69,7 @@ class Ranked:
     def pick(self, job: Job, queue: Queue, processors: int, now: float) -> tuple[int, ...]:
         """The best free nodes for the number of processors chosen before."""
         state = queue.site.measured(now).select(sorted(queue.free))
-        best = self._best(job, [state], [queue], now, Constraints(processors=(processors,)))
+        best = self._best(job, [state], [queue], now, Constraints(processors=(processors,)), 0.0)
         return tuple(queue.site.nodes.index(name) for name in best.resource_set.nodes)
 
     def ended(self, job: Job, run: Run, wait: float) -> None:
@@ -77,7 +77,13 @@ class Ranked:
         self.predictors[run.application][run.cluster].learn(run)
 
     def _best(
-        self, job: Job, states: Sequence[ClusterState], queues: Sequence[Queue], now: float, constraints: Constraints
+        self,
+        job: Job,
+        states: Sequence[ClusterState],
+        queues: Sequence[Queue],
+        now: float,
+        constraints: Constraints,
+        price: float,
     ) -> Placement:
         known = self.predictors[job.application]
         predictors = {state.name: known[queue.site.name] for state, queue in zip(states, queues, strict=True)}
@@ -87,7 +93,7 @@ class Ranked:
         question = Question(
             job.problem_size,
             constraints,
-            Objective(saving=SAVING),
+            Objective(core_hours=price),
             top=1,
             scope="top",
             forecast=(lambda state, seconds: forecasts[state.name](state, seconds)) if forecasts else None,
@@ -106,6 +112,15 @@ class Ranked:
         if self.knows_ends:
             return end - now
         return max(start + thought - now, 0.1 * thought)
+
+
+def _price(queues: Sequence[Queue]) -> float:
+    """What a core-hour is worth in seconds: whoever takes it from the grid keeps each job that waits or comes waiting.
+
+    P T processor-seconds of a grid of C processors put each of W jobs off by P T / C.
+    """
+    waiting = sum(len(queue.waiting) for queue in queues)
+    return 3600.0 * (COMING + waiting) / sum(queue.site.size for queue in queues)
 
 
 def oracle(grid: Sequence[Site]) -> Ranked:
