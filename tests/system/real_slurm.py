@@ -232,6 +232,13 @@ def running(folder: Path, *, hook: bool = True) -> Iterator[Slurm]:
         slurm.stop()
 
 
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def _free_ports(count: int) -> int:
     """The first of so many ports in a row that nobody listens on."""
     for first in range(21_000 + os.getpid() % 50 * 120, 32_000, count):
