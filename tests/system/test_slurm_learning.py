@@ -115,7 +115,7 @@ def kept_by_epilog(slurm: Slurm) -> dict[int, tuple[float, set[str]]]:
 def test_the_daemon_learns_and_jobs_become_faster_than_without_the_hook(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    if why := real_slurm.install():
+    if why := real_slurm.why_not():
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("learning")
     port = real_slurm.free_port()
