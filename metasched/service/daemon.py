@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -36,6 +37,8 @@ REMEMBERED = 900.0
 DAY = 86_400.0
 #: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
 REACH = 7 * DAY
+#: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
+CATCH_UP_AFTER = 5.0
 #: Two accounts of the same start of a job differ by less than this (s).
 SAME_START = 2.0
 
@@ -95,7 +98,7 @@ class Daemon:
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
-        self._scheduler.add_job(self.catch_up, args=(now,))
+        self._scheduler.add_job(self.catch_up, "date", run_date=_later(CATCH_UP_AFTER), args=(now,))
         self._scheduler.start()
 
     def stop(self) -> None:
@@ -195,3 +198,7 @@ class Daemon:
         return any(
             (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
         )
+
+
+def _later(seconds: float) -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=seconds)
