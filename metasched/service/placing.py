@@ -64,7 +64,7 @@ class Placer:
             return self._nothing(uid, f"no model of {ask.application} yet")
         self._forget(now)
         states = [self._shaded(each.state, now) for each in usable if each.state.name in known]
-        question = Question(ask.problem_size, constraints, top=1, level=self._configuration.level, rotation=f"{uid}")
+        question = Question(ask.problem_size, constraints, top=2, level=self._configuration.level, rotation=f"{uid}")
         try:
             best = rank(states, known, question).placements[0]
         except InfeasibleError as error:
