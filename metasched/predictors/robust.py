@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from candidate_functions.terms import Observations
 from metasched.predictors.background import BackgroundSearch
 from metasched.predictors.calibration import Calibration, score
-from metasched.predictors.committee import Record, combine
+from metasched.predictors.committee import Record, combine, combined
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.domain import Domain
 from metasched.predictors.experts import NAMES, Experts
@@ -63,6 +63,12 @@ class RobustState:
         if self.experts is None or not n.size:
             return np.log(self.trend(n, p, cpu, bw)), np.full(n.shape, UNKNOWN_SPREAD)
         return combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
+
+    def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """Log times alone."""
+        if self.experts is None or not n.size:
+            return np.log(self.trend(n, p, cpu, bw))
+        return combined(self.experts.expect(n, p, cpu, bw), self.record.weights())
 
 
 class RobustPredictor:
@@ -173,6 +179,17 @@ class RobustPredictor:
             time = np.exp(log_time)
         low, high = state.calibration.ends(time, spread, level)
         return Predictions(time, low, high, level)
+
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times that :meth:`predict_many` tells, without their intervals, in a third of the time."""
+        columns = (
+            np.atleast_1d(np.asarray(column, dtype=np.float64))
+            for column in (problem_size, processors, available_cpu, available_bandwidth)
+        )
+        with np.errstate(over="ignore"):
+            return np.exp(self.state.expect(*np.broadcast_arrays(*columns)))
 
     def learn(self, run: Run) -> None:
         """Absorb one run: score its prediction, refit trend and process, maybe start a search in the background."""
