@@ -65,8 +65,8 @@ class Experts:
         of_trend, of_power_law = kernels or (None, None)
         rest = log_time - np.log(trend(chosen.problem_size, chosen.processors, chosen.cpu, chosen.bw))
         defined = np.isfinite(rest)
-        power_law = LogPolynomial(1, points, log_time)
-        surface = LogPolynomial(2, points, log_time)
+        power_law = LogPolynomial(1, points, log_time, resistant=True)
+        surface = LogPolynomial(2, points, log_time, resistant=True)
         noise = (_rms(rest[defined]), _rms(log_time - surface(points)))
         return cls(
             trend,
