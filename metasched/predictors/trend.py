@@ -9,6 +9,7 @@ Hoeting et al. 1999; Schwarz 1978).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -64,6 +65,10 @@ class Trend:
 
     def weights(self) -> Floats:
         """Weights of the first models in the list, shape (m,), summing to 1."""
+        return self._weights
+
+    @cached_property
+    def _weights(self) -> Floats:
         n = self.models.samples
         # Errors that a clock cannot tell from none must not decide between models.
         error = np.maximum(self.models.standard_error[:AVERAGED], 1e-9)

@@ -13,7 +13,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from metasched.placement.partition import Partition
 from metasched.records import InputError
-from metasched.service.access import Buckets, Doorkeeper
+from metasched.service.access import Buckets, Doorkeeper, Sessions
 from metasched.service.board import Board
 from metasched.service.configuration import Configuration
 from metasched.service.confirming import Waiting
@@ -21,10 +21,13 @@ from metasched.service.metrics import Metrics
 from metasched.service.models import Models
 from metasched.service.outcomes import Concluded, conclude
 from metasched.service.placing import Placer
+from metasched.service.quality import Ledger, settled
 from metasched.service.sources import Source
+from metasched.service.traces import Traces
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
+from metasched.store.downsampling import FIVE_MINUTES, mean_loads
 from metasched.store.jobs import EndedJob, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
@@ -35,6 +38,8 @@ _log = logging.getLogger(__name__)
 #: How many of the newest loads of each node count after a restart: those of so many seconds.
 REMEMBERED = 900.0
 DAY = 86_400.0
+#: Finished jobs from before a restart that tell how good the advice is.
+REMEMBERED_JOBS = 2000
 #: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
 REACH = 7 * DAY
 #: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
@@ -60,12 +65,15 @@ class Daemon:
         self.placements = Placements(store)
         self.tokens = Tokens(store)
         self.doorkeeper = Doorkeeper()
+        self.sessions = Sessions()
         self.buckets = Buckets(configuration.limits.requests_per_second, configuration.limits.burst)
         self.board = Board()
         self.models = Models(store)
         self.placer = Placer(configuration, self.board, self.models)
         self.writer = Writer(store)
         self.waiting = Waiting(self.sources)
+        self.ledger = Ledger()
+        self.traces = Traces()
         self.metrics = Metrics(self.board, self.models, self.writer)
         self.started_at = time.time()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
@@ -109,7 +117,8 @@ class Daemon:
 
     def refresh(self) -> None:
         """Put up a view of this moment for placements."""
-        self.board.refresh(time.time())
+        view = self.board.refresh(time.time())
+        self.traces.note(view.partitions, view.made_at)
 
     def learn_tokens(self) -> None:
         """Take notice of tokens that were made or revoked."""
@@ -125,8 +134,19 @@ class Daemon:
                 self.metrics.source_failures.labels(source.name).inc()
                 _log.warning("%s was not heard: %s", source.name, error)
 
+    def remember(self, now: float) -> None:
+        """Take up what the dashboard and the status tell of the time before the daemon started."""
+        finished = self.placements.recent(REMEMBERED_JOBS, settled=True)
+        for advice in reversed(finished):
+            self.ledger.add(settled(advice))
+        self.models.track.remember(reversed(finished))
+        self.traces.remember(
+            self.board.view.partitions, mean_loads(self.store, FIVE_MINUTES, since=now - DAY, until=now)
+        )
+
     def catch_up(self, now: float) -> None:
-        """Take the jobs that ended while the daemon was down: once, when it starts."""
+        """Take the jobs that ended while the daemon was down, and what it knew before: once, when it starts."""
+        self.remember(now)
         for record in self.store.recorded_runs(learnable=False, since=now - REACH):
             if record.exit_status == 0 and self.waiting.concerns(record.run.extra.get("scheduler", "")):
                 self.waiting.add(Concluded(replace(record, learnable=True), None, {}))
@@ -189,6 +209,8 @@ class Daemon:
     def _settle(self, concluded: Concluded) -> None:
         if concluded.placement is not None:
             self.writer.outcome(concluded.placement, concluded.outcome).result()
+            if (advice := self.placements.find(concluded.placement)) is not None:
+                self.ledger.add(settled(advice))
         if concluded.record.learnable:
             self.models.learn(concluded.record.run)
 
