@@ -28,6 +28,7 @@ from metasched.store.jobs import EndedJob, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
 from metasched.store.tokens import Tokens
+from monitors.sources.screening import Rules
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +65,8 @@ class Daemon:
         self.writer = Writer(store)
         self.waiting = Waiting(self.sources)
         self.metrics = Metrics(self.board, self.models, self.writer)
+        limits, oldest = configuration.limits, DAY * configuration.keep.loads
+        self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
         self.started_at = time.time()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
 
@@ -103,6 +106,15 @@ class Daemon:
         self._scheduler.shutdown(wait=True)
         self.writer.stop()
         self.models.stop()
+
+    def knows(self, node: str) -> bool:
+        """Whether there is such a node: a scheduler or a description names it, or an agent's token was made for it.
+
+        While a scheduler was not heard yet, or none is set up, every node may be.
+        """
+        heard = all(source.name in self.board.seen_at for source in self.sources)
+        named = node in self.board.nodes or self.doorkeeper.speaks_for(node)
+        return named or not heard or not self.board.nodes
 
     def refresh(self) -> None:
         """Put up a view of this moment for placements."""
