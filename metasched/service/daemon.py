@@ -24,6 +24,7 @@ from metasched.service.sources import Source
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
+from metasched.store.downsampling import keep_up
 from metasched.store.jobs import EndedJob, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
@@ -95,6 +96,7 @@ class Daemon:
             (self.ask_sources, periods.partitions),
             (self.confirm, periods.confirm),
             (self.models.save, periods.models),
+            (self.keep_up, periods.means),
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
@@ -154,6 +156,13 @@ class Daemon:
                     _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
             if taken:
                 _log.info("%d jobs of %s ended while nobody listened", taken, source.name)
+
+    def keep_up(self) -> None:
+        """Make the means of the loads that came in, and pack them."""
+        try:
+            keep_up(self.store)
+        except InputError as error:  # such as a lock that others hold: the next time makes up for it
+            _log.warning("loads were not rolled up: %s", error)
 
     def let_go(self) -> None:
         """Remove what is older than it is to be kept."""

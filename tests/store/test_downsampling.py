@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from metasched.records import Load
 from metasched.store.campaigns import Loads
 from metasched.store.database import Store
-from metasched.store.downsampling import FIVE_MINUTES, HOUR, mean_loads, roll_up
+from metasched.store.downsampling import FIVE_MINUTES, HOUR, keep_up, mean_loads, roll_up
 from metasched.store.retention import prune
 
 START = 7200.0
@@ -99,6 +99,21 @@ def test_rolling_up_again_changes_nothing(tmp_path: Path) -> None:
         once = as_slots(mean_loads(store, FIVE_MINUTES, since=0.0, until=START + 2 * HOUR))
         roll_up(store, START + 2 * HOUR)
         assert as_slots(mean_loads(store, FIVE_MINUTES, since=0.0, until=START + 2 * HOUR)) == once
+
+
+@settings(max_examples=15, deadline=None)
+@given(samples, st.data())
+def test_keeping_up_makes_the_same_means_however_late_samples_come(loads: list[Load], data: st.DataObject) -> None:
+    with Store.open(":memory:") as store:
+        for load in sorted(loads, key=lambda load: load.time + data.draw(st.integers(0, HOUR))):
+            store.add_loads([load])
+            if data.draw(st.booleans()):
+                keep_up(store, load.time + 60.0)
+        keep_up(store, START + 3.5 * HOUR)
+        keep_up(store, START + 5 * HOUR)
+        for step in (FIVE_MINUTES, HOUR):
+            found = as_slots(mean_loads(store, step, since=0.0, until=START + 5 * HOUR))
+            assert same(found, by_hand(loads, step))
 
 
 def test_there_are_no_means_over_other_steps(tmp_path: Path) -> None:
