@@ -64,7 +64,7 @@ class Periods(_Table):
     partitions: Seconds = 15.0
     confirm: Seconds = 5.0
     models: Seconds = 60.0
-    means: Seconds = 60.0
+    means: Seconds = 30.0
     retention: Seconds = 3600.0
 
 

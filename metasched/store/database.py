@@ -24,7 +24,7 @@ from metasched.store import packed
 from metasched.store.campaigns import Loads
 from metasched.store.engine import connect, default_location, name_of, reading, writing
 from metasched.store.schema import bring_up
-from metasched.store.tables import LoadRow, ModelRow, RunRow, table
+from metasched.store.tables import FIVE_MINUTES, LateSlotRow, LoadRow, ModelRow, RunRow, table
 
 #: How many versions of a model are kept.
 HISTORY = 20
@@ -174,7 +174,9 @@ class Store:
             for load in loads
         ]
         with writing(self._engine) as connection:
-            packed.drop(connection, {load["time"] for load in rows})
+            late = packed.drop(connection, {load["time"] for load in rows}, time.time())
+            slots = [{"slot": slot} for slot in {minute // FIVE_MINUTES * FIVE_MINUTES for minute in late}]
+            self._insert_new(connection, table(LateSlotRow), slots)
             return self._insert_new(connection, table(LoadRow), rows)
 
     def loads(self, *, node: str | None = None, since: float | None = None, until: float | None = None) -> Loads:

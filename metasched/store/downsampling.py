@@ -2,8 +2,8 @@
 
 Samples are kept for days; the means of what they said stay. Five-minute means are made from samples, hourly ones from
 five-minute means, each weighed by how many samples it stands for. A sample that comes late, from an agent whose daemon
-was away, drops the packed block of its minute: a slot with such a minute is made again by the next :func:`keep_up`,
-older slots once more before their samples go.
+was away, drops the packed block of its minute or marks its slot as late; the next :func:`keep_up` makes such slots
+again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from metasched.store.campaigns import Loads
 from metasched.store.database import Store
 from metasched.store.engine import reading, writing
 from metasched.store.packed import nodes_with_samples
-from metasched.store.tables import LoadMeanRow, LoadRow, table
+from metasched.store.tables import FIVE_MINUTES, LateSlotRow, LoadMeanRow, LoadRow, table
 
-FIVE_MINUTES, HOUR = 300, 3600
+HOUR = 3600
 STEPS = (FIVE_MINUTES, HOUR)
 
 
 def keep_up(store: Store, now: float | None = None) -> int:
-    """Make the means and pack the minutes that are over or got a late sample; what a daemon does every minute.
+    """Make the means and pack the minutes that are over or got a late sample; what a daemon does all the time.
 
     Each slot of five minutes is a transaction of its own, so that loads can come in between.
 
@@ -41,16 +41,19 @@ def keep_up(store: Store, now: float | None = None) -> int:
             return 0
         newest = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == FIVE_MINUTES))
         minutes = packed.missing(connection, moment)
+        late = connection.scalars(select(LateSlotRow.slot).order_by(LateSlotRow.slot)).all()
     if newest is None or newest < moment - packed.KEPT:
         roll_up(store, moment - packed.KEPT, since=newest)
     for slot, group in groupby(minutes, key=lambda minute: int(_slot(minute, FIVE_MINUTES))):
         with writing(store.engine) as connection:
             packed.pack(connection, list(group))
             packed.forget(connection, moment - packed.KEPT - packed.MINUTE)
-            if slot + FIVE_MINUTES <= moment:
-                _make_slot(connection, slot)
-            if (hour := _slot(slot, HOUR)) + HOUR <= moment:
-                _make(connection, HOUR, hour, hour + HOUR)
+            _make_slot(connection, slot, moment)
+    for slot in late:
+        with writing(store.engine) as connection:
+            packed.lock(connection)
+            connection.execute(delete(LateSlotRow).where(LateSlotRow.slot == slot))
+            _make_slot(connection, slot, moment)
     return len(minutes)
 
 
@@ -121,11 +124,17 @@ def _make(connection: Connection, step: int, since: float, now: float) -> int:
     return connection.execute(means.insert().from_select(names, made)).rowcount
 
 
-def _make_slot(connection: Connection, slot: int) -> None:
-    """Make one slot of five minutes anew from its packed samples."""
+def _make_slot(connection: Connection, slot: int, now: float) -> None:
+    """Make one slot of five minutes anew from its samples, and its hour, where they are over."""
     loads = packed.read(connection, slot, slot + FIVE_MINUTES)
-    if not len(loads):
-        return  # samples may be gone already where their means stay
+    # Samples may be gone already where their means stay.
+    if len(loads) and slot + FIVE_MINUTES <= now:
+        _replace(connection, slot, loads)
+        if (hour := _slot(slot, HOUR)) + HOUR <= now:
+            _make(connection, HOUR, hour, hour + HOUR)
+
+
+def _replace(connection: Connection, slot: int, loads: Loads) -> None:
     counts = np.diff(loads.offsets)
     cpu, bandwidth = (
         np.add.reduceat(column, loads.offsets[:-1]) / counts

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
@@ -29,7 +30,9 @@ MINUTE = 60
 #: How long blocks are kept (s).
 KEPT = 2 * 3600
 #: A minute is packed so long after its end (s): agents send what they sampled a moment later.
-SETTLED = 30.0
+SETTLED = 15.0
+#: Minutes that one statement names at most: databases bound its parameters.
+_TOGETHER = 500
 
 
 def read(connection: Connection, since: float, until: float) -> Loads:
@@ -57,18 +60,27 @@ def missing(connection: Connection, now: float) -> list[int]:
 
 def pack(connection: Connection, minutes: Sequence[int]) -> None:
     """Make the blocks of some minutes, in a transaction that writes."""
-    if connection.dialect.name == "postgresql":
-        # A sample that is being stored now must either be seen below or find the block that it has to drop.
-        connection.execute(text("LOCK TABLE load_blocks IN SHARE ROW EXCLUSIVE MODE"))
-    drop(connection, minutes)
+    lock(connection)
+    connection.execute(delete(LoadBlockRow).where(LoadBlockRow.minute.in_(minutes)))
     for minute in minutes:
         connection.execute(insert(LoadBlockRow), _packed(minute, _rows(connection, minute, minute + MINUTE)))
 
 
-def drop(connection: Connection, times: Iterable[float]) -> None:
-    """Drop the blocks that hold these times: before samples of theirs are stored."""
-    for minute in {_minute(time) for time in times}:
-        connection.execute(delete(LoadBlockRow).where(LoadBlockRow.minute == minute))
+def lock(connection: Connection) -> None:
+    """Keep samples from being stored, where several may write at once, until the transaction ends.
+
+    A sample that is being stored is then either seen, or finds the block that it has to drop.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE load_blocks IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def drop(connection: Connection, times: Iterable[float], now: float) -> list[int]:
+    """Drop the blocks that hold these times, before samples of them are stored; return those soon too old for any."""
+    minutes = sorted({_minute(time) for time in times})
+    for start in range(0, len(minutes), _TOGETHER):
+        connection.execute(delete(LoadBlockRow).where(LoadBlockRow.minute.in_(minutes[start : start + _TOGETHER])))
+    return minutes[: bisect_left(minutes, _minute(now - KEPT / 2))]
 
 
 def forget(connection: Connection, before: float) -> None:

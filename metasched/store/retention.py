@@ -10,9 +10,9 @@ from sqlalchemy import delete
 
 from metasched.store import packed
 from metasched.store.database import Store
-from metasched.store.downsampling import FIVE_MINUTES, forget_means, keep_up, roll_up
+from metasched.store.downsampling import forget_means, keep_up, roll_up
 from metasched.store.engine import writing
-from metasched.store.tables import LoadRow, PlacementRow
+from metasched.store.tables import FIVE_MINUTES, LoadRow, PlacementRow
 
 #: How many times as long as samples their five-minute means stay.
 MEANS_KEEP = 9.0

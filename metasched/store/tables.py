@@ -11,6 +11,9 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Double, Index, String, Table, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+#: Seconds of a slot whose mean is kept.
+FIVE_MINUTES = 300
+
 
 class Base(DeclarativeBase):
     """Common base, which carries the metadata."""
@@ -83,6 +86,14 @@ class LoadBlockRow(Base):
     minute: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     nodes: Mapped[str] = mapped_column(Text)
     samples: Mapped[bytes]
+
+
+class LateSlotRow(Base):
+    """Five minutes that got a sample when their blocks were gone: their means are to be made again."""
+
+    __tablename__ = "late_slots"
+
+    slot: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
 class ModelRow(Base):

@@ -1,4 +1,4 @@
-"""Minutes of loads packed, one row for all nodes, so that the last hour is read at once."""
+"""Minutes of loads packed, so that the last hour is read at once, and the slots whose means late samples have changed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,3 +15,4 @@ def upgrade() -> None:
         sa.Column("nodes", sa.Text, nullable=False),
         sa.Column("samples", sa.LargeBinary, nullable=False),
     )
+    op.create_table("late_slots", sa.Column("slot", sa.BigInteger, primary_key=True, autoincrement=False))
