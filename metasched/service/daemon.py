@@ -27,11 +27,12 @@ from metasched.service.traces import Traces
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
-from metasched.store.downsampling import FIVE_MINUTES, mean_loads
+from metasched.store.downsampling import FIVE_MINUTES, keep_up, mean_loads
 from metasched.store.jobs import EndedJob, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
 from metasched.store.tokens import Tokens
+from monitors.sources.screening import Rules
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +76,8 @@ class Daemon:
         self.ledger = Ledger()
         self.traces = Traces()
         self.metrics = Metrics(self.board, self.models, self.writer)
+        limits, oldest = configuration.limits, DAY * configuration.keep.loads
+        self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
         self.started_at = time.time()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
 
@@ -103,6 +106,7 @@ class Daemon:
             (self.ask_sources, periods.partitions),
             (self.confirm, periods.confirm),
             (self.models.save, periods.models),
+            (self.keep_up, periods.means),
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
@@ -114,6 +118,15 @@ class Daemon:
         self._scheduler.shutdown(wait=True)
         self.writer.stop()
         self.models.stop()
+
+    def knows(self, node: str) -> bool:
+        """Whether there is such a node: a scheduler or a description names it, or an agent's token was made for it.
+
+        While a scheduler was not heard yet, or none is set up, every node may be.
+        """
+        heard = all(source.name in self.board.seen_at for source in self.sources)
+        named = node in self.board.nodes or self.doorkeeper.speaks_for(node)
+        return named or not heard or not self.board.nodes
 
     def refresh(self) -> None:
         """Put up a view of this moment for placements."""
@@ -165,6 +178,13 @@ class Daemon:
                     _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
             if taken:
                 _log.info("%d jobs of %s ended while nobody listened", taken, source.name)
+
+    def keep_up(self) -> None:
+        """Make the means of the loads that came in, and pack them."""
+        try:
+            keep_up(self.store)
+        except InputError as error:  # such as a lock that others hold: the next time makes up for it
+            _log.warning("loads were not rolled up: %s", error)
 
     def let_go(self) -> None:
         """Remove what is older than it is to be kept."""
