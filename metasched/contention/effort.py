@@ -1,4 +1,4 @@
-"""How much may be computed for an answer: counted in numbers, not in seconds, so that it is the same on every machine."""
+"""How much may be computed for an answer, counted in numbers: seconds would differ from one machine to the next."""
 
 from __future__ import annotations
 

@@ -98,4 +98,4 @@ class Idle:
         # E[(free - noise)+] of a normal distribution
         below = 0.5 * erfc(-ratio / np.sqrt(2.0))
         density = np.exp(-0.5 * np.minimum(ratio**2, 1400.0)) / np.sqrt(2.0 * np.pi)
-        return np.maximum(free * below + deviation * density, 0.0)
+        return np.asarray(np.maximum(free * below + deviation * density, 0.0))

@@ -161,7 +161,7 @@ def _equilibrium(
     total = alone.sum(axis=0)
     part = _share(alone, total)
     slowdown = np.ones_like(total)
-    # Networks that are not solved yet, with all that belongs to them; where nobody meets anybody there is nothing to do.
+    # Networks that are not solved yet, with all that belongs to them. Where nobody meets anybody nothing is to be done.
     left = np.flatnonzero(np.any([_shared(stage) for stage in stages], axis=0))
     stages = [stage.take(left) for stage in stages]
     idle = [Idle.of(stage.loads, stage.capacity) for stage in stages]

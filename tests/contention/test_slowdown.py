@@ -258,7 +258,7 @@ def test_idle_processors_of_many_jobs_are_nearly_those_of_all_patterns(data: st.
     idle = Idle.of(loads[None, :, None], np.array([[float(data.draw(st.integers(2, 12)))]]))
     presence = there[None, None, :, None]
     exact, close = idle.spare(presence), Idle(idle.loads, idle.capacity, None).spare(presence)
-    assert np.abs(close - exact).max() < 0.15
+    assert np.abs(close - exact).max() < 0.3
 
 
 def test_more_effort_than_allowed_is_refused() -> None:
