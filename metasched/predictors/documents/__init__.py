@@ -9,28 +9,54 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from metasched.predictors.cloud.predictor import CloudPredictor
 from metasched.predictors.contract import Predictor
 from metasched.predictors.documents.adaptive import PublishedDocument, RobustDocument, document_of
+from metasched.predictors.documents.cloud import CloudDocument
 from metasched.predictors.documents.parts import checked
 from metasched.predictors.documents.phased import PhasedDocument
 from metasched.predictors.documents.ported import PortedDocument
+from metasched.predictors.documents.spmd import SpmdDocument
+from metasched.predictors.documents.tournament import TournamentDocument
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.spmd.predictor import SpmdPredictor
+from metasched.predictors.tournament import Tournament
 from metasched.records import InputError
 
 #: What a document says it is, and the only version of its layout there has been.
 FORMAT, VERSION = "metasched-model", 1
 
 #: Predictors that have a document.
-Saved = PublishedPredictor | RobustPredictor | PortedPredictor | PhasedPredictor
+Saved = (
+    PublishedPredictor
+    | RobustPredictor
+    | PortedPredictor
+    | PhasedPredictor
+    | SpmdPredictor
+    | CloudPredictor
+    | Tournament
+)
+_Document = (
+    PublishedDocument
+    | RobustDocument
+    | PortedDocument
+    | PhasedDocument
+    | SpmdDocument
+    | CloudDocument
+    | TournamentDocument
+)
 
-_DOCUMENTS: dict[str, type[PublishedDocument | RobustDocument | PortedDocument | PhasedDocument]] = {
+_DOCUMENTS: dict[str, type[_Document]] = {
     "published": PublishedDocument,
     "robust": RobustDocument,
     "ported": PortedDocument,
     "phased": PhasedDocument,
+    "spmd": SpmdDocument,
+    "cloud": CloudDocument,
+    "tournament": TournamentDocument,
 }
 
 
@@ -53,6 +79,14 @@ def dump(predictor: Predictor) -> str:
         return PortedDocument.of(predictor).model_dump_json()
     if isinstance(predictor, PhasedPredictor):
         return PhasedDocument.of(predictor).model_dump_json()
+    if isinstance(predictor, SpmdPredictor):
+        if predictor.fitted is None:
+            raise InputError("a spmd predictor that has learned nothing yet cannot be saved")
+        return SpmdDocument.of(predictor).model_dump_json()
+    if isinstance(predictor, CloudPredictor):
+        return CloudDocument.of(predictor).model_dump_json()
+    if isinstance(predictor, Tournament):
+        return TournamentDocument.of(predictor).model_dump_json()
     raise InputError(f"a {predictor.name} predictor cannot be saved, expected {_either()}")
 
 
