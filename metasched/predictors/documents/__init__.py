@@ -7,7 +7,7 @@ is saved and after it was loaded.
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from metasched.predictors.cloud.predictor import CloudPredictor
 from metasched.predictors.contract import Predictor
@@ -73,20 +73,29 @@ def dump(predictor: Predictor) -> str:
     ------
     InputError : there is no document for this kind of predictor, or it has learned nothing yet.
     """
+    try:
+        return _document_of(predictor).model_dump_json()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise InputError(f"a {predictor.name} predictor cannot be saved: {place}: {first['msg']}") from None
+
+
+def _document_of(predictor: Predictor) -> _Document:
     if isinstance(predictor, PublishedPredictor | RobustPredictor):
-        return document_of(predictor).model_dump_json()
+        return document_of(predictor)
     if isinstance(predictor, PortedPredictor):
-        return PortedDocument.of(predictor).model_dump_json()
+        return PortedDocument.of(predictor)
     if isinstance(predictor, PhasedPredictor):
-        return PhasedDocument.of(predictor).model_dump_json()
+        return PhasedDocument.of(predictor)
     if isinstance(predictor, SpmdPredictor):
         if predictor.fitted is None:
             raise InputError("a spmd predictor that has learned nothing yet cannot be saved")
-        return SpmdDocument.of(predictor).model_dump_json()
+        return SpmdDocument.of(predictor)
     if isinstance(predictor, CloudPredictor):
-        return CloudDocument.of(predictor).model_dump_json()
+        return CloudDocument.of(predictor)
     if isinstance(predictor, Tournament):
-        return TournamentDocument.of(predictor).model_dump_json()
+        return TournamentDocument.of(predictor)
     raise InputError(f"a {predictor.name} predictor cannot be saved, expected {_either()}")
 
 
@@ -114,6 +123,8 @@ def parse(text: str, *, where: str = "model") -> Saved:
         raise InputError(f"method is {header.method!r}, expected {_either()}", where=where)
     document = checked(_DOCUMENTS[header.method], text, where)
     try:
+        if isinstance(document, SpmdDocument) and document.fit is None:
+            raise InputError("the spmd predictor has learned nothing, expected fit to hold what was fitted")
         return document.build()
     except ValueError as error:
         raise InputError(str(error), where=where) from None
