@@ -138,11 +138,12 @@ class Daemon:
         self.doorkeeper.learn(self.tokens.all())
 
     def ask_sources(self) -> None:
-        """Ask the schedulers for their partitions; one that does not answer keeps those it had."""
+        """Ask the schedulers for partitions and running jobs; what one that does not answer said before stays."""
         for source in self.sources:
             asked_at = time.time()
             try:
                 self.board.put(source.name, source.partitions(), asked_at)
+                self.board.put_running(source.name, source.running(), asked_at)
             except Exception as error:
                 self.metrics.source_failures.labels(source.name).inc()
                 _log.warning("%s was not heard: %s", source.name, error)
