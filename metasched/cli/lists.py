@@ -1,8 +1,7 @@
-"""How the verbs show sorted lists: one for a model, or one for each of its phases."""
+"""How the verbs show sorted lists."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
@@ -11,33 +10,10 @@ from candidate_functions.terms import formula, names
 from metasched.cli import output
 from metasched.predictors.cloud.predictor import CloudPredictor
 from metasched.predictors.contract import Predictor
-from metasched.predictors.phases.predictor import PhasedPredictor
-from metasched.predictors.published import PublishedPredictor
-from metasched.predictors.robust import RobustPredictor
 from metasched.predictors.sorted_list import SortedList
 from metasched.predictors.spmd.fitting import PARAMETERS
 from metasched.predictors.spmd.predictor import SpmdPredictor
 from metasched.predictors.tournament import Tournament
-
-#: Predictors with a sorted list, or one for each phase.
-WithList = PublishedPredictor | RobustPredictor | PhasedPredictor
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A sorted list, and what a user of it should know."""
-
-    models: SortedList
-    notes: tuple[str, ...]
-
-
-def sorted_lists(predictor: WithList) -> dict[str, Listed]:
-    """The sorted list that answers for parallel runs, under the name of its phase, or none."""
-    if isinstance(predictor, PhasedPredictor):
-        return {phase.name: sorted_lists(phase.slowest)[""] for phase in predictor.state.phases}
-    if isinstance(predictor, PublishedPredictor):
-        return {"": Listed(predictor.state.parallel, predictor.state.notes)}
-    return {"": Listed(predictor.state.trend.models, predictor.state.notes)}
 
 
 def list_document(models: SortedList, top: int) -> list[dict[str, Any]]:

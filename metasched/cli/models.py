@@ -11,12 +11,13 @@ import typer
 from rich.table import Table
 
 from metasched.cli import output
-from metasched.cli.lists import WithList, fitted_document, list_document, show_list, sorted_lists
+from metasched.cli.lists import fitted_document, list_document, show_list
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption
 from metasched.cli.profiled import HardwareOption, Profiled, ProfiledSizeOption, ProfilesOption, profiled_by
 from metasched.predictors.conditions import Conditions, Forecast, observed
 from metasched.predictors.contract import Predictor
 from metasched.predictors.evaluation import Adaptive, Evaluation, Outcome, evaluate, follow, split
+from metasched.predictors.listed import WithList, sorted_lists
 from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.published import PublishedPredictor

@@ -81,10 +81,14 @@ def explain_order(ranked: Sequence[Placement], cause: Cause) -> tuple[Placement,
     best = ranked[0]
     if len(ranked) == 1:
         return (replace(best, reason="the only resource set"),)
-    second = ranked[1]
-    reasons = [f"best; the next is {_compared(second, best)}: {cause.of(best, second)}"]
+    reasons = [why_best(best, ranked[1], cause)]
     reasons += [f"{_compared(other, best)}: {cause.of(best, other)}" for other in ranked[1:]]
     return tuple(replace(placement, reason=reason) for placement, reason in zip(ranked, reasons, strict=True))
+
+
+def why_best(best: Placement, second: Placement, cause: Cause) -> str:
+    """Why the best placement comes before the next."""
+    return f"best; the next is {_compared(second, best)}: {cause.of(best, second)}"
 
 
 def _compared(placement: Placement, best: Placement) -> str:

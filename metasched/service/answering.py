@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, HTTPException, Response
 
 from metasched.records import Request
 from metasched.service.asking import Reader, Scheduler, TheDaemon
@@ -15,15 +15,16 @@ from metasched.store.placements import Advice
 router = APIRouter(prefix="/v1")
 
 
-@router.post("/placements")
-async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Answer:
+@router.post("/placements", response_model=Answer)
+async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Response:
     """Say where a job should run. The placement is noted, so that it can be told later how good it was."""
     now = time.time()
     answer = daemon.placer.answer(ask, now)
     daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
     advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
     daemon.writer.placements([advised])
-    return answer
+    # Spelt out here: the framework would check what was checked when it was made.
+    return Response(answer.model_dump_json(), media_type="application/json")
 
 
 @router.post("/predictions")

@@ -6,6 +6,7 @@ of their nodes and puts the result up as one immutable value. A placement reads 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,11 @@ class View:
 class Board:
     """Loads and partitions as they are now.
 
+    Attributes
+    ----------
+    view : what placements look at.
+    nodes : names of all nodes of all partitions.
+
     Examples
     --------
     >>> board = Board()
@@ -56,12 +62,14 @@ class Board:
         self._latest: dict[str, Load] = {}
         self._sources: dict[str, tuple[Partition, ...]] = {}
         self._seen_at: dict[str, float] = {}
+        self.nodes: frozenset[str] = frozenset()
         self._running: dict[str, tuple[float, tuple[StartedJob, ...]]] = {}
         self.view = View(0.0)
 
     def put(self, source: str, partitions: Sequence[Partition], now: float | None = None) -> None:
         """Replace the partitions of one source by what it says now."""
         self._sources = self._sources | {source: tuple(partitions)}
+        self.nodes = frozenset(node for own in self._sources.values() for each in own for node in each.state.nodes)
         self._seen_at = self._seen_at | {source: time.time() if now is None else now}
 
     def put_running(self, source: str, jobs: Sequence[StartedJob], now: float) -> None:
@@ -74,6 +82,11 @@ class Board:
             known = self._latest.get(load.node)
             if known is None or known.time <= load.time:
                 self._latest[load.node] = load
+
+    def newest(self, node: str) -> float:
+        """Time of the newest load of a node (s), minus infinity where there is none."""
+        load = self._latest.get(node)
+        return -math.inf if load is None else load.time
 
     def refresh(self, now: float) -> View:
         """Put up the view of this moment."""

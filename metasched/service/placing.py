@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 import uuid
 from collections import deque
+from dataclasses import replace
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
 from metasched.placement.coscheduled import Coscheduled
+from metasched.placement.freshness import tempered
+from metasched.placement.fronts import Fronts
 from metasched.placement.names import fold, unfold
+from metasched.placement.order import shuffled
 from metasched.placement.partition import Partition
 from metasched.placement.question import InfeasibleError, Question
+from metasched.placement.quick import quickest
 from metasched.placement.ranker import rank
+from metasched.placement.running import RunningJob
 from metasched.placement.shadow import Placed, shaded
-from metasched.placement.sharing import Contention, NoContention
 from metasched.predictors.contract import Predictor
 from metasched.records import Placement, Request
 from metasched.service.board import Board, View
@@ -26,6 +31,8 @@ from metasched.service.sharing import Sharing
 #: Jobs just placed that are remembered, and for how long after its scheduler was last asked one stays in mind (s):
 #: it needs a moment from the answer to its allocation.
 MOST_PLACED, ALLOCATED_WITHIN = 10_000, 2.0
+#: Fronts kept at most while a view is up.
+MOST_KEPT = 200
 #: Numbers that an answer may compute for contention, some hundredths of a second.
 EFFORT = 1e7
 #: Slowdowns by jobs already there from which on they are told.
@@ -48,6 +55,8 @@ class Placer:
         self._models = models
         self._sharing = Sharing(board, models)
         self._placed: deque[Placed] = deque(maxlen=MOST_PLACED)
+        self._kept_of: View | None = None
+        self._kept: dict[tuple[str, Constraints], Fronts] = {}
 
     def answer(self, ask: Ask, now: float) -> Answer:
         """The best placement, or why there is none. Never raises for a question that is sound by itself.
@@ -71,38 +80,42 @@ class Placer:
         if not known:
             return self._nothing(uid, f"no model of {ask.application} yet")
         self._forget(now)
-        states = [self._shaded(each.state, now) for each in usable if each.state.name in known]
-        question = Question(
-            ask.problem_size,
-            constraints,
-            contention=self._contention(ask, usable, states, known),
-            top=1,
-            level=self._configuration.level,
-            rotation=f"{uid}",
-        )
-        try:
-            ranking = rank(states, known, question)
-        except InfeasibleError as error:
-            return self._nothing(uid, str(error))
-        best = ranking.placements[0]
+        level = self._configuration.level
+        able = [each for each in usable if each.state.name in known]
+        running, notes = self._running(able)
+        quick = None
+        if not running:
+            quick = quickest(self._fronts(view, able, constraints, now), known, ask.problem_size, constraints, level)
+        if quick is not None:
+            best, warnings = quick.placement, notes
+        else:
+            states = [self._shaded(each.state, now) for each in able]
+            whole = {state.name: state for state in states}
+            question = Question(
+                ask.problem_size,
+                constraints,
+                contention=Coscheduled(running, known, ask.problem_size, whole, notes, EFFORT),
+                top=2,
+                level=level,
+                rotation=f"{uid}",
+            )
+            try:
+                ranking = rank(states, known, question)
+            except InfeasibleError as error:
+                return self._nothing(uid, str(error))
+            best, warnings = ranking.placements[0], ranking.warnings
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
         if self._configuration.mode == "act":
             self._placed.append(_placed(best, chosen.state, now))
         told = self._told(uid, ask, best, chosen, known[chosen.state.name])
         return told.model_copy(update={"warnings": list(ranking.warnings)})
 
-    def _contention(
-        self, ask: Ask, usable: list[Partition], states: list[ClusterState], known: dict[str, Predictor]
-    ) -> Contention:
-        """The contention with the jobs that run on the partitions, if any do."""
-        told = {each.state.name: self._sharing.on(each) for each in usable if each.state.name in known}
-        running = {name: jobs for name, (jobs, _) in told.items() if jobs}
+    def _running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
+        """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""
+        told = {each.state.name: self._sharing.on(each) for each in partitions}
         # Partitions of one scheduler may tell of the same jobs.
         notes = tuple(dict.fromkeys(line for _, lines in told.values() for line in lines))
-        if not running and not notes:
-            return NoContention()
-        whole = {state.name: state for state in states}
-        return Coscheduled(running, known, ask.problem_size, whole, notes, EFFORT)
+        return {name: tuple(jobs) for name, (jobs, _) in told.items() if jobs}, notes
 
     def _nothing(self, uid: str, why: str) -> Answer:
         mode, steer = self._configuration.mode, self._configuration.steer
@@ -140,6 +153,24 @@ class Placer:
         wanted = 60.0 * math.ceil(best.slowdown * high * self._configuration.time_limit_margin / 60.0)
         return min(limit for limit in (wanted, ask.time_limit, chosen.time_limit) if limit is not None)
 
+    def _fronts(self, view: View, able: list[Partition], constraints: Constraints, now: float) -> list[Fronts]:
+        """The fronts of some partitions: kept as long as the view is up, unless a job was placed on them since."""
+        if self._kept_of is not view:
+            self._kept_of, self._kept = view, {}
+        admitted = _admission(constraints)
+        fronts = []
+        for each in able:
+            key = each.state.name, admitted
+            found = self._kept.get(key) if not self._placed else None
+            if found is None:
+                # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
+                state = shuffled(tempered(self._shaded(each.state, now)).cluster, f"{view.made_at}")
+                found = Fronts(state, constraints)
+                if not self._placed and len(self._kept) < MOST_KEPT:
+                    self._kept[key] = found
+            fronts.append(found)
+        return fronts
+
     def _shaded(self, state: ClusterState, now: float) -> ClusterState:
         return shaded(state, self._placed, now) if self._placed else state
 
@@ -161,6 +192,11 @@ def _constraints(ask: Ask) -> Constraints:
         exclusive=ask.exclusive,
         exclude=frozenset(unfold(ask.exclude, where="exclude") if ask.exclude else ()),
     )
+
+
+def _admission(constraints: Constraints) -> Constraints:
+    """The constraints as far as they say which nodes may be taken."""
+    return replace(constraints, processors=(), min_processors=1, max_processors=None)
 
 
 def _usable(view: View, ask: Ask) -> list[Partition]:

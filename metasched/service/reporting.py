@@ -10,7 +10,6 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from metasched import __version__
 from metasched.service.asking import Reader, TheClient, TheDaemon
-from metasched.service.quality import quality
 
 router = APIRouter(prefix="/v1")
 metrics = APIRouter()
@@ -41,7 +40,7 @@ def status(daemon: TheDaemon, client: Reader) -> dict[str, Any]:
         "models": len(models),
         "runs_to_learn": daemon.models.waiting,
         "learning_failures": daemon.models.failures,
-        "quality": quality(daemon.placements.recent(10_000, settled=True)).as_dict(),
+        "quality": daemon.ledger.quality().as_dict(),
     }
 
 

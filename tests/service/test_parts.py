@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import func, select
 
 from metasched.placement.running import StartedJob
-from metasched.records import InputError
+from metasched.records import InputError, Load
 from metasched.service.configuration import read_configuration
 from metasched.service.messages import Ask
+from metasched.store.downsampling import FIVE_MINUTES, mean_loads
+from metasched.store.engine import reading
 from metasched.store.jobs import Mark, read_mark
+from metasched.store.tables import LoadMeanRow
 from tests.service.made import running
 
 
@@ -62,6 +66,23 @@ def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:
         ask = Ask(application="cg", problem_size=1400, processors=[4], per_node=4)
         answers = [daemon.placer.answer(ask, time.time()) for _ in range(4)]
     assert len({answer.nodes for answer in answers}) == 4
+
+
+def test_the_daemon_rolls_up_what_came_in_by_itself(tmp_path: Path) -> None:
+    with running(tmp_path, learned=False, periods={"means": 0.2}) as daemon:
+        now = time.time()
+        daemon.writer.loads([Load(now - 900.0 + 10 * k, "e1", 0.25, 90.0) for k in range(60)]).result()
+
+        def means() -> int:
+            with reading(daemon.store.engine) as connection:
+                return connection.scalar(select(func.count()).select_from(LoadMeanRow)) or 0
+
+        end = time.monotonic() + 60.0
+        while means() < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        kept = mean_loads(daemon.store, FIVE_MINUTES, since=now - 1800.0, until=now)
+        assert set(kept.available_cpu) == {0.25}
 
 
 def test_a_placement_keeps_away_from_jobs_that_fill_the_links(tmp_path: Path) -> None:
