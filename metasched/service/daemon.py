@@ -27,10 +27,11 @@ from metasched.service.traces import Traces
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
-from metasched.store.downsampling import FIVE_MINUTES, keep_up, mean_loads
+from metasched.store.downsampling import keep_up, mean_loads
 from metasched.store.jobs import EndedJob, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
+from metasched.store.tables import FIVE_MINUTES
 from metasched.store.tokens import Tokens
 from monitors.sources.screening import Rules
 

@@ -108,7 +108,7 @@ class Placer:
         if self._configuration.mode == "act":
             self._placed.append(_placed(best, chosen.state, now))
         told = self._told(uid, ask, best, chosen, known[chosen.state.name])
-        return told.model_copy(update={"warnings": list(ranking.warnings)})
+        return told.model_copy(update={"warnings": list(warnings)})
 
     def _running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
         """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from candidate_functions.terms import formula
 from metasched.predictors.documents import Saved
-from metasched.predictors.listed import sorted_lists
+from metasched.predictors.listed import WithList, sorted_lists
 from metasched.records import InputError
 from metasched.service.dashboard.words import figure
 from metasched.service.track import Judged, Track
@@ -93,6 +93,8 @@ def in_order(models: Mapping[tuple[str, str], Saved], track: Track, application:
 
 
 def _tops(predictor: Saved) -> list[Top]:
+    if not isinstance(predictor, WithList):
+        return []
     try:
         lists = sorted_lists(predictor)
     except InputError:  # It has learned nothing yet.
