@@ -7,7 +7,10 @@ it is not asked there: loads, and for degree two all inputs, are held within rea
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.linear_model import Ridge, RidgeCV
 
 from metasched.predictors.contract import Floats
@@ -71,5 +74,10 @@ class LogPolynomial:
         scaled = self._scaling(points)
         if self._degree == 1:
             return scaled
-        one, other = np.triu_indices(scaled.shape[1])
-        return np.hstack([scaled, scaled[:, one] * scaled[:, other]])
+        one, other = _pairs(scaled.shape[1])
+        return np.concatenate([scaled, scaled[:, one] * scaled[:, other]], axis=1)
+
+
+@cache
+def _pairs(inputs: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(inputs)

@@ -105,6 +105,11 @@ class ResidualProcess:
             copy_X_train=False,
         )
         self._process.fit(scaled, residual)
+        # Kept as plain arrays: a prediction of a few points takes no longer than it takes to ask the library for them.
+        found = self.hyperparameters
+        self._lengths = np.array(found.length_scales)
+        self._variance, self._noise = found.variance, found.noise
+        self._known, self._alpha = self._process.X_train_ / self._lengths, np.ravel(self._process.alpha_)
 
     def _weigh(self) -> None:
         """Give each run the noise beyond the usual that its error, predicted from the others, calls for."""
@@ -126,18 +131,31 @@ class ResidualProcess:
             mean[piece], spread[piece] = self._outcome(self.scaling(points[piece]))
         return mean, spread
 
+    def mean(self, points: Floats) -> Floats:
+        """The mean alone, as :meth:`predict` tells it, in a fraction of the time."""
+        mean = np.empty(len(points))
+        for start in range(0, len(points), _PIECE):
+            piece = slice(start, start + _PIECE)
+            mean[piece] = self._covariance(self.scaling(points[piece])) @ self._alpha
+        return mean
+
+    def _covariance(self, scaled: Floats) -> Floats:
+        """Matern 5/2 between scaled points and those learned from (Rasmussen & Williams, Eq. 4.17)."""
+        distance = cdist(scaled / self._lengths, self._known)
+        distance *= np.sqrt(5.0)
+        covariance: Floats = np.exp(-distance)
+        covariance *= self._variance * (1.0 + distance * (1.0 + distance / 3.0))
+        return covariance
+
     def _outcome(self, scaled: Floats) -> tuple[Floats, Floats]:
-        """Mean and spread at scaled points (Rasmussen & Williams, Eqs. 2.25 and 2.26; Matern 5/2 is their Eq. 4.17).
+        """Mean and spread at scaled points (Rasmussen & Williams, Eqs. 2.25 and 2.26).
 
         The library computes the same, and checks its inputs for ten times as long as a small prediction takes.
         """
-        known, lengths = self._process.X_train_, np.array(self.hyperparameters.length_scales)
-        variance, noise = self.hyperparameters.variance, self.hyperparameters.noise
-        distance = np.sqrt(5.0) * cdist(scaled / lengths, known / lengths)
-        covariance = variance * (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
+        covariance = self._covariance(scaled)
         explained = solve_triangular(self._process.L_, covariance.T, lower=True, check_finite=False)
-        left = variance + noise - np.einsum("ij,ij->j", explained, explained)
-        return covariance @ np.ravel(self._process.alpha_), np.sqrt(np.maximum(left, 0.0))
+        left = self._variance + self._noise - np.einsum("ij,ij->j", explained, explained)
+        return covariance @ self._alpha, np.sqrt(np.maximum(left, 0.0))
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
         """Error and spread of every run's residual, predicted from the others (Rasmussen & Williams, Eqs. 5.10-12).
