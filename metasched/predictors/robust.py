@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from candidate_functions.terms import Observations
 from metasched.predictors.background import BackgroundSearch
 from metasched.predictors.calibration import Calibration, score
-from metasched.predictors.committee import Record, combine
+from metasched.predictors.committee import Record, combine, combined
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.domain import Domain
 from metasched.predictors.experts import NAMES, Experts
@@ -64,6 +64,12 @@ class RobustState:
             return np.log(self.trend(n, p, cpu, bw)), np.full(n.shape, UNKNOWN_SPREAD)
         return combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
 
+    def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """Log times alone."""
+        if self.experts is None or not n.size:
+            return np.log(self.trend(n, p, cpu, bw))
+        return combined(self.experts.expect(n, p, cpu, bw), self.record.weights())
+
 
 class RobustPredictor:
     """The committee.
@@ -98,6 +104,7 @@ class RobustPredictor:
         self._state: RobustState | None = None
         self._search: BackgroundSearch[RobustState] = BackgroundSearch()
         self._since_start: list[Run] = []
+        self._last: tuple[RobustState, Request, float, float, str] | None = None
 
     @property
     def state(self) -> RobustState:
@@ -128,29 +135,46 @@ class RobustPredictor:
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time."""
         state = self.state
-        where = np.array(
-            [[request.problem_size], [request.processors], [request.available_cpu], [request.available_bandwidth]],
-            dtype=np.float64,
-        )
-        log_time, spread = state.predict(*where)
-        if not np.isfinite(log_time[0]):
-            raise InputError(f"no model of the trend is defined for {request}")
-        time = np.exp(log_time)
+        # The same is often asked at two levels, one for the interval and one for a time limit.
+        last = self._last
+        if last is None or last[0] is not state or last[1] != request:
+            self._last = last = state, request, *self._looked_up(state, request)
+        _, _, log_time, spread, text = last
+        with np.errstate(over="ignore"):
+            time = np.exp([log_time])
         low, high = state.calibration.ends(time, spread, level)
         return Prediction(
             float(time[0]),
             Interval(float(low[0]), float(high[0]), level),
-            self._explained(state, where, float(log_time[0])),
+            text,
             state.notes + state.domain.warnings(request),
         )
 
     @staticmethod
-    def _explained(state: RobustState, where: Floats, log_time: float) -> str:
+    def _looked_up(state: RobustState, request: Request) -> tuple[float, float, str]:
+        """Log time, its spread, and the model's name."""
+        where = np.array(
+            [[request.problem_size], [request.processors], [request.available_cpu], [request.available_bandwidth]],
+            dtype=np.float64,
+        )
+        if state.experts is None:
+            log_times, spreads = (each[None, :] for each in state.predict(*where))
+            log_time, spread = log_times[0], spreads[0]
+        else:
+            log_times, spreads = state.experts.predict(*where)
+            log_time, spread = combine(log_times, spreads, state.record.weights())
+        if not np.isfinite(log_time[0]):
+            raise InputError(f"no model of the trend is defined for {request}")
+        # The first expert is the trend.
+        return float(log_time[0]), float(spread[0]), RobustPredictor._explained(state, log_time[0] - log_times[0, 0])
+
+    @staticmethod
+    def _explained(state: RobustState, log_shift: float) -> str:
         """Name the formula, and what the committee made of it."""
         text = state.trend.formula()
         if state.experts is None:
             return text
-        shift = float(np.expm1(log_time - np.log(state.trend(*where)[0])))
+        shift = float(np.expm1(log_shift))
         shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(NAMES, state.record.weights(), strict=True))
         return f"{text}; {shift:+.1%} by the committee ({shares})"
 
@@ -173,6 +197,17 @@ class RobustPredictor:
             time = np.exp(log_time)
         low, high = state.calibration.ends(time, spread, level)
         return Predictions(time, low, high, level)
+
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times that :meth:`predict_many` tells, without their intervals, in a third of the time."""
+        columns = (
+            np.atleast_1d(np.asarray(column, dtype=np.float64))
+            for column in (problem_size, processors, available_cpu, available_bandwidth)
+        )
+        with np.errstate(over="ignore"):
+            return np.exp(self.state.expect(*np.broadcast_arrays(*columns)))
 
     def learn(self, run: Run) -> None:
         """Absorb one run: score its prediction, refit trend and process, maybe start a search in the background."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, HTTPException, Response
 
 from metasched.records import Request
 from metasched.service.asking import Reader, Scheduler, TheDaemon
@@ -15,15 +16,16 @@ from metasched.store.placements import Advice
 router = APIRouter(prefix="/v1")
 
 
-@router.post("/placements")
-async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Answer:
+@router.post("/placements", response_model=Answer)
+async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Response:
     """Say where a job should run. The placement is noted, so that it can be told later how good it was."""
     now = time.time()
     answer = daemon.placer.answer(ask, now)
     daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
     advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
     daemon.writer.placements([advised])
-    return answer
+    # Spelt out here: the framework would check what was checked when it was made.
+    return Response(answer.model_dump_json(), media_type="application/json")
 
 
 @router.post("/predictions")
@@ -33,4 +35,7 @@ async def predict(question: PredictIn, daemon: TheDaemon, client: Reader) -> dic
     if predictor is None:
         raise HTTPException(404, f"no model of {question.application} on {question.cluster}")
     request = Request(question.problem_size, question.processors, question.available_cpu, question.available_bandwidth)
-    return predictor.predict(request, question.level).as_dict()
+    prediction = predictor.predict(request, question.level)
+    if not math.isfinite(prediction.interval.high):
+        raise HTTPException(422, f"the prediction for {request} is beyond all numbers")
+    return prediction.as_dict()

@@ -9,22 +9,27 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.freshness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.placement.partition import Partition
+from metasched.placement.running import StartedJob
 from metasched.records import Load
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a placement looks at: the partitions with the newest loads, and when they were put up (s)."""
+    """All that a placement looks at: the partitions with the newest loads, and when they were put up (s).
+
+    ``running`` holds the jobs that each scheduler runs, by its name.
+    """
 
     made_at: float
     partitions: tuple[Partition, ...] = ()
+    running: Mapping[str, tuple[StartedJob, ...]] = field(default_factory=dict)
 
     def named(self, state: str) -> Partition | None:
         """The partition whose cluster state has this name."""
@@ -58,6 +63,7 @@ class Board:
         self._sources: dict[str, tuple[Partition, ...]] = {}
         self._seen_at: dict[str, float] = {}
         self.nodes: frozenset[str] = frozenset()
+        self._running: dict[str, tuple[float, tuple[StartedJob, ...]]] = {}
         self.view = View(0.0)
 
     def put(self, source: str, partitions: Sequence[Partition], now: float | None = None) -> None:
@@ -65,6 +71,10 @@ class Board:
         self._sources = self._sources | {source: tuple(partitions)}
         self.nodes = frozenset(node for own in self._sources.values() for each in own for node in each.state.nodes)
         self._seen_at = self._seen_at | {source: time.time() if now is None else now}
+
+    def put_running(self, source: str, jobs: Sequence[StartedJob], now: float) -> None:
+        """Replace the jobs that a source runs by those that it tells of now."""
+        self._running = self._running | {source: (now, tuple(jobs))}
 
     def note(self, loads: Iterable[Load]) -> None:
         """Take loads; of each node the newest counts."""
@@ -83,7 +93,11 @@ class Board:
         partitions = tuple(
             replace(each, state=self._with_loads(each.state, now)) for own in self._sources.values() for each in own
         )
-        self.view = View(now, partitions)
+        running = {
+            source: tuple(replace(job, running_for=job.running_for + max(now - told, 0.0)) for job in jobs)
+            for source, (told, jobs) in self._running.items()
+        }
+        self.view = View(now, partitions, running)
         return self.view
 
     @property

@@ -6,13 +6,14 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from metasched.placement.partition import Partition
 from metasched.records import InputError
-from metasched.service.access import Buckets, Doorkeeper
+from metasched.service.access import Buckets, Doorkeeper, Sessions
 from metasched.service.board import Board
 from metasched.service.configuration import Configuration
 from metasched.service.confirming import Waiting
@@ -20,14 +21,17 @@ from metasched.service.metrics import Metrics
 from metasched.service.models import Models
 from metasched.service.outcomes import Concluded, conclude
 from metasched.service.placing import Placer
+from metasched.service.quality import Ledger, settled
 from metasched.service.sources import Source
+from metasched.service.traces import Traces
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
-from metasched.store.downsampling import keep_up
+from metasched.store.downsampling import keep_up, mean_loads
 from metasched.store.jobs import EndedJob, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
+from metasched.store.tables import FIVE_MINUTES
 from metasched.store.tokens import Tokens
 from monitors.sources.screening import Rules
 
@@ -36,8 +40,12 @@ _log = logging.getLogger(__name__)
 #: How many of the newest loads of each node count after a restart: those of so many seconds.
 REMEMBERED = 900.0
 DAY = 86_400.0
+#: Finished jobs from before a restart that tell how good the advice is.
+REMEMBERED_JOBS = 2000
 #: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
 REACH = 7 * DAY
+#: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
+CATCH_UP_AFTER = 5.0
 #: Two accounts of the same start of a job differ by less than this (s).
 SAME_START = 2.0
 
@@ -59,12 +67,17 @@ class Daemon:
         self.placements = Placements(store)
         self.tokens = Tokens(store)
         self.doorkeeper = Doorkeeper()
+        self.sessions = Sessions()
         self.buckets = Buckets(configuration.limits.requests_per_second, configuration.limits.burst)
         self.board = Board()
         self.models = Models(store)
         self.placer = Placer(configuration, self.board, self.models)
         self.writer = Writer(store)
         self.waiting = Waiting(self.sources)
+        self.ledger = Ledger()
+        # Placements settled before the past was remembered, so that none is counted twice; None from then on.
+        self._settled_meanwhile: set[str] | None = set()
+        self.traces = Traces()
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
         self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
@@ -100,7 +113,7 @@ class Daemon:
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
-        self._scheduler.add_job(self.catch_up, args=(now,))
+        self._scheduler.add_job(self.catch_up, "date", run_date=_later(CATCH_UP_AFTER), args=(now,))
         self._scheduler.start()
 
     def stop(self) -> None:
@@ -120,24 +133,39 @@ class Daemon:
 
     def refresh(self) -> None:
         """Put up a view of this moment for placements."""
-        self.board.refresh(time.time())
+        view = self.board.refresh(time.time())
+        self.traces.note(view.partitions, view.made_at)
 
     def learn_tokens(self) -> None:
         """Take notice of tokens that were made or revoked."""
         self.doorkeeper.learn(self.tokens.all())
 
     def ask_sources(self) -> None:
-        """Ask the schedulers for their partitions; one that does not answer keeps those it had."""
+        """Ask the schedulers for partitions and running jobs; what one that does not answer said before stays."""
         for source in self.sources:
             asked_at = time.time()
             try:
                 self.board.put(source.name, source.partitions(), asked_at)
+                self.board.put_running(source.name, source.running(), asked_at)
             except Exception as error:
                 self.metrics.source_failures.labels(source.name).inc()
                 _log.warning("%s was not heard: %s", source.name, error)
 
+    def remember(self, now: float) -> None:
+        """Take up what the dashboard and the status tell of the time before the daemon started."""
+        recent = self.placements.recent(REMEMBERED_JOBS, settled=True)
+        meanwhile, self._settled_meanwhile = self._settled_meanwhile or set(), None
+        finished = [advice for advice in recent if advice.uid not in meanwhile]
+        for advice in reversed(finished):
+            self.ledger.add(settled(advice))
+        self.models.track.remember(reversed(finished))
+        self.traces.remember(
+            self.board.view.partitions, mean_loads(self.store, FIVE_MINUTES, since=now - DAY, until=now)
+        )
+
     def catch_up(self, now: float) -> None:
-        """Take the jobs that ended while the daemon was down: once, when it starts."""
+        """Take the jobs that ended while the daemon was down, and what it knew before: once, when it starts."""
+        self.remember(now)
         for record in self.store.recorded_runs(learnable=False, since=now - REACH):
             if record.exit_status == 0 and self.waiting.concerns(record.run.extra.get("scheduler", "")):
                 self.waiting.add(Concluded(replace(record, learnable=True), None, {}))
@@ -206,7 +234,11 @@ class Daemon:
 
     def _settle(self, concluded: Concluded) -> None:
         if concluded.placement is not None:
+            if (meanwhile := self._settled_meanwhile) is not None:
+                meanwhile.add(concluded.placement)  # Before it is stored, where it might be remembered from.
             self.writer.outcome(concluded.placement, concluded.outcome).result()
+            if (advice := self.placements.find(concluded.placement)) is not None:
+                self.ledger.add(settled(advice))
         if concluded.record.learnable:
             self.models.learn(concluded.record.run)
 
@@ -216,3 +248,7 @@ class Daemon:
         return any(
             (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
         )
+
+
+def _later(seconds: float) -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=seconds)

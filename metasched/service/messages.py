@@ -103,6 +103,7 @@ class Answer(_Message):
     prefer: str = ""
     time_limit: float | None = None
     placement: dict[str, Any] | None = None
+    warnings: list[str] = []
 
 
 class PredictIn(_Message):

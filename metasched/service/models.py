@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 
 from metasched.predictors import documents
 from metasched.predictors.contract import Predictor
 from metasched.predictors.robust import RobustPredictor
-from metasched.records import InputError, Run
+from metasched.records import InputError, Request, Run
+from metasched.service.track import Track
 from metasched.store.database import Store
 
 _log = logging.getLogger(__name__)
@@ -29,6 +31,10 @@ class Models:
     ----------
     store : where models are saved, and runs read from when the daemon starts.
 
+    Attributes
+    ----------
+    track : what was predicted of the last runs, beside what they took.
+
     Notes
     -----
     Only the learning thread changes predictors. They replace what they know by one assignment, so that a prediction
@@ -43,6 +49,7 @@ class Models:
         self._queue: SimpleQueue[Run | tuple[Run, ...] | str] = SimpleQueue()
         self._thread = Thread(target=self._run, name="metasched-learner", daemon=True)
         self.failures = 0
+        self.track = Track()
 
     def start(self) -> None:
         """Read the saved models, and begin to learn the runs that were stored since they were saved."""
@@ -106,6 +113,7 @@ class Models:
             if known is None:
                 self._predictors[key] = RobustPredictor(*key).fit([run])
             else:
+                self._judge(known, run)
                 known.learn(run)
         except Exception:
             self.failures += 1
@@ -113,6 +121,11 @@ class Models:
         else:
             self._changed.add(key)
             self._unsettled.add(key)
+
+    def _judge(self, known: Predictor, run: Run) -> None:
+        request = Request(run.problem_size, run.processors, run.min_avg_avail_cpu, run.min_avg_avail_bw)
+        with suppress(InputError):  # no model is defined there: nothing was predicted
+            self.track.note(run, known.predict(request))
 
     def _catch_up(self, stored: tuple[Run, ...]) -> None:
         of_key: dict[Key, list[Run]] = {}

@@ -63,6 +63,7 @@ def conclude(job: EndedJob, board: Board, models: Models, store: Store) -> Concl
         mark.placement,
         {
             "job": job.job,
+            "platform": platform,
             "partition": job.partition,
             "nodes": list(job.nodes),
             "processors": processors,

@@ -59,10 +59,10 @@ def learned_database() -> bytes:
 
 
 @contextmanager
-def running(folder: Path, *, learned: bool = True, **settings: object) -> Iterator[Daemon]:
+def running(folder: Path, *, learned: bool = True, clusters: str = CLUSTERS, **settings: object) -> Iterator[Daemon]:
     """A started daemon on a database of its own."""
     described = folder / "clusters.toml"
-    described.write_text(CLUSTERS)
+    described.write_text(clusters)
     configuration = Configuration.model_validate({"clusters": str(described)} | settings)
     if learned and not (folder / "metasched.db").exists():
         (folder / "metasched.db").write_bytes(learned_database())

@@ -17,7 +17,7 @@ PATIENCE = 60.0
 
 
 class Daemon:
-    """``metasched serve`` in a folder; it listens on a Unix socket and on a port, a free one where it is 0."""
+    """``metasched serve`` in a folder; it listens on a Unix socket and on a port, any free one by default."""
 
     def __init__(self, folder: Path, configuration: str, *, database: str | None = None, port: int = 0) -> None:
         self.folder = folder
