@@ -93,6 +93,8 @@ def why_best(best: Placement, second: Placement, cause: Cause) -> str:
 
 
 def _compared(placement: Placement, best: Placement) -> str:
+    if best.completion <= 0.0:  # a time too short for any number
+        return "slower" if placement.completion > 0.0 else "as fast"
     change = placement.completion / best.completion - 1.0
     if abs(change) < 0.0005:
         return "as fast"

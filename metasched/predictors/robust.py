@@ -140,7 +140,8 @@ class RobustPredictor:
         if last is None or last[0] is not state or last[1] != request:
             self._last = last = state, request, *self._looked_up(state, request)
         _, _, log_time, spread, text = last
-        time = np.exp([log_time])
+        with np.errstate(over="ignore"):
+            time = np.exp([log_time])
         low, high = state.calibration.ends(time, spread, level)
         return Prediction(
             float(time[0]),

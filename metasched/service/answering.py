@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -34,4 +35,7 @@ async def predict(question: PredictIn, daemon: TheDaemon, client: Reader) -> dic
     if predictor is None:
         raise HTTPException(404, f"no model of {question.application} on {question.cluster}")
     request = Request(question.problem_size, question.processors, question.available_cpu, question.available_bandwidth)
-    return predictor.predict(request, question.level).as_dict()
+    prediction = predictor.predict(request, question.level)
+    if not math.isfinite(prediction.interval.high):
+        raise HTTPException(422, f"the prediction for {request} is beyond all numbers")
+    return prediction.as_dict()

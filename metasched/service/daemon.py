@@ -75,6 +75,8 @@ class Daemon:
         self.writer = Writer(store)
         self.waiting = Waiting(self.sources)
         self.ledger = Ledger()
+        # Placements settled before the past was remembered, so that none is counted twice; None from then on.
+        self._settled_meanwhile: set[str] | None = set()
         self.traces = Traces()
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
@@ -151,7 +153,9 @@ class Daemon:
 
     def remember(self, now: float) -> None:
         """Take up what the dashboard and the status tell of the time before the daemon started."""
-        finished = self.placements.recent(REMEMBERED_JOBS, settled=True)
+        recent = self.placements.recent(REMEMBERED_JOBS, settled=True)
+        meanwhile, self._settled_meanwhile = self._settled_meanwhile or set(), None
+        finished = [advice for advice in recent if advice.uid not in meanwhile]
         for advice in reversed(finished):
             self.ledger.add(settled(advice))
         self.models.track.remember(reversed(finished))
@@ -230,6 +234,8 @@ class Daemon:
 
     def _settle(self, concluded: Concluded) -> None:
         if concluded.placement is not None:
+            if (meanwhile := self._settled_meanwhile) is not None:
+                meanwhile.add(concluded.placement)  # Before it is stored, where it might be remembered from.
             self.writer.outcome(concluded.placement, concluded.outcome).result()
             if (advice := self.placements.find(concluded.placement)) is not None:
                 self.ledger.add(settled(advice))

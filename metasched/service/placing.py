@@ -104,6 +104,8 @@ class Placer:
             except InfeasibleError as error:
                 return self._nothing(uid, str(error))
             best, warnings = ranking.placements[0], ranking.warnings
+        if not math.isfinite(best.slowdown * best.prediction.interval.high):
+            return self._nothing(uid, "what is predicted is beyond all numbers")
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
         if self._configuration.mode == "act":
             self._placed.append(_placed(best, chosen.state, now))
@@ -145,13 +147,15 @@ class Placer:
             placement=best.as_dict(),
         )
 
-    def _time_limit(self, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> float:
+    def _time_limit(self, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> float | None:
         """A limit that the run should hardly reach: the interval's upper end, never above what holds already."""
         sets = best.resource_set
         request = Request(ask.problem_size, sets.processors, min(1.0, sets.available_cpu), sets.available_bandwidth)
         high = predictor.predict(request, self._configuration.time_limit_level).interval.high
-        wanted = 60.0 * math.ceil(best.slowdown * high * self._configuration.time_limit_margin / 60.0)
-        return min(limit for limit in (wanted, ask.time_limit, chosen.time_limit) if limit is not None)
+        high *= best.slowdown * self._configuration.time_limit_margin
+        wanted = 60.0 * math.ceil(high / 60.0) if math.isfinite(high) else math.inf
+        limits = [limit for limit in (wanted, ask.time_limit, chosen.time_limit) if limit is not None]
+        return min(limits) if math.isfinite(min(limits)) else None
 
     def _fronts(self, view: View, able: list[Partition], constraints: Constraints, now: float) -> list[Fronts]:
         """The fronts of some partitions: kept as long as the view is up, unless a job was placed on them since."""

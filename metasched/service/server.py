@@ -20,6 +20,7 @@ from metasched.service.app import make_app
 from metasched.service.asking import LOCAL_SCOPE
 from metasched.service.configuration import Listen
 from metasched.service.daemon import Daemon
+from metasched.service.impatient import ImpatientProtocol
 
 #: How long requests that are being answered may take to end (s).
 PATIENCE = 5
@@ -80,6 +81,7 @@ def serve(daemon: Daemon) -> None:
 def _server(app: ASGIApp, listen: Listen, *, tls: bool) -> _Server:
     config = uvicorn.Config(
         app,
+        http=ImpatientProtocol,
         log_level="warning",
         access_log=False,
         lifespan="off",
