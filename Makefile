@@ -61,10 +61,16 @@ testbed: $(VENV)/.installed ## install SimGrid (as root) and make every testbed 
 tables: $(VENV)/.installed ## the paper's tables on the committed campaigns, beside its figures: docs/results.md
 	$(BIN)/python -m benchmarks.tables
 
-system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, PostgreSQL), as root
-	$(BIN)/python -m pytest -m system -s tests/system
-
+# Without RUNLEVEL the packages would start servers of their own. Where they cannot be had the tests say so and skip.
+SERVERS := slurmctld slurmd slurm-client munge lua-socket lua-cjson postgresql
 .PHONY: system-test
+system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, PostgreSQL), as root
+	@if [ "$$(id -u)" = 0 ] && ! dpkg-query -W $(SERVERS) >/dev/null 2>&1; then \
+	  export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $(SERVERS) >/dev/null; \
+	fi || echo "not all of $(SERVERS) can be installed" >&2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,postgresql]'
+	$(BIN)/python -m pytest -m system -s tests/system
 .PHONY: placement-bench
 placement-bench: $(VENV)/.installed ## placement beside its peers: regret, speed at scale, herds, a stream of jobs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.placement

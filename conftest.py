@@ -1,6 +1,14 @@
-"""Settings for all tests: one thread of linear algebra each, since the tests themselves run on all cores."""
+"""Settings for all tests: one thread of linear algebra each, since the tests themselves run on all cores.
+
+Nor does a test fail because a machine is busy: generated examples have no deadline.
+"""
 
 import os
 
+from hypothesis import settings
+
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")

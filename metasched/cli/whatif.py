@@ -42,10 +42,13 @@ def whatif(
     """Show how many processors pay, and what changes when nodes are drained, N grows, or P is given."""
     check_level(level)
     scene = placing.scene(application, clusters, model, database, loads, at)
-    before = rank(scene.clusters, scene.predictors, Question(problem_size, scene.constraints, top=2, level=level))
+    size = problem_size * times
+    now = Question(problem_size, scene.constraints, contention=scene.contention(problem_size), top=2, level=level)
+    before = rank(scene.clusters, scene.predictors, now)
     changed = placing.constrained(scene.constraints, processors=placing.counts(processors, where="--processors"))
     states = drained(scene.clusters, placing.nodes(drain, where="--drain"))
-    after = rank(states, scene.predictors, Question(problem_size * times, changed, top=2, level=level))
+    then = Question(size, changed, contention=scene.contention(size), top=2, level=level)
+    after = rank(states, scene.predictors, then)
     found = scaling(after.curve)
     if picture is not None:
         curve = after.curve
@@ -53,7 +56,7 @@ def whatif(
             figures.time_and_efficiency(
                 curve.processors.tolist(),
                 Predictions(curve.execution_time, curve.low, curve.high, level),
-                f"{application}, N = {problem_size * times:g}: the best placement for each P",
+                f"{application}, N = {size:g}: the best placement for each P",
             ),
             picture,
         )

@@ -85,7 +85,7 @@ def _ranked(
     if not order.size:
         raise InfeasibleError("no model of the application is defined for any of the resource sets")
     around = Circumstances(layout, question.problem_size, question.level, question.objective, question.contention)
-    weighed = weigh(around, found, order, question.top)
+    weighed, notes = weigh(around, found, order, question.top)
     settled = settle_ties(weighed, question.tolerance, question.rotation)
     best = least = min(candidate.score for candidate in settled)
     if layout.optimistic is not None:
@@ -94,6 +94,7 @@ def _ranked(
     elif not alone:
         least = float(found.score.min())
     placements, warnings = _told(layout, settled, question)
+    warnings += tuple(line for line in notes if line not in warnings)
     return Ranking(
         placements,
         tuple(candidate.costs for candidate in settled),

@@ -31,6 +31,7 @@ class Cause:
     def of(self, better: Placement, worse: Placement) -> str:
         """What makes the worse one's completion later, or where it is the earlier one, what makes it so."""
         ours, theirs = better.resource_set, worse.resource_set
+        now = better.slowdown * better.prediction.execution_time
         shares = {
             f"{theirs.processors} processors instead of {ours.processors}": self._time(
                 better, processors=theirs.processors
@@ -41,13 +42,16 @@ class Cause:
             f"bandwidth {theirs.available_bandwidth:.4g} instead of {ours.available_bandwidth:.4g} Mbit/s": self._time(
                 better, bandwidth=theirs.available_bandwidth
             ),
-            f"a wait of {worse.queue_wait:.0f} instead of {better.queue_wait:.0f} s": better.prediction.execution_time
+            f"a wait of {worse.queue_wait:.0f} instead of {better.queue_wait:.0f} s": now
             + worse.queue_wait
             - better.queue_wait,
+            f"jobs already there stretch it {worse.slowdown:.2f} instead of {better.slowdown:.2f} times": (
+                better.prediction.execution_time * worse.slowdown
+            ),
         }
         direction = 1.0 if worse.completion >= better.completion else -1.0
         cause, time = max(shares.items(), key=lambda share: direction * share[1])
-        if direction * (time - better.prediction.execution_time) <= 0:
+        if direction * (time - now) <= 0:
             return "another cluster's model" if ours.cluster != theirs.cluster else "no difference that the model sees"
         return cause
 

@@ -10,6 +10,9 @@ from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
 from metasched.predictors.sorted_list import SortedList
 
+#: Predictors with a sorted list, or one for each phase.
+WithList = PublishedPredictor | RobustPredictor | PhasedPredictor | PortedPredictor
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -19,9 +22,7 @@ class Listed:
     notes: tuple[str, ...]
 
 
-def sorted_lists(
-    predictor: PublishedPredictor | RobustPredictor | PhasedPredictor | PortedPredictor,
-) -> dict[str, Listed]:
+def sorted_lists(predictor: WithList) -> dict[str, Listed]:
     """The sorted list that answers for parallel runs, under the name of its phase, or none.
 
     A ported model has the list of its reference, whose terms it scales.

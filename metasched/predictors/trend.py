@@ -16,7 +16,7 @@ import numpy as np
 from candidate_functions.exhaustive import exhaustive_search
 from candidate_functions.terms import Observations, evaluate, formula
 from metasched.predictors.contract import Floats
-from metasched.predictors.simple import simplest_model
+from metasched.predictors.simple import simplest_model, supports_two_growths, two_growths
 from metasched.predictors.sorted_list import SortedList
 
 #: Models in the sorted list of the trend, and how many of them at most are averaged.
@@ -52,6 +52,10 @@ class Trend:
     @classmethod
     def simplest(cls, runs: Observations) -> tuple[Trend, tuple[str, ...]]:
         """The trend that few runs support, and what had to be assumed for it."""
+        if supports_two_growths(runs):
+            combinations, assumptions = two_growths()
+            models = SortedList.of(combinations, runs, relative=True, nonnegative=True)
+            return cls(models.keep(np.arange(min(LISTED, len(models))))), assumptions
         model = simplest_model(runs)
         return cls(SortedList.of(model.combination, runs, relative=True, nonnegative=True)), model.assumptions
 

@@ -42,10 +42,16 @@ class Doorkeeper:
 
     def __init__(self) -> None:
         self._known: Mapping[str, Token] = {}
+        self._nodes: frozenset[str | None] = frozenset()
 
     def learn(self, tokens: Iterable[Token]) -> None:
         """Take the tokens as they are now."""
         self._known = {token.digest: token for token in tokens}
+        self._nodes = frozenset(token.node for token in self._known.values())
+
+    def speaks_for(self, node: str) -> bool:
+        """Whether a token was made for an agent on this node."""
+        return node in self._nodes
 
     def recognise(self, authorization: str | None) -> Client:
         """The client that an Authorization header stands for: a bearer token, or the password of a browser."""

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -26,11 +27,13 @@ from metasched.service.traces import Traces
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
-from metasched.store.downsampling import FIVE_MINUTES, mean_loads
+from metasched.store.downsampling import keep_up, mean_loads
 from metasched.store.jobs import EndedJob, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
+from metasched.store.tables import FIVE_MINUTES
 from metasched.store.tokens import Tokens
+from monitors.sources.screening import Rules
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +44,8 @@ DAY = 86_400.0
 REMEMBERED_JOBS = 2000
 #: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
 REACH = 7 * DAY
+#: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
+CATCH_UP_AFTER = 5.0
 #: Two accounts of the same start of a job differ by less than this (s).
 SAME_START = 2.0
 
@@ -71,7 +76,11 @@ class Daemon:
         self.waiting = Waiting(self.sources)
         self.ledger = Ledger()
         self.traces = Traces()
+        #: Placements whose jobs ended since the start, until those from before are taken up.
+        self._live: set[str] | None = set()
         self.metrics = Metrics(self.board, self.models, self.writer)
+        limits, oldest = configuration.limits, DAY * configuration.keep.loads
+        self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
         self.started_at = time.time()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
 
@@ -100,10 +109,11 @@ class Daemon:
             (self.ask_sources, periods.partitions),
             (self.confirm, periods.confirm),
             (self.models.save, periods.models),
+            (self.keep_up, periods.means),
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
-        self._scheduler.add_job(self.catch_up, args=(now,))
+        self._scheduler.add_job(self.catch_up, "date", run_date=_later(CATCH_UP_AFTER), args=(now,))
         self._scheduler.start()
 
     def stop(self) -> None:
@@ -111,6 +121,15 @@ class Daemon:
         self._scheduler.shutdown(wait=True)
         self.writer.stop()
         self.models.stop()
+
+    def knows(self, node: str) -> bool:
+        """Whether there is such a node: a scheduler or a description names it, or an agent's token was made for it.
+
+        While a scheduler was not heard yet, or none is set up, every node may be.
+        """
+        heard = all(source.name in self.board.seen_at for source in self.sources)
+        named = node in self.board.nodes or self.doorkeeper.speaks_for(node)
+        return named or not heard or not self.board.nodes
 
     def refresh(self) -> None:
         """Put up a view of this moment for placements."""
@@ -122,21 +141,25 @@ class Daemon:
         self.doorkeeper.learn(self.tokens.all())
 
     def ask_sources(self) -> None:
-        """Ask the schedulers for their partitions; one that does not answer keeps those it had."""
+        """Ask the schedulers for partitions and running jobs; what one that does not answer said before stays."""
         for source in self.sources:
             asked_at = time.time()
             try:
                 self.board.put(source.name, source.partitions(), asked_at)
+                self.board.put_running(source.name, source.running(), asked_at)
             except Exception as error:
                 self.metrics.source_failures.labels(source.name).inc()
                 _log.warning("%s was not heard: %s", source.name, error)
 
     def remember(self, now: float) -> None:
         """Take up what the dashboard and the status tell of the time before the daemon started."""
-        finished = self.placements.recent(REMEMBERED_JOBS, settled=True)
-        for advice in reversed(finished):
+        live, self._live = self._live, None
+        finished = [
+            each for each in self.placements.recent(REMEMBERED_JOBS, settled=True) if each.uid not in (live or ())
+        ]
+        for advice in finished:
             self.ledger.add(settled(advice))
-        self.models.track.remember(reversed(finished))
+        self.models.track.remember(finished)
         self.traces.remember(
             self.board.view.partitions, mean_loads(self.store, FIVE_MINUTES, since=now - DAY, until=now)
         )
@@ -162,6 +185,13 @@ class Daemon:
                     _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
             if taken:
                 _log.info("%d jobs of %s ended while nobody listened", taken, source.name)
+
+    def keep_up(self) -> None:
+        """Make the means of the loads that came in, and pack them."""
+        try:
+            keep_up(self.store)
+        except InputError as error:  # such as a lock that others hold: the next time makes up for it
+            _log.warning("loads were not rolled up: %s", error)
 
     def let_go(self) -> None:
         """Remove what is older than it is to be kept."""
@@ -207,6 +237,8 @@ class Daemon:
         if concluded.placement is not None:
             self.writer.outcome(concluded.placement, concluded.outcome).result()
             if (advice := self.placements.find(concluded.placement)) is not None:
+                if self._live is not None:
+                    self._live.add(advice.uid)
                 self.ledger.add(settled(advice))
         if concluded.record.learnable:
             self.models.learn(concluded.record.run)
@@ -217,3 +249,7 @@ class Daemon:
         return any(
             (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
         )
+
+
+def _later(seconds: float) -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=seconds)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
+from metasched.placement.coscheduled import Coscheduled
 from metasched.placement.freshness import tempered
 from metasched.placement.fronts import Fronts
 from metasched.placement.names import fold, unfold
@@ -17,6 +18,7 @@ from metasched.placement.partition import Partition
 from metasched.placement.question import InfeasibleError, Question
 from metasched.placement.quick import quickest
 from metasched.placement.ranker import rank
+from metasched.placement.running import RunningJob
 from metasched.placement.shadow import Placed, shaded
 from metasched.predictors.contract import Predictor
 from metasched.records import Placement, Request
@@ -24,12 +26,17 @@ from metasched.service.board import Board, View
 from metasched.service.configuration import Configuration
 from metasched.service.messages import Answer, Ask
 from metasched.service.models import Models
+from metasched.service.sharing import Sharing
 
 #: Jobs just placed that are remembered, and for how long after its scheduler was last asked one stays in mind (s):
 #: it needs a moment from the answer to its allocation.
 MOST_PLACED, ALLOCATED_WITHIN = 10_000, 2.0
 #: Fronts kept at most while a view is up.
 MOST_KEPT = 200
+#: Numbers that an answer may compute for contention, some hundredths of a second.
+EFFORT = 1e7
+#: Slowdowns by jobs already there from which on they are told.
+WORTH_TELLING = 1.01
 
 
 class Placer:
@@ -46,6 +53,7 @@ class Placer:
         self._configuration = configuration
         self._board = board
         self._models = models
+        self._sharing = Sharing(board, models)
         self._placed: deque[Placed] = deque(maxlen=MOST_PLACED)
         self._kept_of: View | None = None
         self._kept: dict[tuple[str, Constraints], Fronts] = {}
@@ -74,29 +82,50 @@ class Placer:
         self._forget(now)
         level = self._configuration.level
         able = [each for each in usable if each.state.name in known]
-        found = quickest(self._fronts(view, able, constraints, now), known, ask.problem_size, constraints, level)
-        if found is not None:
-            best = found.placement
+        running, notes = self._running(able)
+        quick = None
+        if not running:
+            quick = quickest(self._fronts(view, able, constraints, now), known, ask.problem_size, constraints, level)
+        if quick is not None:
+            best, warnings = quick.placement, quick.warnings + notes
         else:
             states = [self._shaded(each.state, now) for each in able]
-            question = Question(ask.problem_size, constraints, top=2, level=level, rotation=f"{uid}")
+            whole = {state.name: state for state in states}
+            question = Question(
+                ask.problem_size,
+                constraints,
+                contention=Coscheduled(running, known, ask.problem_size, whole, notes, EFFORT),
+                top=2,
+                level=level,
+                rotation=f"{uid}",
+            )
             try:
-                best = rank(states, known, question).placements[0]
+                ranking = rank(states, known, question)
             except InfeasibleError as error:
                 return self._nothing(uid, str(error))
+            best, warnings = ranking.placements[0], ranking.warnings
         if not math.isfinite(best.slowdown * best.prediction.interval.high):
             return self._nothing(uid, "what is predicted is beyond all numbers")
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
         if self._configuration.mode == "act":
             self._placed.append(_placed(best, chosen.state, now))
-        return self._told(uid, ask, best, chosen, known[chosen.state.name])
+        told = self._told(uid, ask, best, chosen, known[chosen.state.name])
+        return told.model_copy(update={"warnings": list(warnings)})
+
+    def _running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
+        """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""
+        told = {each.state.name: self._sharing.on(each) for each in partitions}
+        # Partitions of one scheduler may tell of the same jobs.
+        notes = tuple(dict.fromkeys(line for _, lines in told.values() for line in lines))
+        return {name: tuple(jobs) for name, (jobs, _) in told.items() if jobs}, notes
 
     def _nothing(self, uid: str, why: str) -> Answer:
         mode, steer = self._configuration.mode, self._configuration.steer
         return Answer(id=uid, mode=mode, steer=steer, placed=False, message=why)
 
     def _told(self, uid: str, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> Answer:
-        sets, time = best.resource_set, best.prediction.execution_time
+        sets, slowdown = best.resource_set, best.slowdown
+        shared = f", {slowdown:.2f} times as long as alone" if slowdown >= WORTH_TELLING else ""
         limit = self._time_limit(ask, best, chosen, predictor)
         interval = best.prediction.interval
         return Answer(
@@ -105,8 +134,9 @@ class Placer:
             steer=self._configuration.steer,
             placed=True,
             message=f"{ask.application} n={ask.problem_size:g} on {sets.processors} processors of "
-            f"{chosen.name or chosen.state.name} ({fold(sets.nodes)}): {_seconds(time)} expected, "
-            f"{_seconds(interval.low)} to {_seconds(interval.high)} at {interval.level:.0%}",
+            f"{chosen.name or chosen.state.name} ({fold(sets.nodes)}): "
+            f"{_seconds(slowdown * best.prediction.execution_time)} expected{shared}, "
+            f"{_seconds(slowdown * interval.low)} to {_seconds(slowdown * interval.high)} at {interval.level:.0%}",
             scheduler=chosen.scheduler,
             partition=chosen.name,
             nodes=fold(sets.nodes),

@@ -8,6 +8,7 @@ was given is stored whole or not at all.
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import uuid
@@ -19,10 +20,11 @@ from typing import Any, Self
 from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, insert, select, text, update
 
 from metasched.records import InputError, Load, Run
+from metasched.store import packed
 from metasched.store.campaigns import Loads
 from metasched.store.engine import connect, default_location, name_of, reading, writing
 from metasched.store.schema import bring_up
-from metasched.store.tables import LoadRow, ModelRow, RunRow, table
+from metasched.store.tables import FIVE_MINUTES, LateSlotRow, LoadRow, ModelRow, RunRow, table
 
 #: How many versions of a model are kept.
 HISTORY = 20
@@ -162,7 +164,7 @@ class Store:
 
     def add_loads(self, loads: Iterable[Load]) -> int:
         """Store loads, all or none; a node has one load a moment, the first stored. Return how many were new."""
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "node": load.node,
                 "time": load.time,
@@ -172,20 +174,18 @@ class Store:
             for load in loads
         ]
         with writing(self._engine) as connection:
+            late = packed.drop(connection, {load["time"] for load in rows}, time.time())
+            slots = [{"slot": slot} for slot in {minute // FIVE_MINUTES * FIVE_MINUTES for minute in late}]
+            self._insert_new(connection, table(LateSlotRow), slots)
             return self._insert_new(connection, table(LoadRow), rows)
 
     def loads(self, *, node: str | None = None, since: float | None = None, until: float | None = None) -> Loads:
         """The loads of one node or of all, from ``since`` up to and without ``until`` (s)."""
-        query = select(LoadRow.node, LoadRow.time, LoadRow.available_cpu, LoadRow.available_bandwidth)
-        if node is not None:
-            query = query.where(LoadRow.node == node)
-        if since is not None:
-            query = query.where(LoadRow.time >= since)
-        if until is not None:
-            query = query.where(LoadRow.time < until)
+        first, end = -math.inf if since is None else since, math.inf if until is None else until
         with reading(self._engine) as connection:
-            samples = connection.execute(query).all()
-        return Loads.sort(*(zip(*samples, strict=True) if samples else ((), (), (), ())))
+            return (
+                packed.read(connection, first, end) if node is None else packed.read_node(connection, node, first, end)
+            )
 
     def recent_loads(self, *, since: float) -> tuple[Load, ...]:
         """The newest load of each node that has one from ``since`` on (s)."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, Double, Index, String, Table
+from sqlalchemy import JSON, BigInteger, Double, Index, String, Table, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+#: Seconds of a slot whose mean is kept.
+FIVE_MINUTES = 300
 
 
 class Base(DeclarativeBase):
@@ -73,6 +76,24 @@ class LoadMeanRow(Base):
     available_cpu: Mapped[float]
     available_bandwidth: Mapped[float]
     samples: Mapped[int]
+
+
+class LoadBlockRow(Base):
+    """One minute of all nodes' loads, packed; see :mod:`metasched.store.packed`."""
+
+    __tablename__ = "load_blocks"
+
+    minute: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    nodes: Mapped[str] = mapped_column(Text)
+    samples: Mapped[bytes]
+
+
+class LateSlotRow(Base):
+    """Five minutes that got a sample when their blocks were gone: their means are to be made again."""
+
+    __tablename__ = "late_slots"
+
+    slot: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
 class ModelRow(Base):

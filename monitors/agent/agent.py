@@ -20,7 +20,7 @@ from monitors.sensors.network.corrected import CorrectedLink, outward_interface
 from monitors.sensors.network.probe import BandwidthProbe, Link
 from monitors.sensors.network.server import ProbeServer
 from monitors.sensors.schedule import ProbeSchedule
-from monitors.sources.contract import Sample
+from monitors.sources.contract import Sample, Source
 from monitors.sources.this_host import ThisHost
 
 _log = logging.getLogger(__name__)
@@ -32,22 +32,21 @@ class Agent:
     Parameters
     ----------
     settings : what to do.
+    source : where samples come from, in place of this node's own sensors.
 
     Raises
     ------
     ValueError : the settings ask for what this node has not got, in one line.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, source: Source | None = None) -> None:
         self._settings = settings
         self._stop = threading.Event()
         self._latest: Sample | None = None
         self._spool = Spool(settings.spool, settings.spool_samples)
         self._sender = Sender(self._spool, settings.daemon, settings.token) if settings.daemon else None
         self._link = CorrectedLink(settings.interface or outward_interface())
-        schedule = ProbeSchedule(budget=settings.probe_budget) if settings.probe_budget > 0 else None
-        cpu = ProbedCpu(settings.processors, schedule=schedule, probing=schedule is not None)
-        self._host = ThisHost(cpu.read, self._link.read, settings.node)
+        self._source = source or self._sensors()
         self._watch = StepWatch()
         self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
         self._server = self._listen()
@@ -56,7 +55,7 @@ class Agent:
 
     def sample(self) -> None:
         """Take one sample and keep it; a sample that cannot be taken or kept costs nothing but itself."""
-        readings = self._host.read()
+        readings = self._source.read()
         if readings.fault:
             _log.warning("no sample: %s", readings.fault)
         for sample in readings.samples:
@@ -99,6 +98,12 @@ class Agent:
             due = datetime.now(UTC) + timedelta(seconds=self._settings.interval)
             for job in self._scheduler.get_jobs():
                 job.modify(next_run_time=due)
+
+    def _sensors(self) -> Source:
+        budget = self._settings.probe_budget
+        schedule = ProbeSchedule(budget=budget) if budget > 0 else None
+        cpu = ProbedCpu(self._settings.processors, schedule=schedule, probing=schedule is not None)
+        return ThisHost(cpu.read, self._link.read, self._settings.node)
 
     def _listen(self) -> SampleServer | None:
         if not self._settings.listen:

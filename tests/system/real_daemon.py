@@ -17,14 +17,14 @@ PATIENCE = 60.0
 
 
 class Daemon:
-    """``metasched serve`` in a folder; it listens on a Unix socket and on a free port."""
+    """``metasched serve`` in a folder; it listens on a Unix socket and on a port, any free one by default."""
 
-    def __init__(self, folder: Path, configuration: str, *, database: str | None = None) -> None:
+    def __init__(self, folder: Path, configuration: str, *, database: str | None = None, port: int = 0) -> None:
         self.folder = folder
         self.socket = str(folder / "d.sock")
         self.database = database or str(folder / "metasched.db")
         (folder / "metasched.toml").write_text(
-            f'database = "{self.database}"\n{configuration}\n[listen]\nport = 0\nsocket = "{self.socket}"\n'
+            f'database = "{self.database}"\n{configuration}\n[listen]\nport = {port}\nsocket = "{self.socket}"\n'
         )
         self._process: subprocess.Popen[bytes] | None = None
 

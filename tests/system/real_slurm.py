@@ -1,7 +1,7 @@
 """A real Slurm on this machine: one controller, eight virtual nodes in two partitions, on the loopback interface only.
 
 Everything lives in one folder, and only processes started here are ended. Needs root, and Debian's packages
-slurmctld slurmd slurm-client munge lua-socket lua-cjson; :func:`install` gets those that are missing.
+slurmctld slurmd slurm-client munge lua-socket lua-cjson, which `make system-test` installs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
-PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge", "lua-socket", "lua-cjson")
+LUA, LUA_ROOTS = ("socket.lua", "cjson.so"), ("/usr/share", "/usr/lib")
 NODES = ("a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4")
 PATIENCE = 60.0
 
@@ -77,27 +77,14 @@ SwitchName=top Switches=sa,sb
 """
 
 
-def install() -> str:
-    """Install the packages that are missing; return why Slurm cannot be run here, empty where it can."""
+def why_not() -> str:
+    """Why Slurm cannot be run here, empty where it can."""
     if os.getuid() != 0:
         return "Slurm's daemons need root here"
-    missing = [
-        name
-        for name in PACKAGES
-        if "ok installed" not in subprocess.run(
-            ["dpkg-query", "-W", "-f=${Status}", name], capture_output=True, text=True, check=False
-        ).stdout
-    ]  # fmt: skip
-    if missing:
-        # Without RUNLEVEL the packages would start daemons of their own.
-        quiet = dict(os.environ, DEBIAN_FRONTEND="noninteractive", RUNLEVEL="1")
-        with suppress(OSError):
-            subprocess.run(["apt-get", "update", "-qq"], check=False, env=quiet, capture_output=True)
-            subprocess.run(
-                ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing],
-                check=False, env=quiet, capture_output=True,
-            )  # fmt: skip
-    return "" if shutil.which("slurmctld") and shutil.which("munged") else f"not installed: {' '.join(missing)}"
+    programs = ("slurmctld", "slurmd", "munged", "sbatch")
+    missing = [name for name in programs if not shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")]
+    missing += [name for name in LUA if not any(any(Path(root).glob(f"**/lua/5.*/{name}")) for root in LUA_ROOTS)]
+    return f"not installed: {' '.join(missing)} (`make system-test` installs them as root on Debian)" if missing else ""
 
 
 @dataclass(frozen=True)
@@ -230,6 +217,13 @@ def running(folder: Path, *, hook: bool = True) -> Iterator[Slurm]:
         yield slurm
     finally:
         slurm.stop()
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _free_ports(count: int) -> int:

@@ -28,7 +28,7 @@ CONFIGURATION = (
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
-    if why := real_slurm.install():
+    if why := real_slurm.why_not():
         pytest.skip(why)
     with real_slurm.running(tmp_path_factory.mktemp("slurm")) as slurm:
         yield slurm
@@ -99,18 +99,36 @@ def test_failed_and_killed_jobs_are_kept_and_not_learned_from(slurm: Slurm, daem
     assert not run_of(daemon, killed.job).learnable
 
 
-def test_what_ends_while_the_daemon_is_down_is_caught_up_with_once(slurm: Slurm, daemon: Daemon) -> None:
+def test_what_ends_while_the_daemon_is_down_is_told_exactly_once_it_is_back(slurm: Slurm, daemon: Daemon) -> None:
     daemon.kill()
     job = slurm.sbatch("--ntasks=1", "--comment=metasched:app=cg,n=700", script=b"#!/bin/sh\nsleep 0.3\n")
-    assert job.job, job.said
     slurm.wait_for([job.job])
+    kept = slurm.folder / "hooks"
+    slurm.wait(lambda: list(kept.glob("ended.*.json")))
     daemon.start()
-    assert run_of(daemon, job.job).run.problem_size == 700.0
-    # The epilog of a later job brings the kept one once more.
+    slurm.run(str(slurm.folder / "metasched-epilog"), "--tell")  # as the daemon's unit does when it has started
+    assert not list(kept.glob("ended.*"))
+    record = run_of(daemon, job.job)
+    assert (record.run.problem_size, record.learnable) == (700.0, True)
+    assert record.run.start_time != round(record.run.start_time)  # not Slurm's own whole seconds
+
+
+def test_what_no_epilog_told_is_caught_up_with_once_from_slurms_own_records(slurm: Slurm, daemon: Daemon) -> None:
+    daemon.kill()
+    job = slurm.sbatch("--ntasks=1", "--comment=metasched:app=cg,n=900", script=b"#!/bin/sh\nsleep 1.2\n")
+    slurm.wait_for([job.job])
+    kept = slurm.folder / "hooks"
+    slurm.wait(lambda: list(kept.glob("ended.*.json")))
+    (told,) = kept.glob("ended.*.json")
+    late = told.rename(slurm.folder / told.name)
+    daemon.start()
+    assert run_of(daemon, job.job).run.problem_size == 900.0
+    # An epilog that comes late all the same brings it once more.
+    late.rename(told)
     later = slurm.sbatch("--ntasks=1", "--comment=metasched:app=cg,n=800")
     run_of(daemon, later.job)
     run_of(daemon, job.job)
-    slurm.wait(lambda: not list((slurm.folder / "hooks").glob("ended.*")))
+    slurm.wait(lambda: not list(kept.glob("ended.*")))
 
 
 HOSTILE = (

@@ -30,7 +30,7 @@ GOOD = {
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
-    if why := real_slurm.install():
+    if why := real_slurm.why_not():
         pytest.skip(why)
     with real_slurm.running(tmp_path_factory.mktemp("slurm")) as slurm:
         yield slurm

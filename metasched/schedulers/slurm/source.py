@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from metasched.placement.names import unfold
 from metasched.placement.partition import Partition
+from metasched.placement.running import StartedJob
 from metasched.placement.slurm import cluster_from_slurm
 from metasched.records import InputError
 from metasched.schedulers.slurm.commands import Commands
-from metasched.store.jobs import EndedJob
+from metasched.store.jobs import EndedJob, read_mark
 
 #: States in which a job has ended, and the exit status of those that Slurm ended itself.
 ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
@@ -65,6 +67,18 @@ class SlurmSource:
             for name, limit in limits.items()
             if not self._wanted or name in self._wanted
         ]
+
+    def running(self) -> Sequence[StartedJob]:
+        """The jobs that run now, each on processors of its own, as many on every node as it has on average.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        rows = self._commands.rows("squeue", "--noheader", "--states=running", "--format=%N|%C|%S|%k")
+        now = time.time()
+        return [job for row in rows if (job := _started(row, now)) is not None]
 
     def completed(self, jobs: Sequence[str]) -> Mapping[str, bool | None]:
         """For each of these jobs that the controller remembers whether it completed; None while it is not settled.
@@ -134,6 +148,29 @@ class SlurmSource:
                 )
         except (InputError, ValueError):
             return
+
+
+def _started(row: Sequence[str], now: float) -> StartedJob | None:
+    """The job in a row of nodes, processors, start and comment, which may hold bars itself; None where it is not whole.
+
+    Examples
+    --------
+    >>> _started(["n[1-2]", "5", "100", "metasched:app=cg,n=1400"], 160.0)
+    StartedJob(nodes=('n1', 'n2'), processors=(3, 2), running_for=60.0, application='cg', problem_size=1400.0, \
+dedicated=True)
+    """
+    try:
+        nodes, processors, start = row[:3]
+        names = tuple(unfold(nodes, where="nodes"))
+        each, more = divmod(int(processors), len(names))
+        taken = tuple(max(each + (index < more), 1) for index in range(len(names)))
+        running_for = max(now - float(start), 0.0)
+    except (InputError, ValueError, ZeroDivisionError):
+        return None
+    mark = read_mark("|".join(row[3:]))
+    if mark is None:
+        return StartedJob(names, taken, running_for)
+    return StartedJob(names, taken, running_for, mark.application, mark.problem_size)
 
 
 def _status(text: str) -> int:
