@@ -241,7 +241,7 @@ class Daemon:
                     self._live.add(advice.uid)
                 self.ledger.add(settled(advice))
         if concluded.record.learnable:
-            self.models.learn(concluded.record.run)
+            self.models.learn(concluded.record)
 
     def _known(self, job: EndedJob) -> bool:
         """Whether a run of this job is stored. A scheduler's own times are whole seconds, the epilog's are not."""
