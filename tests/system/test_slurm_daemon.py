@@ -38,9 +38,10 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     folder = tmp_path_factory.mktemp("daemon")
     with Store.open(folder / "metasched.db") as store:
-        store.add_runs(runs("proof"))
+        store.add_runs(made := runs("proof"))
         predictor = RobustPredictor("cg", "proof").fit(store.runs())
-        store.save_model("cg", "proof", json.loads(documents.dump(predictor)))
+        document = json.loads(documents.dump(predictor))
+        store.save_model("cg", "proof", document, learned=[record.uid for record in made])
     daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
     daemon.start()
     slurm.hooks({"socket": daemon.socket})
