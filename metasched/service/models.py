@@ -13,6 +13,7 @@ from metasched.predictors.contract import Predictor
 from metasched.predictors.robust import RobustPredictor
 from metasched.records import InputError, Run
 from metasched.store.database import Store
+from metasched.store.models import stored_model
 
 _log = logging.getLogger(__name__)
 
@@ -46,10 +47,9 @@ class Models:
 
     def start(self) -> None:
         """Read the saved models, and begin to learn the runs that were stored since they were saved."""
-        for application, platform, version, _ in self._store.models():
-            where = f"model {version} of {application} on {platform}"
+        for application, platform, _, _ in self._store.models():
             try:
-                saved = documents.parse(json.dumps(self._store.load_model(application, platform)), where=where)
+                saved = stored_model(self._store, application, platform)
             except InputError as error:
                 _log.warning("%s; it is learned again from the runs", error)
             else:
