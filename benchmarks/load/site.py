@@ -59,10 +59,12 @@ def learn(folder: Path, applications: int = APPLICATIONS) -> list[int]:
                 cpu, bandwidth = draw.uniform(0.3, 1.0), draw.uniform(200.0, 1000.0)
                 seconds = work * size**power / (cpu * count) + talk * size * (count - 1) / bandwidth * 10
                 runs.append(Run(name, "site", size, count, cpu, bandwidth, draw.uniform(0.95, 1.05) * seconds))
-            store.add_runs(RecordedRun(run) for run in runs)
+            records = [RecordedRun(run) for run in runs]
+            store.add_runs(records)
             predictor = RobustPredictor(name, "site").fit(runs)
             lengths.append(len(predictor.state.trend.models))
-            store.save_model(name, "site", json.loads(documents.dump(predictor)))
+            document = json.loads(documents.dump(predictor))
+            store.save_model(name, "site", document, learned=[record.uid for record in records])
     return lengths
 
 

@@ -65,6 +65,7 @@ class Periods(_Table):
     confirm: Seconds = 5.0
     models: Seconds = 60.0
     means: Seconds = 30.0
+    forecasts: Seconds = 30.0
     retention: Seconds = 3600.0
 
 

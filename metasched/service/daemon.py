@@ -14,6 +14,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from metasched.placement.partition import Partition
 from metasched.records import InputError
 from metasched.service.access import Buckets, Doorkeeper, Sessions
+from metasched.service.ahead import Ahead
 from metasched.service.board import Board
 from metasched.service.configuration import Configuration
 from metasched.service.confirming import Waiting
@@ -71,7 +72,8 @@ class Daemon:
         self.buckets = Buckets(configuration.limits.requests_per_second, configuration.limits.burst)
         self.board = Board()
         self.models = Models(store)
-        self.placer = Placer(configuration, self.board, self.models)
+        self.ahead = Ahead()
+        self.placer = Placer(configuration, self.board, self.models, self.ahead)
         self.writer = Writer(store)
         self.waiting = Waiting(self.sources)
         self.ledger = Ledger()
@@ -110,6 +112,7 @@ class Daemon:
             (self.confirm, periods.confirm),
             (self.models.save, periods.models),
             (self.keep_up, periods.means),
+            (self.forecast, periods.forecasts),
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
@@ -135,6 +138,11 @@ class Daemon:
         """Put up a view of this moment for placements."""
         view = self.board.refresh(time.time())
         self.traces.note(view.partitions, view.made_at)
+        self.ahead.note(dict(self.board.latest).values(), view.made_at)
+
+    def forecast(self) -> None:
+        """Forecast the loads that placements count with."""
+        self.ahead.forecast(time.time())
 
     def learn_tokens(self) -> None:
         """Take notice of tokens that were made or revoked."""
@@ -158,7 +166,7 @@ class Daemon:
         finished = [advice for advice in recent if advice.uid not in meanwhile]
         for advice in reversed(finished):
             self.ledger.add(settled(advice))
-        self.models.track.remember(reversed(finished))
+        self.models.track.remember(finished)
         self.traces.remember(
             self.board.view.partitions, mean_loads(self.store, FIVE_MINUTES, since=now - DAY, until=now)
         )
@@ -240,7 +248,7 @@ class Daemon:
             if (advice := self.placements.find(concluded.placement)) is not None:
                 self.ledger.add(settled(advice))
         if concluded.record.learnable:
-            self.models.learn(concluded.record.run)
+            self.models.learn(concluded.record)
 
     def _known(self, job: EndedJob) -> bool:
         """Whether a run of this job is stored. A scheduler's own times are whole seconds, the epilog's are not."""

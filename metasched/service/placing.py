@@ -16,12 +16,13 @@ from metasched.placement.names import fold, unfold
 from metasched.placement.order import shuffled
 from metasched.placement.partition import Partition
 from metasched.placement.question import InfeasibleError, Question
-from metasched.placement.quick import quickest
+from metasched.placement.quick import Quickest, quickest
 from metasched.placement.ranker import rank
 from metasched.placement.running import RunningJob
 from metasched.placement.shadow import Placed, shaded
 from metasched.predictors.contract import Predictor
 from metasched.records import Placement, Request
+from metasched.service.ahead import LADDER, Ahead, Forecasts, rung
 from metasched.service.board import Board, View
 from metasched.service.configuration import Configuration
 from metasched.service.messages import Answer, Ask
@@ -47,16 +48,19 @@ class Placer:
     configuration : mode, levels, and how jobs are steered.
     board : partitions and loads.
     models : predictors.
+    ahead : forecasts of the loads; those measured now where None.
     """
 
-    def __init__(self, configuration: Configuration, board: Board, models: Models) -> None:
+    def __init__(self, configuration: Configuration, board: Board, models: Models, ahead: Ahead | None = None) -> None:
         self._configuration = configuration
         self._board = board
         self._models = models
         self._sharing = Sharing(board, models)
         self._placed: deque[Placed] = deque(maxlen=MOST_PLACED)
-        self._kept_of: View | None = None
-        self._kept: dict[tuple[str, Constraints], Fronts] = {}
+        self._ahead = ahead or Ahead()
+        self._kept_of: tuple[View, Forecasts] | None = None
+        self._kept: dict[tuple[str, Constraints, int], Fronts] = {}
+        self._rungs: dict[str, int] = {}
 
     def answer(self, ask: Ask, now: float) -> Answer:
         """The best placement, or why there is none. Never raises for a question that is sound by itself.
@@ -83,11 +87,9 @@ class Placer:
         level = self._configuration.level
         able = [each for each in usable if each.state.name in known]
         running, notes = self._running(able)
-        quick = None
-        if not running:
-            quick = quickest(self._fronts(view, able, constraints, now), known, ask.problem_size, constraints, level)
+        quick = self._quick(ask, view, able, known, constraints, now) if not running else None
         if quick is not None:
-            best, warnings = quick.placement, notes
+            best, warnings = quick.placement, quick.warnings + notes
         else:
             states = [self._shaded(each.state, now) for each in able]
             whole = {state.name: state for state in states}
@@ -98,6 +100,7 @@ class Placer:
                 top=2,
                 level=level,
                 rotation=f"{uid}",
+                forecast=self._ahead.forecasts.over,
             )
             try:
                 ranking = rank(states, known, question)
@@ -157,18 +160,45 @@ class Placer:
         limits = [limit for limit in (wanted, ask.time_limit, chosen.time_limit) if limit is not None]
         return min(limits) if math.isfinite(min(limits)) else None
 
-    def _fronts(self, view: View, able: list[Partition], constraints: Constraints, now: float) -> list[Fronts]:
-        """The fronts of some partitions: kept as long as the view is up, unless a job was placed on them since."""
-        if self._kept_of is not view:
-            self._kept_of, self._kept = view, {}
+    def _quick(
+        self, ask: Ask, view: View, able: list[Partition], known: dict[str, Predictor], constraints: Constraints,
+        now: float,
+    ) -> Quickest | None:  # fmt: skip
+        """The quick answer with the loads to expect over the time until the job should be complete.
+
+        That time is not known beforehand: the last one of the application is tried, then the one that came out.
+        """
+        tried: list[int] = []
+        number = self._rungs.get(ask.application, 0)
+        while True:
+            fronts = self._fronts(view, able, constraints, number, now)
+            found = quickest(fronts, known, ask.problem_size, constraints, self._configuration.level)
+            tried.append(number)
+            if found is None or not math.isfinite(found.placement.completion):
+                return found
+            number = rung(found.placement.completion)
+            if number in tried:
+                break
+        if len(self._rungs) < MOST_KEPT:
+            self._rungs[ask.application] = number
+        return found
+
+    def _fronts(
+        self, view: View, able: list[Partition], constraints: Constraints, number: int, now: float
+    ) -> list[Fronts]:
+        """The fronts of some partitions for one horizon: kept while the view is up, unless a job was placed since."""
+        forecasts = self._ahead.forecasts
+        if self._kept_of is None or self._kept_of[0] is not view or self._kept_of[1] is not forecasts:
+            self._kept_of, self._kept = (view, forecasts), {}
         admitted = _admission(constraints)
         fronts = []
         for each in able:
-            key = each.state.name, admitted
+            key = each.state.name, admitted, number
             found = self._kept.get(key) if not self._placed else None
             if found is None:
                 # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
-                state = shuffled(tempered(self._shaded(each.state, now)).cluster, f"{view.made_at}")
+                expected = forecasts.over(each.state, LADDER[number])
+                state = shuffled(tempered(self._shaded(expected, now)).cluster, f"{view.made_at}")
                 found = Fronts(state, constraints)
                 if not self._placed and len(self._kept) < MOST_KEPT:
                     self._kept[key] = found

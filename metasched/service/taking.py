@@ -50,7 +50,7 @@ async def take_runs(batch: RunsIn, daemon: TheDaemon, client: Scheduler) -> dict
     for record in records:
         daemon.metrics.runs.inc()
         if record.learnable:
-            daemon.models.learn(record.run)
+            daemon.models.learn(record)
     return {"taken": len(records)}
 
 

@@ -59,8 +59,7 @@ class Track:
     def note(self, run: Run, prediction: Prediction) -> None:
         """Remember a run that is about to be learned, and its prediction."""
         interval = prediction.interval
-        self._add(
-            (run.application, run.cluster),
+        self._of((run.application, run.cluster)).append(
             Judged(
                 run.start_time, run.problem_size, run.processors, prediction.execution_time, interval.low,
                 interval.high, run.execution_time,
@@ -68,7 +67,7 @@ class Track:
         )  # fmt: skip
 
     def remember(self, advised: Iterable[Advice]) -> None:
-        """Take up finished jobs from before a restart, oldest first."""
+        """Take up finished jobs from before a restart, newest first; they come before what was noted since."""
         for advice in advised:
             outcome = advice.outcome
             if outcome is None or outcome["exit_status"] != 0 or not (told := outcome["predicted"]):
@@ -77,7 +76,9 @@ class Track:
                 outcome["start"], float(advice.question["problem_size"]), outcome["processors"],
                 told["execution_time"], told["interval"]["low"], told["interval"]["high"], outcome["execution_time"],
             )  # fmt: skip
-            self._add((advice.application, outcome.get("platform", "")), judged)
+            kept = self._of((advice.application, outcome.get("platform", "")))
+            if len(kept) < self._most:
+                kept.appendleft(judged)
 
     def of(self, application: str, platform: str) -> tuple[Judged, ...]:
         """The last runs, oldest first."""
@@ -88,5 +89,5 @@ class Track:
         runs = self.of(application, platform)
         return float(np.median([run.error for run in runs])) if runs else None
 
-    def _add(self, key: Key, judged: Judged) -> None:
-        self._runs.setdefault(key, deque(maxlen=self._most)).append(judged)
+    def _of(self, key: Key) -> deque[Judged]:
+        return self._runs.setdefault(key, deque(maxlen=self._most))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Engine, RowMapping, Table, bindparam, delete, func, insert, select, text, update
 
 from metasched.records import InputError, Load, Run
 from metasched.store import packed
@@ -197,10 +197,13 @@ class Store:
         with reading(self._engine) as connection:
             return tuple(Load(*row) for row in connection.execute(query))
 
-    def save_model(self, application: str, cluster: str, document: Mapping[str, Any]) -> int:
+    def save_model(
+        self, application: str, cluster: str, document: Mapping[str, Any], *, learned: Iterable[str] = ()
+    ) -> int:
         """Store a model as the next version of its application on its cluster; return the version, counted from 1.
 
-        The newest ``HISTORY`` versions are kept.
+        The newest ``HISTORY`` versions are kept. ``learned`` names stored runs, by their uid, that the model has
+        learned and the version before had not.
 
         Raises
         ------
@@ -227,7 +230,16 @@ class Store:
             }
             connection.execute(insert(ModelRow), row)
             connection.execute(delete(ModelRow).where(*of_this, ModelRow.version <= version - HISTORY))
+            if uids := [{"which": uid} for uid in learned]:
+                marked = update(table(RunRow)).where(table(RunRow).c.uid == bindparam("which")).values(learned=True)
+                connection.execute(marked, uids)
         return version
+
+    def runs_to_learn(self) -> tuple[RecordedRun, ...]:
+        """The runs that models may learn from and that no saved model has learned, in the order they were stored."""
+        query = select(*table(RunRow).columns).where(RunRow.learnable, RunRow.learned.is_(False)).order_by(RunRow.id)
+        with reading(self._engine) as connection:
+            return tuple(self._record(row) for row in connection.execute(query).mappings())
 
     def load_model(self, application: str, cluster: str, version: int | None = None) -> dict[str, Any]:
         """The model of an application on a cluster: the newest, or the version asked for.

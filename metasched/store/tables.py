@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Double, Index, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Double, Index, String, Table, Text, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 #: Seconds of a slot whose mean is kept.
@@ -27,7 +27,10 @@ def table(row: type[Base]) -> Table:
 
 
 class RunRow(Base):
-    """One finished run. ``uid`` makes storing it twice the same as storing it once."""
+    """One finished run. ``uid`` makes storing it twice the same as storing it once.
+
+    ``learned`` says that the saved model of its application has learned it.
+    """
 
     __tablename__ = "runs"
     __table_args__ = (
@@ -50,6 +53,7 @@ class RunRow(Base):
     extra: Mapped[dict[str, str]]
     exit_status: Mapped[int]
     learnable: Mapped[bool]
+    learned: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class LoadRow(Base):

@@ -96,7 +96,9 @@ def test_co_scheduled_jobs_slow_each_other_only_where_they_share() -> None:
         assert slowdown[sharing == "nothing"] == pytest.approx(1.0, abs=0.1)
         assert slowdown[sharing == "nodes"].max() > 1.8
         nothing, links, nodes = (slowdown[sharing == kind].mean() for kind in ("nothing", "links", "nodes"))
-        assert nodes > links > nothing
+        # Both times of a job carry the measurement's error; on fast links it is more than what sharing them costs.
+        error = 2.0 * np.sqrt(2.0) * campaigns.TIME_ERROR / np.sqrt((sharing == "links").sum())
+        assert nodes > links > nothing - error
         if pairing.cluster.bandwidth <= 100.0:  # only slow links are worth fighting for
             assert links > 1.02
 

@@ -45,7 +45,7 @@ def busy_hour(daemon: Daemon, client: TestClient, headers: dict[str, str], now: 
     draw = random.Random(3)
     for cluster in ("east", "west"):
         for record in runs(cluster, 60)[40:]:
-            daemon.models.learn(record.run)
+            daemon.models.learn(record)
     for node in NODES:
         cpu = available(node, now)
         batch = {"node": node, "samples": [[now - 1, cpu, 100.0 * (0.55 + cpu / 3)]]}

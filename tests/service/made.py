@@ -51,9 +51,10 @@ def learned_database() -> bytes:
         path = Path(folder, "learned.db")
         with Store.open(path) as store:
             for cluster in ("east", "west"):
-                store.add_runs(runs(cluster))
+                store.add_runs(made := runs(cluster))
                 predictor = RobustPredictor("cg", cluster).fit(store.runs(cluster=cluster))
-                store.save_model("cg", cluster, json.loads(documents.dump(predictor)))
+                document = json.loads(documents.dump(predictor))
+                store.save_model("cg", cluster, document, learned=[record.uid for record in made])
         with closing(sqlite3.connect(path)) as connection:
             return connection.serialize()
 

@@ -11,6 +11,7 @@ import numpy as np
 from candidate_functions.terms import formula
 from metasched.predictors.documents import Saved
 from metasched.predictors.listed import WithList, sorted_lists
+from metasched.predictors.tournament import Tournament
 from metasched.records import InputError
 from metasched.service.dashboard.words import figure
 from metasched.service.track import Judged, Track
@@ -93,10 +94,9 @@ def in_order(models: Mapping[tuple[str, str], Saved], track: Track, application:
 
 
 def _tops(predictor: Saved) -> list[Top]:
-    if not isinstance(predictor, WithList):
-        return []
+    own = predictor.chosen if isinstance(predictor, Tournament) else predictor
     try:
-        lists = sorted_lists(predictor)
+        lists = sorted_lists(own) if isinstance(own, WithList) else {}
     except InputError:  # It has learned nothing yet.
         return []
     return [
