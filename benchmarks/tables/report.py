@@ -105,8 +105,8 @@ def _losses(judged: Sequence[Judged]) -> str:
         f"molecular dynamics: {', '.join(f'{loss:g}' for loss in SCHEDULING_LOSS)} %. A scheduler that trusts the true "
         f"form loses {_lost([loss for one in judged for loss in one.true_form.losses])}. The largest losses have two "
         "causes: the first runs of Poisson on 16 and 24 processors of the Woodcrest cluster, where two processes begin "
-        "to share the link of a node (in training each had its own), and short runs that met a bandwidth below all that "
-        "was learned. Most of the others are runs of like length whose loads changed while they ran."
+        "to share the link of a node (in training each had its own), and a short run that met a bandwidth below all "
+        "that was learned. Most of the others are runs of like length whose loads changed while they ran."
     )
     lines = [
         "| row | " + " | ".join(f"losses (%), {loads} loads" for loads in LOADS) + " | true form, observed |",

@@ -13,7 +13,7 @@ from metasched.cli import figures, output, placing
 from metasched.cli.models import LevelOption, check_level
 from metasched.cli.options import JsonOption
 from metasched.placement.names import fold
-from metasched.placement.question import Question, Ranking
+from metasched.placement.question import InfeasibleError, Question, Ranking
 from metasched.placement.ranker import rank
 from metasched.placement.whatif import Scaling, drained, scaling
 from metasched.predictors.contract import Predictions
@@ -44,11 +44,16 @@ def whatif(
     scene = placing.scene(application, clusters, model, database, loads, at)
     size = problem_size * times
     now = Question(problem_size, scene.constraints, contention=scene.contention(problem_size), top=2, level=level)
-    before = rank(scene.clusters, scene.predictors, now)
     changed = placing.constrained(scene.constraints, processors=placing.counts(processors, where="--processors"))
     states = drained(scene.clusters, placing.nodes(drain, where="--drain"))
     then = Question(size, changed, contention=scene.contention(size), top=2, level=level)
-    after = rank(states, scene.predictors, then)
+    try:
+        before, after = rank(scene.clusters, scene.predictors, now), rank(states, scene.predictors, then)
+    except InfeasibleError as error:
+        if as_json:
+            output.print_json({"before": None, "after": None, "why": str(error)})
+        output.complain(str(error))
+        raise typer.Exit(1) from None
     found = scaling(after.curve)
     if picture is not None:
         curve = after.curve

@@ -28,8 +28,8 @@ from metasched.predictors.contract import Predictor
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Numbers that may be computed for one batch of placements: a third of a second or less.
-EFFORT = 1e8
+#: Numbers that may be computed for one batch of placements, in a second or less.
+EFFORT = 3e8
 #: The largest part of a link or of a processor's time that is taken to be a visible job's own.
 MOST_OWN = 0.9
 #: Processors and available CPU of the place that stands for nodes outside the cluster.

@@ -74,13 +74,14 @@ class Cause:
         return placement.slowdown * float(predicted.execution_time.item())
 
 
-def explain_order(ranked: Sequence[Placement], cause: Cause) -> tuple[Placement, ...]:
+def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) -> tuple[Placement, ...]:
     """Give each placement of a ranking its reason: the first against the second, the others against the first."""
     if not ranked:
         return ()
     best = ranked[0]
     if len(ranked) == 1:
-        return (replace(best, reason="the only resource set"),)
+        alone = "the only resource set" if compared == 1 else f"the best of {compared} resource sets compared"
+        return (replace(best, reason=alone),)
     reasons = [why_best(best, ranked[1], cause)]
     reasons += [f"{_compared(other, best)}: {cause.of(best, other)}" for other in ranked[1:]]
     return tuple(replace(placement, reason=reason) for placement, reason in zip(ranked, reasons, strict=True))

@@ -22,6 +22,7 @@ from metasched.predictors.committee import Record, combine, combined
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.domain import Domain
 from metasched.predictors.experts import NAMES, Experts
+from metasched.predictors.extrapolation import Extrapolation
 from metasched.predictors.simple import supports_search
 from metasched.predictors.trend import Trend
 from metasched.predictors.window import RunWindow, observations
@@ -46,6 +47,7 @@ class RobustState:
     record : how well each expert has predicted.
     calibration : scores of past predictions.
     domain : what was learned from.
+    extrapolation : how much less sure the committee is outside that.
     notes : what a user of the predictions should know.
     since_search : runs learned since the last search.
     """
@@ -55,6 +57,7 @@ class RobustState:
     record: Record
     calibration: Calibration
     domain: Domain
+    extrapolation: Extrapolation
     notes: tuple[str, ...] = ()
     since_search: int = 0
 
@@ -62,7 +65,8 @@ class RobustState:
         """Log times and their spreads, for arrays of one shape (n,); infinite where nothing is defined."""
         if self.experts is None or not n.size:
             return np.log(self.trend(n, p, cpu, bw)), np.full(n.shape, UNKNOWN_SPREAD)
-        return combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
+        log_time, spread = combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
+        return log_time, np.hypot(spread, self.extrapolation.spread(n, p, cpu, bw))
 
     def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Log times alone."""
@@ -128,7 +132,8 @@ class RobustPredictor:
         if state.experts is not None:
             error, spread = state.experts.beside_trend.leave_one_out()
             calibration = Calibration.starting(np.abs(error) / spread)
-            state = replace(state, calibration=calibration, record=_rehearsed(kept))
+            record, extrapolation = _rehearsed(kept)
+            state = replace(state, calibration=calibration, record=record, extrapolation=extrapolation)
         self._state = state
         return self
 
@@ -217,15 +222,25 @@ class RobustPredictor:
         log_time, spread = state.predict(*where)
         expected = float(np.exp(log_time[0]))
         calibration = state.calibration.learned(score(run.execution_time, expected, float(spread[0])))
-        record = state.record
+        record, extrapolation = state.record, state.extrapolation
         if state.experts is not None:
             record = record.learned(state.experts.predict(*where)[0][:, 0] - np.log(run.execution_time))
+            outside = extrapolation.spread(*where)
+            inside = np.sqrt(np.maximum(spread**2 - outside**2, 0.0))
+            extrapolation = extrapolation.judged(extrapolation.distance(*where), log_time - np.log(row.time), inside)
         self.window.add(run)
         kept = self.window.observations()
         trend = state.trend.learned(row)
         experts = state.experts and Experts.fit(trend, kept, state.experts.kernels, optimise=False)
         state = RobustState(
-            trend, experts, record, calibration, state.domain.learned(run), state.notes, state.since_search + 1
+            trend,
+            experts,
+            record,
+            calibration,
+            state.domain.learned(run),
+            extrapolation.grown(row),
+            state.notes,
+            state.since_search + 1,
         )
         state = self._adopted(state, kept)
         if self._search.running:
@@ -255,27 +270,33 @@ def _searched(runs: Observations, before: RobustState | None, domain: Domain) ->
     """A fresh search over all combinations, and over the hyperparameters of the processes."""
     calibration = before.calibration if before is not None else Calibration()
     record = before.record if before is not None else Record.fresh(len(NAMES))
+    extrapolation = before.extrapolation if before is not None else Extrapolation.of(runs)
     if not supports_search(runs):
         trend, notes = Trend.simplest(runs)
-        return RobustState(trend, None, record, calibration, domain, notes=notes)
+        return RobustState(trend, None, record, calibration, domain, extrapolation, notes)
     trend = Trend.search(runs)
     kernels = before.experts.kernels if before is not None and before.experts is not None else None
-    return RobustState(trend, Experts.fit(trend, runs, kernels), record, calibration, domain)
+    return RobustState(trend, Experts.fit(trend, runs, kernels), record, calibration, domain, extrapolation)
 
 
-def _rehearsed(runs: Observations) -> Record:
-    """The record that experts fitted to all runs but those on most processors make on these.
+def _rehearsed(runs: Observations) -> tuple[Record, Extrapolation]:
+    """What experts fitted to all runs but those on most processors make of these: their record, and how far they err.
 
     What they will be asked lies mostly outside their runs, and this is the part outside that is already known.
     """
-    record = Record.fresh(len(NAMES))
+    record, extrapolation = Record.fresh(len(NAMES)), Extrapolation.of(runs)
     most = runs.processors == runs.processors.max()
     fewer = runs.where(~most)
     if not supports_search(fewer):
-        return record
+        return record, extrapolation
     rehearsing = Experts.fit(Trend.search(fewer), fewer)
     asked = runs.where(most)
-    log_time, _ = rehearsing.predict(asked.problem_size, asked.processors, asked.cpu, asked.bw)
+    where = asked.problem_size, asked.processors, asked.cpu, asked.bw
+    log_time, spread = rehearsing.predict(*where)
+    together = combine(log_time, spread, record.weights())
+    extrapolation = extrapolation.judged(
+        Extrapolation.of(fewer).distance(*where), together[0] - np.log(asked.time), together[1]
+    )
     for errors in (log_time - np.log(asked.time)).T[-REHEARSALS:]:
         record = record.learned(errors)
-    return record
+    return record, extrapolation

@@ -77,9 +77,9 @@ class Daemon:
         self.writer = Writer(store)
         self.waiting = Waiting(self.sources)
         self.ledger = Ledger()
+        # Placements settled before the past was remembered, so that none is counted twice; None from then on.
+        self._settled_meanwhile: set[str] | None = set()
         self.traces = Traces()
-        #: Placements whose jobs ended since the start, until those from before are taken up.
-        self._live: set[str] | None = set()
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
         self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
@@ -161,11 +161,10 @@ class Daemon:
 
     def remember(self, now: float) -> None:
         """Take up what the dashboard and the status tell of the time before the daemon started."""
-        live, self._live = self._live, None
-        finished = [
-            each for each in self.placements.recent(REMEMBERED_JOBS, settled=True) if each.uid not in (live or ())
-        ]
-        for advice in finished:
+        recent = self.placements.recent(REMEMBERED_JOBS, settled=True)
+        meanwhile, self._settled_meanwhile = self._settled_meanwhile or set(), None
+        finished = [advice for advice in recent if advice.uid not in meanwhile]
+        for advice in reversed(finished):
             self.ledger.add(settled(advice))
         self.models.track.remember(finished)
         self.traces.remember(
@@ -243,10 +242,10 @@ class Daemon:
 
     def _settle(self, concluded: Concluded) -> None:
         if concluded.placement is not None:
+            if (meanwhile := self._settled_meanwhile) is not None:
+                meanwhile.add(concluded.placement)  # Before it is stored, where it might be remembered from.
             self.writer.outcome(concluded.placement, concluded.outcome).result()
             if (advice := self.placements.find(concluded.placement)) is not None:
-                if self._live is not None:
-                    self._live.add(advice.uid)
                 self.ledger.add(settled(advice))
         if concluded.record.learnable:
             self.models.learn(concluded.record)

@@ -14,10 +14,10 @@ from metasched.placement.running import StartedJob
 from metasched.records import InputError, Load
 from metasched.service.configuration import read_configuration
 from metasched.service.messages import Ask
-from metasched.store.downsampling import FIVE_MINUTES, mean_loads
+from metasched.store.downsampling import mean_loads
 from metasched.store.engine import reading
 from metasched.store.jobs import Mark, read_mark
-from metasched.store.tables import LoadMeanRow
+from metasched.store.tables import FIVE_MINUTES, LoadMeanRow
 from tests.service.made import running
 
 
