@@ -28,6 +28,9 @@ GROUPS: tuple[str, ...] = (
     "scale",
     "agent",
     "service",
+    "database",
+    "doctor",
+    "walltime",
     "porting",
 )
 
@@ -44,6 +47,9 @@ VERBS = {
     "serve": "service",
     "status": "service",
     "token": "service",
+    "db": "database",
+    "doctor": "doctor",
+    "walltime": "walltime",
 }
 
 

@@ -140,20 +140,12 @@ def configuration(path: Path | None) -> Configuration:
 
 def talk(settings: Configuration, method: str, path: str, document: Any = None, *, url: str | None = None) -> Any:
     """Ask the daemon: by the URL given, else by its Unix socket, else by its address."""
-    from metasched.service.talk import ask
+    from metasched.service.talk import address_of, ask
 
     listen = settings.listen
-    scheme = "http" if listen.certificate is None else "https"
-    address = url or listen.socket or f"{scheme}://{listen.host}:{listen.port}"
+    token, verify = os.environ.get("METASCHED_TOKEN"), listen.certificate or True
     try:
-        return ask(
-            address,
-            method,
-            path,
-            document,
-            token=os.environ.get("METASCHED_TOKEN"),
-            verify=listen.certificate or True,
-        )
+        return ask(url or address_of(listen), method, path, document, token=token, verify=verify)
     except RuntimeError as error:
         output.complain(str(error))
         raise typer.Exit(1) from None

@@ -15,6 +15,7 @@ from metasched.predictors.robust import RobustPredictor
 from metasched.records import InputError, Request, Run
 from metasched.service.track import Track
 from metasched.store.database import RecordedRun, Store
+from metasched.store.models import stored_model
 
 _log = logging.getLogger(__name__)
 
@@ -55,10 +56,9 @@ class Models:
     def start(self) -> None:
         """Read the saved models, and begin to learn the stored runs that they do not know."""
         lost: set[Key] = set()
-        for application, platform, version, _ in self._store.models():
-            where = f"model {version} of {application} on {platform}"
+        for application, platform, _, _ in self._store.models():
             try:
-                saved = documents.parse(json.dumps(self._store.load_model(application, platform)), where=where)
+                saved = stored_model(self._store, application, platform)
             except InputError as error:
                 _log.warning("%s; it is learned again from the runs", error)
                 lost.add((application, platform))

@@ -7,6 +7,14 @@ from typing import Any
 import httpx
 
 from metasched.records import InputError
+from metasched.service.configuration import Listen
+
+
+def address_of(listen: Listen) -> str:
+    """Where a daemon on this host is asked: at its Unix socket, else at its address."""
+    scheme = "http" if listen.certificate is None else "https"
+    host = f"[{listen.host}]" if ":" in listen.host else listen.host
+    return listen.socket or f"{scheme}://{host}:{listen.port}"
 
 
 def ask(

@@ -18,6 +18,7 @@ from sqlalchemy import create_engine, text
 
 from metasched.records import InputError, Load, Run
 from metasched.store.database import RecordedRun, Store
+from metasched.store.keeping import backup, restore
 from metasched.store.schema import VERSION_TABLE
 
 pytest.importorskip("psycopg")
@@ -123,3 +124,20 @@ def test_a_newer_schema_and_a_foreign_database_are_refused(url: str) -> None:
     with pytest.raises(InputError, match="has schema 9999, newer than"):
         Store.open(url)
     engine.dispose()
+
+
+def test_a_backup_goes_from_one_kind_of_database_to_the_other_and_back(url: str, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "one.db") as store:
+        store.add_run(RUN)
+        store.add_loads([Load(float(second), "n0", 0.5, 90.0) for second in range(7000)])
+        store.save_model("cg", "c8", {"of": [1, None]})
+        counts = backup(store, tmp_path / "first.backup")
+    with Store.open(url) as store:
+        assert restore(store, tmp_path / "first.backup") == counts
+        store.add_run(RUN)  # its number is a new one
+        assert restore(store, tmp_path / "first.backup", replace=True) == counts
+        assert (store.runs(), store.load_model("cg", "c8")) == ((RUN,), {"of": [1, None]})
+        assert backup(store, tmp_path / "second.backup") == counts
+    with Store.open(tmp_path / "two.db") as store:
+        assert restore(store, tmp_path / "second.backup") == counts
+        assert (store.runs(), len(store.loads())) == ((RUN,), 7000)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from metasched.cli import main
 from metasched.predictors import documents
 from metasched.predictors.robust import RobustPredictor
 from metasched.store.database import RecordedRun, Store
@@ -130,6 +131,26 @@ def test_what_no_epilog_told_is_caught_up_with_once_from_slurms_own_records(slur
     run_of(daemon, later.job)
     run_of(daemon, job.job)
     slurm.wait(lambda: not list(kept.glob("ended.*")))
+
+
+def test_the_doctor_finds_a_whole_installation_well_and_a_broken_one_not(
+    slurm: Slurm, daemon: Daemon, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load(daemon)
+
+    def wrong() -> set[str]:
+        capsys.readouterr()
+        with suppress(SystemExit):
+            main(["doctor", "--config", str(daemon.folder / "metasched.toml"), "--json"])
+        return {each["check"] for each in json.loads(capsys.readouterr().out) if each["state"] == "wrong"}
+
+    assert wrong() == set()
+    epilog = slurm.folder / "metasched-epilog"
+    epilog.chmod(0o644)
+    try:
+        assert wrong() == {"proof: epilog"}
+    finally:
+        epilog.chmod(0o755)
 
 
 HOSTILE = (

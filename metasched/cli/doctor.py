@@ -1,0 +1,75 @@
+"""``metasched doctor``: whether everything is installed as it should be, and what is to be mended."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from metasched.cli import output
+from metasched.cli.options import JsonOption
+from metasched.cli.service import ConfigOption, configuration
+from metasched.records import InputError
+from metasched.service.configuration import Configuration
+from metasched.service.talk import address_of, ask
+from metasched.store.findings import Finding
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    config: ConfigOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only what is not well.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check an installation and say what to mend; leave with 1 if anything is wrong.
+
+    Run it as root where slurmctld runs. Nothing is changed. By URL a token with the role reader is taken
+    from $METASCHED_TOKEN.
+    """
+    found = [*_findings(configuration(config))]
+    if as_json:
+        output.print_json([asdict(each) for each in found])
+    else:
+        _show([each for each in found if each.state != "well" or not quiet])
+    if any(each.state == "wrong" for each in found):
+        raise typer.Exit(1)
+
+
+def _findings(settings: Configuration) -> Iterator[Finding]:
+    from metasched.schedulers.slurm.checkup import check_slurm
+    from metasched.service import checkup
+
+    def daemon(path: str) -> Any:
+        listen = settings.listen
+        token, verify = os.environ.get("METASCHED_TOKEN"), listen.certificate or True
+        return ask(address_of(listen), "GET", path, token=token, verify=verify)
+
+    yield from checkup.check_database(settings.database)
+    yield from checkup.check_daemon(settings, daemon)
+    yield from checkup.check_socket(settings)
+    try:
+        nodes = sorted({node["node"] for each in daemon("/v1/clusters") for node in each["nodes"]})
+    except (RuntimeError, InputError):
+        nodes = []
+    yield from checkup.check_agents(settings, nodes, time.time())
+    for each in settings.slurm:
+        yield from check_slurm(each.name, each.configuration, settings.listen.socket)
+
+
+def _show(found: list[Finding]) -> None:
+    table = Table("check", "", "found", "mend", box=box.SIMPLE_HEAD, pad_edge=False)
+    for each in found:
+        table.add_row(each.check, each.state.upper() if each.state == "wrong" else each.state, each.told, each.mend)
+    output.out.print(table)
+    wrong, watch = (sum(each.state == state for each in found) for state in ("wrong", "watch"))
+    output.out.print(f"{wrong} wrong, {watch} to watch")
