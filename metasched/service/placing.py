@@ -34,6 +34,8 @@ from metasched.service.sharing import Sharing
 MOST_PLACED, ALLOCATED_WITHIN = 10_000, 2.0
 #: Fronts kept at most while a view is up.
 MOST_KEPT = 200
+#: Applications and sizes whose last horizon is remembered at most.
+MOST_RUNGS = 10_000
 #: Numbers that an answer may compute for contention, some hundredths of a second.
 EFFORT = 1e7
 #: Slowdowns by jobs already there from which on they are told.
@@ -60,7 +62,7 @@ class Placer:
         self._ahead = ahead or Ahead()
         self._kept_of: tuple[View, Forecasts] | None = None
         self._kept: dict[tuple[str, Constraints, int], Fronts] = {}
-        self._rungs: dict[str, int] = {}
+        self._rungs: dict[tuple[str, int], int] = {}
 
     def answer(self, ask: Ask, now: float) -> Answer:
         """The best placement, or why there is none. Never raises for a question that is sound by itself.
@@ -166,21 +168,22 @@ class Placer:
     ) -> Quickest | None:  # fmt: skip
         """The quick answer with the loads to expect over the time until the job should be complete.
 
-        That time is not known beforehand: the last one of the application is tried, then the one that came out.
+        That time is not known beforehand: the last one of a problem of this size is tried, then the one that came out.
         """
         tried: list[int] = []
-        number = self._rungs.get(ask.application, 0)
+        alike = ask.application, round(2.0 * math.log2(ask.problem_size))
+        number = self._rungs.get(alike, 0)
         while True:
             fronts = self._fronts(view, able, constraints, number, now)
             found = quickest(fronts, known, ask.problem_size, constraints, self._configuration.level)
             tried.append(number)
-            if found is None or not math.isfinite(found.placement.completion):
+            if found is None or not math.isfinite(found.placement.completion) or not self._ahead.forecasts.place:
                 return found
             number = rung(found.placement.completion)
             if number in tried:
                 break
-        if len(self._rungs) < MOST_KEPT:
-            self._rungs[ask.application] = number
+        if len(self._rungs) < MOST_RUNGS:
+            self._rungs[alike] = number
         return found
 
     def _fronts(

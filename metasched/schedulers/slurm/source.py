@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import re
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from metasched.placement.cluster import ClusterState
 from metasched.placement.names import unfold
 from metasched.placement.partition import Partition
 from metasched.placement.running import StartedJob
 from metasched.placement.slurm import cluster_from_slurm
+from metasched.placement.waits import QueueWait
 from metasched.records import InputError
 from metasched.schedulers.slurm.commands import Commands
+from metasched.schedulers.slurm.queue import FORMAT, queue_waits, seconds
 from metasched.store.jobs import EndedJob, read_mark
+
+_log = logging.getLogger(__name__)
 
 #: States in which a job has ended, and the exit status of those that Slurm ended itself.
 ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
@@ -52,21 +58,38 @@ class SlurmSource:
             When Slurm does not answer.
         """
         sinfo = self._commands.json("sinfo", "--json")
-        limits = {row[0]: _seconds(row[1]) for row in self._commands.rows("sinfo", "--noheader", "--format=%R|%l")}
+        limits = {row[0]: seconds(row[1]) for row in self._commands.rows("sinfo", "--noheader", "--format=%R|%l")}
         missing = [name for name in self._wanted if name not in limits]
         if missing:
             raise RuntimeError(f"no partition {missing[0]}, expected one of {', '.join(sorted(limits))}")
+        states = {
+            name: cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name)
+            for name in limits
+            if not self._wanted or name in self._wanted
+        }
+        waits = self._waits(states)
         return [
             Partition(
-                cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name),
+                replace(state, queue_wait=waits.get(name, state.queue_wait)),
                 self._platform,
                 self.name,
                 name,
-                limit,
+                limits[name],
             )
-            for name, limit in limits.items()
-            if not self._wanted or name in self._wanted
+            for name, state in states.items()
         ]
+
+    def _waits(self, states: Mapping[str, ClusterState]) -> Mapping[str, QueueWait]:
+        """The wait in the queue of each partition; none is known where Slurm does not tell of its queue."""
+        free = {name: int(state.processors[state.up].sum()) for name, state in states.items()}
+        try:
+            rows = self._commands.rows(
+                "squeue", "--noheader", "--states=running,pending", "--sort=-p,i", f"--format={FORMAT}"
+            )
+        except RuntimeError as error:
+            _log.warning("the queue of %s is not known: %s", self.name, error)
+            return {}
+        return queue_waits(rows, free)
 
     def running(self) -> Sequence[StartedJob]:
         """The jobs that run now, each on processors of its own, as many on every node as it has on average.
@@ -176,18 +199,3 @@ dedicated=True)
 def _status(text: str) -> int:
     status, _, signal = text.partition(":")
     return 128 + int(signal) if signal not in ("", "0") else int(status or 0)
-
-
-def _seconds(text: str) -> float | None:
-    """Slurm's time limit, such as 1-12:00:00, 12:00:00, 30:00 or infinite.
-
-    Examples
-    --------
-    >>> [_seconds(text) for text in ("1-12:00:00", "2:00:00", "30:00", "infinite")]
-    [129600.0, 7200.0, 1800.0, None]
-    """
-    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
-    if found is None:
-        return None
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return 86_400.0 * days + 3600.0 * hours + 60.0 * minutes + seconds
