@@ -22,6 +22,7 @@ async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Answer:
     answer = daemon.placer.answer(ask, now)
     daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
     advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
+    daemon.askers.note(advised.question)
     daemon.writer.placements([advised])
     return answer
 

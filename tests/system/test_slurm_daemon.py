@@ -51,6 +51,35 @@ def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
         daemon.stop()
 
 
+def test_a_shadow_changes_nothing_and_yet_finds_what_became_of_its_advice(
+    slurm: Slurm, daemon: Daemon, tmp_path: Path
+) -> None:
+    tmp_path.joinpath("metasched.db").write_bytes(Path(daemon.database).read_bytes())
+    shadow = Daemon(tmp_path, CONFIGURATION.replace('"act"', '"shadow"').format(slurm.folder / "slurm.conf"))
+    shadow.start()
+    slurm.hooks({"socket": shadow.socket}, 'return { { application = "cg", name = "^cg%-(%d+)$" } }\n')
+    try:
+        load(shadow)
+        jobs = {}
+        for size in (500, 600, 700):
+            marked = ("--comment=metasched:app=cg,n=" + str(size),) if size == 600 else (f"--job-name=cg-{size}",)
+            submitted = slurm.sbatch("--ntasks=2", *marked, script=b"#!/bin/sh\nsleep 0.5\n")
+            assert "metasched" not in submitted.said
+            jobs[submitted.job] = size
+            told = slurm.job(submitted.job)
+            assert (told["Partition"], told["ReqNodeList"], told["TimeLimit"]) == ("old", "(null)", "00:05:00")
+            assert told.get("Comment") == (marked[0].removeprefix("--comment=") if size == 600 else None)
+        for job, size in jobs.items():
+            record = run_of(shadow, job)
+            assert (record.learnable, record.run.problem_size, record.run.processors) == (True, size, 2)
+        outcomes = {each["outcome"]["job"]: each for each in shadow.ask("GET", "/v1/placements") if each["outcome"]}
+        assert {int(job): each["question"]["problem_size"] for job, each in outcomes.items()} == jobs
+        assert shadow.ask("GET", "/v1/status")["quality"]["jobs"] == len(jobs)
+    finally:
+        shadow.stop()
+        slurm.hooks({"socket": daemon.socket})
+
+
 def load(daemon: Daemon, **cpu: float) -> None:
     for node in NODES:
         sample = [time.time(), cpu.get(node, 0.4), 100.0]

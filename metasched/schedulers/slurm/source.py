@@ -12,12 +12,12 @@ from metasched.placement.partition import Partition
 from metasched.placement.slurm import cluster_from_slurm
 from metasched.records import InputError
 from metasched.schedulers.slurm.commands import Commands
-from metasched.store.jobs import EndedJob
+from metasched.store.jobs import EndedJob, Fate, plain
 
 #: States in which a job has ended, and the exit status of those that Slurm ended itself.
 ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
          "PREEMPTED": 143, "DEADLINE": 143, "BOOT_FAIL": 143}  # fmt: skip
-_ACCOUNTED = "JobIDRaw,Partition,NodeList,AllocCPUS,Start,End,State,ExitCode,Comment"
+_ACCOUNTED = "JobIDRaw,Partition,NodeList,AllocCPUS,Start,End,State,ExitCode,UID,Submit,Comment"
 
 
 class SlurmSource:
@@ -66,16 +66,24 @@ class SlurmSource:
             if not self._wanted or name in self._wanted
         ]
 
-    def completed(self, jobs: Sequence[str]) -> Mapping[str, bool | None]:
-        """For each of these jobs that the controller remembers whether it completed; None while it is not settled.
+    def fates(self, jobs: Sequence[str]) -> Mapping[str, Fate]:
+        """What became of each of these jobs that the controller remembers.
 
         Raises
         ------
         RuntimeError
             When Slurm does not answer.
         """
-        rows = self._commands.rows("squeue", "--noheader", "--states=all", f"--jobs={','.join(jobs)}", "--format=%A|%T")
-        return {job: state in ("COMPLETED", "FAILED") if state in ENDED else None for job, state in rows}
+        rows = self._commands.rows(
+            "squeue", "--noheader", "--states=all", f"--jobs={','.join(jobs)}", "--format=%A|%T|%V"
+        )
+        return {
+            job: Fate(
+                state in ("COMPLETED", "FAILED") if state in ENDED else None,
+                float(submitted) if submitted.isdecimal() else None,
+            )
+            for job, state, submitted in rows
+        }
 
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time, from Slurm's accounting; where it keeps none, those the controller remembers.
@@ -98,10 +106,11 @@ class SlurmSource:
         )  # fmt: skip
         for row in rows:
             # A comment may hold bars itself.
-            job, partition, nodes, processors, start, end, state, status = row[:8]
+            job, partition, nodes, processors, start, end, state, status, user, submitted = row[:10]
             yield from self._job(
-                job, partition, nodes, processors, start, end, state.split()[0], _status(status), "|".join(row[8:])
-            )
+                job, partition, nodes, processors, start, end, state.split()[0], _status(status), "|".join(row[10:]),
+                user, submitted,
+            )  # fmt: skip
 
     def _remembered(self, since: float) -> Iterator[EndedJob]:
         jobs: list[Mapping[str, Any]] = self._commands.json("squeue", "--json", "--states=all")["jobs"]
@@ -112,11 +121,13 @@ class SlurmSource:
                 yield from self._job(
                     job["job_id"], job["partition"], job["nodes"], job["cpus"], job["start_time"], job["end_time"],
                     job["job_state"], 128 + (code & 0x7F) if code & 0x7F else code >> 8, job.get("comment") or "",
+                    job.get("user_id") or 0, job.get("submit_time") or "",
+                    plain(str(job.get("name") or "").encode("utf-8", "surrogateescape")),
                 )  # fmt: skip
 
     def _job(
         self, job: object, partition: str, nodes: str, processors: object, start: object, end: object, state: str,
-        status: int, comment: str,
+        status: int, comment: str, user: object, submitted: object, name: str = "",
     ) -> Iterator[EndedJob]:  # fmt: skip
         """The job, if it ended, ran, and is told of in full."""
         try:
@@ -131,6 +142,9 @@ class SlurmSource:
                     start=float(str(start)),
                     end=float(str(end)),
                     exit_status=status or ENDED[state] or 0,
+                    user=str(user),
+                    name=name,
+                    submitted=float(str(submitted)) if str(submitted).isdecimal() else None,
                 )
         except (InputError, ValueError):
             return
