@@ -20,6 +20,8 @@ async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Answer:
     """Say where a job should run. The placement is noted, so that it can be told later how good it was."""
     now = time.time()
     answer = daemon.placer.answer(ask, now)
+    if ask.trial:
+        return answer
     daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
     advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
     daemon.askers.note(advised.question)

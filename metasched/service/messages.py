@@ -73,7 +73,8 @@ class JobIn(_Message):
 class Ask(_Message):
     """What a placement is asked for; ``partitions`` are those that the job's user may use, all where empty.
 
-    ``user`` and ``name`` of the job are how its outcome is found where nothing is noted in its comment.
+    ``user`` and ``name`` of the job are how its outcome is found where nothing is noted in its comment. A ``trial`` is
+    answered and forgotten: nothing is noted, and no nodes are taken for used.
     """
 
     application: Name
@@ -91,6 +92,7 @@ class Ask(_Message):
     time_limit: Positive | None = None
     user: Annotated[str, Field(max_length=255)] = ""
     name: Annotated[str, Field(max_length=255)] = ""
+    trial: bool = False
 
 
 class Answer(_Message):

@@ -70,7 +70,7 @@ class Placer:
         except InfeasibleError as error:
             return self._nothing(uid, str(error))
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
-        if self._configuration.mode == "act":
+        if self._configuration.mode == "act" and not ask.trial:
             self._placed.append(_placed(best, chosen.state, now))
         return self._told(uid, ask, best, chosen, known[chosen.state.name])
 

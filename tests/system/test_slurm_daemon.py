@@ -181,6 +181,53 @@ def test_the_doctor_finds_a_whole_installation_well_and_a_broken_one_not(
         epilog.chmod(0o755)
 
 
+def test_a_job_goes_where_it_is_done_soonest_and_unchanged_where_nobody_can_tell(
+    slurm: Slurm, daemon: Daemon, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    configuration = daemon.folder / "metasched.toml"
+    text = configuration.read_text().replace(
+        "[listen]", '[[slurm]]\nname = "gone"\nconfiguration = "/nowhere"\n[listen]'
+    )
+    two = daemon.folder / "two.toml"
+    two.write_text(text)
+    words = ("--", "--ntasks=4", "--parsable", "--output=/dev/null", "--comment=metasched:app=cg,n=500", "--hold",
+             str(tmp_path / "job.sh"))  # fmt: skip
+    (tmp_path / "job.sh").write_text("#!/bin/sh\ntrue\n")
+
+    def submit(config: Path, *more: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main(["submit", "--config", str(config), *more, *words])
+        told = capfd.readouterr()
+        return int(left.value.code or 0), told.out, told.err
+
+    # The default partition is full for an hour.
+    full = slurm.sbatch(
+        "--nodes=4", "--exclusive", "--time=50", "--comment=metasched:off", script=b"#!/bin/sh\nsleep 600\n"
+    )
+    slurm.wait(lambda: slurm.job(full.job)["JobState"] == "RUNNING")
+    try:
+        status, out, err = submit(two, "--json")
+        told = json.loads(out)
+        assert (status, told["chosen"]["cluster"], told["chosen"]["partition"]) == (0, "proof", "new")
+        by_name = {each["partition"]: each for each in told["estimates"]}
+        assert by_name["new"]["wait"] == 0.0
+        assert 2000.0 < by_name["old"]["wait"] <= 3000.0
+        assert "gone is left out" in err
+        job = slurm.job(int(told["said"]))
+        assert job["Partition"] == "new"
+        slurm.run("scancel", told["said"])
+    finally:
+        slurm.run("scancel", str(full.job))
+    # A daemon that does not answer: submitted all the same.
+    lonely = daemon.folder / "lonely.toml"
+    lonely.write_text(configuration.read_text().replace(daemon.socket, str(tmp_path / "nobody.sock")))
+    status, out, err = submit(lonely)
+    assert (status, "submitted unchanged" in err) == (0, True)
+    assert slurm.job(int(out))["JobState"] == "PENDING"
+    slurm.run("scancel", out.strip())
+
+
 HOSTILE = (
     b"'; touch MARKER; '", b'"; touch MARKER; "', b"$(touch MARKER)", b"`touch MARKER`", b"|touch MARKER", b"a\nb\r\n",
     b"%s%n%d%99999999s", b"\xff\xfe\x80\xc3\x28", b"{}[]()^$.*+-?%", b"\\\\\\", b"' OR 1=1; DROP TABLE runs; --",

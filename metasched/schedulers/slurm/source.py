@@ -11,7 +11,7 @@ from metasched.placement.names import unfold
 from metasched.placement.partition import Partition
 from metasched.placement.slurm import cluster_from_slurm
 from metasched.records import InputError
-from metasched.schedulers.slurm.commands import Commands
+from metasched.schedulers.slurm.commands import PATIENCE, Commands
 from metasched.store.jobs import EndedJob, Fate, plain
 
 #: States in which a job has ended, and the exit status of those that Slurm ended itself.
@@ -29,15 +29,22 @@ class SlurmSource:
     partitions : names of the partitions that jobs may be sent to, all where empty.
     platform : what its models are kept by; the name where empty.
     configuration : path of its slurm.conf, empty for the usual one.
+    patience : how long a command may take (s).
     """
 
     def __init__(
-        self, name: str, partitions: Sequence[str] = (), *, platform: str = "", configuration: str = ""
+        self,
+        name: str,
+        partitions: Sequence[str] = (),
+        *,
+        platform: str = "",
+        configuration: str = "",
+        patience: float = PATIENCE,
     ) -> None:
         self.name = name
         self._wanted = tuple(partitions)
         self._platform = platform or name
-        self._commands = Commands(configuration)
+        self._commands = Commands(configuration, patience)
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
         self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
 
@@ -50,7 +57,7 @@ class SlurmSource:
             When Slurm does not answer.
         """
         sinfo = self._commands.json("sinfo", "--json")
-        limits = {row[0]: _seconds(row[1]) for row in self._commands.rows("sinfo", "--noheader", "--format=%R|%l")}
+        limits = {row[0]: seconds_of(row[1]) for row in self._commands.rows("sinfo", "--noheader", "--format=%R|%l")}
         missing = [name for name in self._wanted if name not in limits]
         if missing:
             raise RuntimeError(f"no partition {missing[0]}, expected one of {', '.join(sorted(limits))}")
@@ -155,12 +162,12 @@ def _status(text: str) -> int:
     return 128 + int(signal) if signal not in ("", "0") else int(status or 0)
 
 
-def _seconds(text: str) -> float | None:
+def seconds_of(text: str) -> float | None:
     """Slurm's time limit, such as 1-12:00:00, 12:00:00, 30:00 or infinite.
 
     Examples
     --------
-    >>> [_seconds(text) for text in ("1-12:00:00", "2:00:00", "30:00", "infinite")]
+    >>> [seconds_of(text) for text in ("1-12:00:00", "2:00:00", "30:00", "infinite")]
     [129600.0, 7200.0, 1800.0, None]
     """
     found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
