@@ -178,9 +178,14 @@ local function post(path, body)
   return answer:sub(header_end + 1)
 end
 
+-- The daemon finds the outcome of a job that is not marked by its user, name and time of submission.
+local function plain(name)
+  return (name:sub(1, 255):gsub("[^\32-\126]", "?"))
+end
+
 local function question(job, job_desc, part_list, uid)
   local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
-                  user = tostring(uid), exclusive = (job_desc.shared == 0) or nil }
+                  user = tostring(uid), name = plain(job_desc.name or ""), exclusive = (job_desc.shared == 0) or nil }
   local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)
   local per_node = given(job_desc.ntasks_per_node)
   if per_node == 0 then per_node = nil end
@@ -293,11 +298,9 @@ end
 
 -- Changing the job -----------------------------------------------------------------------------------------------
 
-local function mark(job_desc, job, asked, answer)
-  -- Where nothing is changed the job keeps its own number of processors, which is known here only if it was asked for.
-  local processors = answer.mode == "act" and answer.processors or (asked.processors and asked.processors[1])
-  local word = string.format("metasched:app=%s,n=%.10g%s,placement=%s", job.application, job.size,
-                             processors and (",p=" .. processors) or "", answer.id)
+local function mark(job_desc, job, answer)
+  local word = string.format("metasched:app=%s,n=%.10g,p=%d,placement=%s", job.application, job.size,
+                             answer.processors, answer.id)
   local comment = job_desc.comment or ""
   local from, to = comment:find("metasched:[%w_=.,+-]+")
   if from then
@@ -332,9 +335,11 @@ local function advise(job_desc, part_list, uid)
   if type(answer) ~= "table" then error("the answer is not JSON", 0) end
   if answer.placed ~= true then return answer.mode ~= "shadow" and answer.message or nil end
   local sure = checked(answer, asked, part_list)
-  if answer.mode == "act" then place(job_desc, asked, answer, sure) end
-  if settings.mark == "yes" then mark(job_desc, job, asked, answer) end
-  return answer.mode ~= "shadow" and answer.message or nil
+  -- Where the daemon does not act nothing is changed, the comment neither: it finds the outcome by the submission.
+  if answer.mode ~= "act" then return answer.mode ~= "shadow" and answer.message or nil end
+  place(job_desc, asked, answer, sure)
+  if settings.mark == "yes" then mark(job_desc, job, answer) end
+  return answer.message
 end
 
 local function one_line(text)

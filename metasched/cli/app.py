@@ -30,6 +30,7 @@ GROUPS: tuple[str, ...] = (
     "service",
     "database",
     "doctor",
+    "submitting",
     "walltime",
     "porting",
 )
@@ -49,6 +50,7 @@ VERBS = {
     "token": "service",
     "db": "database",
     "doctor": "doctor",
+    "submit": "submitting",
     "walltime": "walltime",
 }
 

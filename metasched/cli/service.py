@@ -153,9 +153,10 @@ def talk(settings: Configuration, method: str, path: str, document: Any = None, 
 
 #: What each mode does, and how to go on from it.
 _MODES = {
-    "shadow": 'nobody is advised and no job is changed; set mode = "advise" to tell users, "act" to place their jobs',
-    "advise": 'users are told and no job is changed; set mode = "act" to place their jobs',
-    "act": 'jobs are placed; set mode = "shadow" to stop that',
+    "shadow": 'nobody is advised and no job is changed; set mode = "advise" to tell users, "act" to place their jobs, '
+    "and restart the daemon",
+    "advise": 'users are told and no job is changed; set mode = "act" to place their jobs, and restart the daemon',
+    "act": 'jobs are placed; set mode = "shadow" to stop that, and restart the daemon',
 }
 
 

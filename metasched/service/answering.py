@@ -21,9 +21,11 @@ async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Response:
     """Say where a job should run. The placement is noted, so that it can be told later how good it was."""
     now = time.time()
     answer = daemon.placer.answer(ask, now)
-    daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
-    advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
-    daemon.writer.placements([advised])
+    if not ask.trial:
+        daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
+        advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
+        daemon.askers.note(advised.question)
+        daemon.writer.placements([advised])
     # Spelt out here: the framework would check what was checked when it was made.
     return Response(answer.model_dump_json(), media_type="application/json")
 

@@ -17,7 +17,8 @@ from metasched.service.access import Buckets, Doorkeeper, Sessions
 from metasched.service.ahead import Ahead
 from metasched.service.board import Board
 from metasched.service.configuration import Configuration
-from metasched.service.confirming import Waiting
+from metasched.service.confirming import Pending, Waiting, ended_by_scheduler
+from metasched.service.matching import AFTER, BEFORE, Askers, mark_of, match
 from metasched.service.metrics import Metrics
 from metasched.service.models import Models
 from metasched.service.outcomes import Concluded, conclude
@@ -29,7 +30,7 @@ from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
 from metasched.store.downsampling import keep_up, mean_loads
-from metasched.store.jobs import EndedJob, read_mark
+from metasched.store.jobs import EndedJob, Fate, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
 from metasched.store.tables import FIVE_MINUTES
@@ -43,6 +44,8 @@ REMEMBERED = 900.0
 DAY = 86_400.0
 #: Finished jobs from before a restart that tell how good the advice is.
 REMEMBERED_JOBS = 2000
+#: Placements without an outcome that are looked for after a restart, the newest first.
+MOST_OPEN = 10_000
 #: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
 REACH = 7 * DAY
 #: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
@@ -80,6 +83,7 @@ class Daemon:
         # Placements settled before the past was remembered, so that none is counted twice; None from then on.
         self._settled_meanwhile: set[str] | None = set()
         self.traces = Traces()
+        self.askers = Askers()
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
         self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
@@ -97,6 +101,8 @@ class Daemon:
         if self.configuration.clusters is not None:
             described = read_description(self.configuration.clusters)
             self.board.put("described", [Partition.of(state) for state in described.clusters])
+        for advice in self.placements.recent(MOST_OPEN, settled=False):
+            self.askers.note(advice.question)
         self.models.start()
         self.writer.start()
         now = time.time()
@@ -176,7 +182,8 @@ class Daemon:
         self.remember(now)
         for record in self.store.recorded_runs(learnable=False, since=now - REACH):
             if record.exit_status == 0 and self.waiting.concerns(record.run.extra.get("scheduler", "")):
-                self.waiting.add(Concluded(replace(record, learnable=True), None, {}))
+                told = record.run.extra
+                self.waiting.add(Pending(told["scheduler"], told["job"], stored=record))
         for source in self.sources:
             try:
                 jobs = source.finished(now - REACH)
@@ -215,30 +222,57 @@ class Daemon:
         InputError
             When what is told of the job cannot be.
         """
-        if read_mark(job.comment) is not None and self._known(job):
+        mark = read_mark(job.comment)
+        later = job.submitted is None and self.waiting.concerns(job.scheduler)
+        if mark is None and not self.askers.know(job):
+            return {"stored": False, "why": "its comment names no application, and no placement was asked for it"}
+        if self._known(job):
             return {"stored": False, "why": "it was told before"}
-        concluded = conclude(job, self.board, self.models, self.store)
+        if mark is None and later:
+            self.waiting.add(Pending(job.scheduler, job.job, job))
+            return {"stored": False, "why": "its scheduler is asked when it was submitted"}
+        concluded = self._concluded(job)
         if concluded is None:
-            return {"stored": False, "why": "its comment names no application and problem size"}
+            return {"stored": False, "why": "its comment names no application, and no placement is its own"}
         unsure = not sure and concluded.record.learnable and self.waiting.concerns(job.scheduler)
         record = replace(concluded.record, learnable=concluded.record.learnable and not unsure)
         self.writer.runs([record]).result()
         self.metrics.runs.inc()
-        if unsure:
-            self.waiting.add(concluded)
+        if unsure or (later and concluded.placement is None):
+            self.waiting.add(Pending(job.scheduler, job.job, job, record))
         else:
             self._settle(concluded)
         return {"stored": True, "why": "", "learned": record.learnable}
 
     def confirm(self) -> None:
         """Learn from jobs that seem to have gone well, once their scheduler has said so."""
+        self.waiting.confirm(self._confirmed)
 
-        def settle(concluded: Concluded) -> None:
-            record = concluded.record
-            self.store.settle_run(record.uid, exit_status=record.exit_status, learnable=record.learnable)
-            self._settle(concluded)
+    def _confirmed(self, pending: Pending, fate: Fate) -> None:
+        if pending.job is None:
+            assert pending.stored is not None  # noqa: S101
+            concluded: Concluded | None = Concluded(replace(pending.stored, learnable=True), None, {})
+        else:
+            concluded = self._concluded(replace(pending.job, submitted=fate.submitted))
+        if concluded is None:
+            return
+        if not fate.completed:
+            concluded = ended_by_scheduler(concluded)
+        if pending.stored is None:
+            self.writer.runs([concluded.record]).result()
+            self.metrics.runs.inc()
+        else:
+            self.store.settle_run(concluded.record)
+        self._settle(concluded)
 
-        self.waiting.confirm(settle)
+    def _concluded(self, job: EndedJob) -> Concluded | None:
+        """What is learned from a job; None where neither its comment nor a placement tells what it was."""
+        mark = read_mark(job.comment)
+        if job.submitted is not None and (mark is None or mark.placement is None):
+            near = self.placements.open_between(job.submitted - AFTER, job.submitted + BEFORE)
+            advice = match(job, near)
+            mark = mark if advice is None else mark_of(advice)
+        return None if mark is None else conclude(job, mark, self.board, self.models, self.store)
 
     def _settle(self, concluded: Concluded) -> None:
         if concluded.placement is not None:

@@ -62,10 +62,16 @@ class JobIn(_Message):
     start: Positive
     end: Positive
     exit_status: Annotated[int, Field(ge=0, le=65535)] = 0
+    user: Annotated[str, Field(max_length=255)] = ""
+    name: Annotated[str, Field(max_length=255)] = ""
 
 
 class Ask(_Message):
-    """What a placement is asked for; ``partitions`` are those that the job's user may use, all where empty."""
+    """What a placement is asked for; ``partitions`` are those that the job's user may use, all where empty.
+
+    ``user`` and ``name`` of the job are how its outcome is found where nothing is noted in its comment. A ``trial`` is
+    answered and forgotten: nothing is noted, and no nodes are taken for used.
+    """
 
     application: Name
     problem_size: Positive
@@ -81,6 +87,8 @@ class Ask(_Message):
     exclusive: bool = False
     time_limit: Positive | None = None
     user: Annotated[str, Field(max_length=255)] = ""
+    name: Annotated[str, Field(max_length=255)] = ""
+    trial: bool = False
 
 
 class Answer(_Message):

@@ -14,7 +14,7 @@ from metasched.records import InputError, Request, Run
 from metasched.service.board import Board
 from metasched.service.models import Models
 from metasched.store.database import RecordedRun, Store
-from metasched.store.jobs import EndedJob, check_times, read_mark
+from metasched.store.jobs import EndedJob, Mark, check_times
 
 #: How far before a run's start the load it began with may have been measured (s).
 REACH = 300.0
@@ -29,17 +29,14 @@ class Concluded:
     outcome: dict[str, Any]
 
 
-def conclude(job: EndedJob, board: Board, models: Models, store: Store) -> Concluded | None:
-    """What is learned from a job that has ended; None where it belongs to no application.
+def conclude(job: EndedJob, mark: Mark, board: Board, models: Models, store: Store) -> Concluded:
+    """What is learned from a job that has ended, whose mark says what it is a run of.
 
     Raises
     ------
     InputError
         When what is told of the job cannot be.
     """
-    mark = read_mark(job.comment)
-    if mark is None:
-        return None
     check_times(job)
     partition = board.view.find(job.scheduler, job.partition)
     platform = partition.platform if partition is not None else job.scheduler

@@ -112,7 +112,7 @@ class Placer:
         if not math.isfinite(best.slowdown * best.prediction.interval.high):
             return self._nothing(uid, "what is predicted is beyond all numbers")
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
-        if self._configuration.mode == "act":
+        if self._configuration.mode == "act" and not ask.trial:
             self._placed.append(_placed(best, chosen.state, now))
         told = self._told(uid, ask, best, chosen, known[chosen.state.name])
         return told.model_copy(update={"warnings": list(warnings)})

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from metasched.placement.partition import Partition
 from metasched.placement.running import StartedJob
-from metasched.store.jobs import EndedJob
+from metasched.store.jobs import EndedJob, Fate
 
 
 class Source(Protocol):
@@ -35,8 +35,8 @@ class Source(Protocol):
         """
         ...
 
-    def completed(self, jobs: Sequence[str]) -> Mapping[str, bool | None]:
-        """For each of these jobs that is still known whether it completed by itself; None while that is not settled.
+    def fates(self, jobs: Sequence[str]) -> Mapping[str, Fate]:
+        """What became of each of these jobs that is still known.
 
         Raises
         ------

@@ -156,11 +156,10 @@ class Store:
         with reading(self._engine) as connection:
             return tuple(self._record(row) for row in connection.execute(query).mappings())
 
-    def settle_run(self, uid: str, *, exit_status: int, learnable: bool) -> None:
-        """Correct how a stored run ended."""
+    def settle_run(self, record: RecordedRun) -> None:
+        """Correct how a stored run ended, and what it was a run of, by a record of the same uid."""
         with writing(self._engine) as connection:
-            change = update(RunRow).where(RunRow.uid == uid)
-            connection.execute(change.values(exit_status=exit_status, learnable=learnable))
+            connection.execute(update(RunRow).where(RunRow.uid == record.uid).values(**_row(record)))
 
     def add_loads(self, loads: Iterable[Load]) -> int:
         """Store loads, all or none; a node has one load a moment, the first stored. Return how many were new."""

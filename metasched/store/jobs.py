@@ -41,6 +41,8 @@ class EndedJob:
     processors : P, None where the scheduler did not say.
     start, end : seconds since 1970, to the hundredth where the scheduler is that exact.
     exit_status : 0 where all went well, 128 plus the signal's number where it was killed.
+    user, name : the number of its user and the job's name, empty where the scheduler did not say.
+    submitted : when it was submitted, in whole seconds since 1970; None where the scheduler did not say.
     """
 
     scheduler: str
@@ -52,12 +54,34 @@ class EndedJob:
     start: float
     end: float
     exit_status: int
+    user: str = ""
+    name: str = ""
+    submitted: float | None = None
 
     @property
     def uid(self) -> str:
         """32 characters that name this run of the job, the same whenever it is told of again."""
         told = f"{self.scheduler}\n{self.job}\n{self.start:.2f}"
         return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What a scheduler says of a job afterwards.
+
+    Parameters
+    ----------
+    completed : whether it ended by itself; None while that is not settled.
+    submitted : when it was submitted (s), None where that is not known.
+    """
+
+    completed: bool | None
+    submitted: float | None = None
+
+
+def plain(name: bytes) -> str:
+    """A job's name as hooks tell it: what is not printable ASCII is a question mark, and no more than 255 of them."""
+    return "".join(chr(byte) if 32 <= byte < 127 else "?" for byte in name[:255])
 
 
 def read_mark(comment: str) -> Mark | None:

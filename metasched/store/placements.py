@@ -66,6 +66,11 @@ class Placements:
             query = query.where(PlacementRow.outcome.is_not(None) if settled else PlacementRow.outcome.is_(None))
         return self._select(query)
 
+    def open_between(self, since: float, until: float) -> tuple[Advice, ...]:
+        """Placements made in [since, until) whose job has not ended, oldest first."""
+        query = select(*_COLUMNS).where(PlacementRow.made_at >= since, PlacementRow.made_at < until)
+        return self._select(query.where(PlacementRow.outcome.is_(None)).order_by(PlacementRow.made_at))
+
     def _select(self, query: Any) -> tuple[Advice, ...]:
         with reading(self._store.engine) as connection:
             return tuple(Advice(*row) for row in connection.execute(query))

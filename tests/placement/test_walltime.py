@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.cli import main
@@ -34,7 +34,6 @@ class LogNormal:
         return Predictions(time, time / factor, time * factor, level)
 
 
-@settings(deadline=None)
 @given(st.floats(0.01, 0.5), st.floats(0.001, 0.4))
 def test_with_one_load_the_limit_is_the_quantile(spread: float, chance: float) -> None:
     from scipy.special import ndtri
@@ -54,7 +53,6 @@ def test_loads_that_may_be_met_are_mixed_and_the_chance_holds_for_fresh_runs() -
         assert np.mean(fresh > times.limit(chance).seconds) == pytest.approx(chance, abs=0.025)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=20), st.floats(0.005, 0.3), st.floats(0.005, 0.3))
 def test_less_risk_never_asks_for_less_time(cpu: list[float], one: float, other: float) -> None:
     times = ExecutionTimes(LogNormal(0.2), 10.0, 1, np.array(cpu), np.ones(len(cpu)))  # type: ignore[arg-type]

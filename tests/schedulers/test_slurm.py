@@ -43,15 +43,15 @@ def test_a_partition_that_is_not_there_is_named(commands: Path) -> None:
 def test_finished_jobs_come_from_the_accounting(commands: Path) -> None:
     script(
         commands / "sacct",
-        'echo "7|racka|a[1-2]|4|1000|1010|COMPLETED|0:0|metasched:app=cg,n=5 | more"\n'
-        'echo "8|racka|a1|1|1000|1004|FAILED|3:0|x"\n'
-        'echo "9|racka|a1|1|1000|1002|CANCELLED by 0|0:15|"\n'
-        'echo "10|racka|None assigned|0|Unknown|1001|CANCELLED by 0|0:0|"\n',
+        'echo "7|racka|a[1-2]|4|1000|1010|COMPLETED|0:0|1000|990|metasched:app=cg,n=5 | more"\n'
+        'echo "8|racka|a1|1|1000|1004|FAILED|3:0|1000|991|x"\n'
+        'echo "9|racka|a1|1|1000|1002|CANCELLED by 0|0:15|0|992|"\n'
+        'echo "10|racka|None assigned|0|Unknown|1001|CANCELLED by 0|0:0|0|Unknown|"\n',
     )
     jobs = SlurmSource("c").finished(0.0)
     assert [(job.job, job.exit_status) for job in jobs] == [("9", 143), ("8", 3), ("7", 0)]
     assert jobs[2].nodes == ("a1", "a2")
-    assert jobs[2].comment == "metasched:app=cg,n=5 | more"
+    assert (jobs[2].comment, jobs[2].user, jobs[2].submitted) == ("metasched:app=cg,n=5 | more", "1000", 990.0)
 
 
 def test_without_accounting_they_come_from_the_controllers_memory(commands: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ from sqlalchemy import func, select
 from metasched.placement.running import StartedJob
 from metasched.records import InputError, Load
 from metasched.service.configuration import read_configuration
+from metasched.service.matching import mark_of, match
 from metasched.service.messages import Ask
 from metasched.store.downsampling import mean_loads
 from metasched.store.engine import reading
-from metasched.store.jobs import Mark, read_mark
+from metasched.store.jobs import EndedJob, Mark, read_mark
+from metasched.store.placements import Advice
 from metasched.store.tables import FIVE_MINUTES, LoadMeanRow
 from tests.service.made import running
 
@@ -59,6 +62,35 @@ def test_a_mark_is_read_wherever_it_stands() -> None:
     assert read_mark("please metasched:app=a.out,n=12.5,p=8,placement=0f now") == expected
     assert read_mark("metasched:app=$(reboot),n=5") is None
     assert read_mark("metasched:app=cg,n=nan") is None
+
+
+@given(st.lists(st.tuples(st.floats(0, 50), st.integers(1, 3)), min_size=1, max_size=12))
+def test_every_job_finds_a_placement_of_its_own(made: list[tuple[float, int]]) -> None:
+    """Jobs of one user and name, submitted one after the other, are matched one to one, and none to one of another."""
+    asked = {"scheduler": "c", "user": "1", "name": "x", "problem_size": 5.0}
+    at, advised, jobs = 0.0, [], []
+    for number, (pause, processors) in enumerate(made):
+        at += pause
+        advised.append(Advice(f"{number:02x}", at, "cg", asked | {"processors": [processors]}, {}))
+        submitted = float(int(at + 0.02))
+        jobs.append(EndedJob("c", str(number), "", "p", ("n",), processors, at + 5, at + 9, 0, "1", "x", submitted))
+        other = EndedJob("c", "x", "", "p", ("n",), processors, at + 5, at + 9, 0, "2", "x", submitted)
+        assert match(other, advised) is None
+    for job in jobs:
+        found = match(job, advised)
+        assert found is not None
+        assert abs(found.made_at - (job.submitted or 0.0)) <= 2.5
+        advised.remove(found)
+    assert not advised
+
+
+def test_a_marked_job_is_not_matched_to_a_placement_of_another_size() -> None:
+    asked = {"scheduler": "c", "user": "1", "name": "", "problem_size": 5.0, "processors": [2]}
+    job = EndedJob("c", "9", "metasched:app=cg,n=6", "p", ("n",), 2, 100.0, 101.0, 0, "1", "", 50.0)
+    advice = Advice("0a", 50.2, "cg", asked, {})
+    assert match(job, [advice]) is None
+    assert match(replace(job, comment="metasched:app=cg,n=5"), [advice]) is advice
+    assert mark_of(advice) == Mark("cg", 5.0, 2, "0a")
 
 
 def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:

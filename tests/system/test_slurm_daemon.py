@@ -53,6 +53,35 @@ def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
         daemon.stop()
 
 
+def test_a_shadow_changes_nothing_and_yet_finds_what_became_of_its_advice(
+    slurm: Slurm, daemon: Daemon, tmp_path: Path
+) -> None:
+    tmp_path.joinpath("metasched.db").write_bytes(Path(daemon.database).read_bytes())
+    shadow = Daemon(tmp_path, CONFIGURATION.replace('"act"', '"shadow"').format(slurm.folder / "slurm.conf"))
+    shadow.start()
+    slurm.hooks({"socket": shadow.socket}, 'return { { application = "cg", name = "^cg%-(%d+)$" } }\n')
+    try:
+        load(shadow)
+        jobs = {}
+        for size in (500, 600, 700):
+            marked = ("--comment=metasched:app=cg,n=" + str(size),) if size == 600 else (f"--job-name=cg-{size}",)
+            submitted = slurm.sbatch("--ntasks=2", *marked, script=b"#!/bin/sh\nsleep 0.5\n")
+            assert "metasched" not in submitted.said
+            jobs[submitted.job] = size
+            told = slurm.job(submitted.job)
+            assert (told["Partition"], told["ReqNodeList"], told["TimeLimit"]) == ("old", "(null)", "00:05:00")
+            assert told.get("Comment") == (marked[0].removeprefix("--comment=") if size == 600 else None)
+        for job, size in jobs.items():
+            record = run_of(shadow, job)
+            assert (record.learnable, record.run.problem_size, record.run.processors) == (True, size, 2)
+        outcomes = {each["outcome"]["job"]: each for each in shadow.ask("GET", "/v1/placements") if each["outcome"]}
+        assert {int(job): each["question"]["problem_size"] for job, each in outcomes.items()} == jobs
+        assert shadow.ask("GET", "/v1/status")["quality"]["jobs"] == len(jobs)
+    finally:
+        shadow.stop()
+        slurm.hooks({"socket": daemon.socket})
+
+
 def load(daemon: Daemon, **cpu: float) -> None:
     for node in NODES:
         sample = [time.time(), cpu.get(node, 0.4), 100.0]
@@ -152,6 +181,53 @@ def test_the_doctor_finds_a_whole_installation_well_and_a_broken_one_not(
         assert wrong() == {"proof: epilog"}
     finally:
         epilog.chmod(0o755)
+
+
+def test_a_job_goes_where_it_is_done_soonest_and_unchanged_where_nobody_can_tell(
+    slurm: Slurm, daemon: Daemon, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    configuration = daemon.folder / "metasched.toml"
+    text = configuration.read_text().replace(
+        "[listen]", '[[slurm]]\nname = "gone"\nconfiguration = "/nowhere"\n[listen]'
+    )
+    two = daemon.folder / "two.toml"
+    two.write_text(text)
+    words = ("--", "--ntasks=4", "--parsable", "--output=/dev/null", "--comment=metasched:app=cg,n=500", "--hold",
+             str(tmp_path / "job.sh"))  # fmt: skip
+    (tmp_path / "job.sh").write_text("#!/bin/sh\ntrue\n")
+
+    def submit(config: Path, *more: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main(["submit", "--config", str(config), *more, *words])
+        told = capfd.readouterr()
+        return int(left.value.code or 0), told.out, told.err
+
+    # The default partition is full for an hour.
+    full = slurm.sbatch(
+        "--nodes=4", "--exclusive", "--time=50", "--comment=metasched:off", script=b"#!/bin/sh\nsleep 600\n"
+    )
+    slurm.wait(lambda: slurm.job(full.job)["JobState"] == "RUNNING")
+    try:
+        status, out, err = submit(two, "--json")
+        told = json.loads(out)
+        assert (status, told["chosen"]["cluster"], told["chosen"]["partition"]) == (0, "proof", "new")
+        by_name = {each["partition"]: each for each in told["estimates"]}
+        assert by_name["new"]["wait"] == 0.0
+        assert 2000.0 < by_name["old"]["wait"] <= 3000.0
+        assert "gone is left out" in err
+        job = slurm.job(int(told["said"]))
+        assert job["Partition"] == "new"
+        slurm.run("scancel", told["said"])
+    finally:
+        slurm.run("scancel", str(full.job))
+    # A daemon that does not answer: submitted all the same.
+    lonely = daemon.folder / "lonely.toml"
+    lonely.write_text(configuration.read_text().replace(daemon.socket, str(tmp_path / "nobody.sock")))
+    status, out, err = submit(lonely)
+    assert (status, "submitted unchanged" in err) == (0, True)
+    assert slurm.job(int(out))["JobState"] == "PENDING"
+    slurm.run("scancel", out.strip())
 
 
 HOSTILE = (

@@ -15,9 +15,13 @@ PATIENCE = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Slurm's commands for one cluster; ``configuration`` is the path of its slurm.conf, empty for the usual one."""
+    """Slurm's commands for one cluster; ``configuration`` is the path of its slurm.conf, empty for the usual one.
+
+    ``patience`` is how long a command may take (s).
+    """
 
     configuration: str = ""
+    patience: float = PATIENCE
 
     def run(self, *words: str) -> str:
         """Run a command and return what it prints.
@@ -32,12 +36,17 @@ class Commands:
         environment["SLURM_TIME_FORMAT"] = "%s"
         try:
             done = subprocess.run(  # noqa: S603
-                words, env=environment, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False
+                words,
+                env=environment,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=self.patience,
+                check=False,
             )
         except OSError as error:
             raise RuntimeError(f"{words[0]} cannot be run: {error.strerror}") from None
         except subprocess.TimeoutExpired:
-            raise RuntimeError(f"{words[0]} took longer than {PATIENCE:g} s") from None
+            raise RuntimeError(f"{words[0]} took longer than {self.patience:g} s") from None
         if done.returncode:
             said = " ".join(done.stderr.decode(errors="replace").split())
             raise RuntimeError(f"{' '.join(words)} failed with status {done.returncode}: {said[:500]}")

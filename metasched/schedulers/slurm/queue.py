@@ -20,7 +20,7 @@ UNLIMITED = 86_400.0
 
 
 def queue_waits(rows: Iterable[Sequence[str]], free: Mapping[str, int]) -> dict[str, QueueWait]:
-    """The wait in each partition by the number of processors; nothing is said of partitions where nobody waits.
+    """The wait in each partition by the number of processors.
 
     Parameters
     ----------
@@ -46,9 +46,8 @@ def queue_waits(rows: Iterable[Sequence[str]], free: Mapping[str, int]) -> dict[
             elif state == "PENDING" and reason in WAITING:
                 ahead.setdefault(partition, []).append((int(processors), seconds(limit) or UNLIMITED))
     return {
-        partition: earliest_start(free[partition], running.get(partition, ()), queued)
-        for partition, queued in ahead.items()
-        if partition in free
+        partition: earliest_start(count, running.get(partition, ()), ahead.get(partition, ()))
+        for partition, count in free.items()
     }
 
 

@@ -16,16 +16,16 @@ from metasched.placement.running import StartedJob
 from metasched.placement.slurm import cluster_from_slurm
 from metasched.placement.waits import QueueWait
 from metasched.records import InputError
-from metasched.schedulers.slurm.commands import Commands
+from metasched.schedulers.slurm.commands import PATIENCE, Commands
 from metasched.schedulers.slurm.queue import FORMAT, queue_waits, seconds
-from metasched.store.jobs import EndedJob, read_mark
+from metasched.store.jobs import EndedJob, Fate, plain, read_mark
 
 _log = logging.getLogger(__name__)
 
 #: States in which a job has ended, and the exit status of those that Slurm ended itself.
 ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
          "PREEMPTED": 143, "DEADLINE": 143, "BOOT_FAIL": 143}  # fmt: skip
-_ACCOUNTED = "JobIDRaw,Partition,NodeList,AllocCPUS,Start,End,State,ExitCode,Comment"
+_ACCOUNTED = "JobIDRaw,Partition,NodeList,AllocCPUS,Start,End,State,ExitCode,UID,Submit,Comment"
 
 
 class SlurmSource:
@@ -37,15 +37,22 @@ class SlurmSource:
     partitions : names of the partitions that jobs may be sent to, all where empty.
     platform : what its models are kept by; the name where empty.
     configuration : path of its slurm.conf, empty for the usual one.
+    patience : how long a command may take (s).
     """
 
     def __init__(
-        self, name: str, partitions: Sequence[str] = (), *, platform: str = "", configuration: str = ""
+        self,
+        name: str,
+        partitions: Sequence[str] = (),
+        *,
+        platform: str = "",
+        configuration: str = "",
+        patience: float = PATIENCE,
     ) -> None:
         self.name = name
         self._wanted = tuple(partitions)
         self._platform = platform or name
-        self._commands = Commands(configuration)
+        self._commands = Commands(configuration, patience)
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
         self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
 
@@ -81,7 +88,6 @@ class SlurmSource:
 
     def _waits(self, states: Mapping[str, ClusterState]) -> Mapping[str, QueueWait]:
         """The wait in the queue of each partition; none is known where Slurm does not tell of its queue."""
-        free = {name: int(state.processors[state.up].sum()) for name, state in states.items()}
         try:
             rows = self._commands.rows(
                 "squeue", "--noheader", "--states=running,pending", "--sort=-p,i", f"--format={FORMAT}"
@@ -89,7 +95,7 @@ class SlurmSource:
         except RuntimeError as error:
             _log.warning("the queue of %s is not known: %s", self.name, error)
             return {}
-        return queue_waits(rows, free)
+        return queue_waits(rows, {name: int(state.processors[state.up].sum()) for name, state in states.items()})
 
     def running(self) -> Sequence[StartedJob]:
         """The jobs that run now, each on processors of its own, as many on every node as it has on average.
@@ -103,16 +109,24 @@ class SlurmSource:
         now = time.time()
         return [job for row in rows if (job := _started(row, now)) is not None]
 
-    def completed(self, jobs: Sequence[str]) -> Mapping[str, bool | None]:
-        """For each of these jobs that the controller remembers whether it completed; None while it is not settled.
+    def fates(self, jobs: Sequence[str]) -> Mapping[str, Fate]:
+        """What became of each of these jobs that the controller remembers.
 
         Raises
         ------
         RuntimeError
             When Slurm does not answer.
         """
-        rows = self._commands.rows("squeue", "--noheader", "--states=all", f"--jobs={','.join(jobs)}", "--format=%A|%T")
-        return {job: state in ("COMPLETED", "FAILED") if state in ENDED else None for job, state in rows}
+        rows = self._commands.rows(
+            "squeue", "--noheader", "--states=all", f"--jobs={','.join(jobs)}", "--format=%A|%T|%V"
+        )
+        return {
+            job: Fate(
+                state in ("COMPLETED", "FAILED") if state in ENDED else None,
+                float(submitted) if submitted.isdecimal() else None,
+            )
+            for job, state, submitted in rows
+        }
 
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time, from Slurm's accounting; where it keeps none, those the controller remembers.
@@ -135,10 +149,11 @@ class SlurmSource:
         )  # fmt: skip
         for row in rows:
             # A comment may hold bars itself.
-            job, partition, nodes, processors, start, end, state, status = row[:8]
+            job, partition, nodes, processors, start, end, state, status, user, submitted = row[:10]
             yield from self._job(
-                job, partition, nodes, processors, start, end, state.split()[0], _status(status), "|".join(row[8:])
-            )
+                job, partition, nodes, processors, start, end, state.split()[0], _status(status), "|".join(row[10:]),
+                user, submitted,
+            )  # fmt: skip
 
     def _remembered(self, since: float) -> Iterator[EndedJob]:
         jobs: list[Mapping[str, Any]] = self._commands.json("squeue", "--json", "--states=all")["jobs"]
@@ -149,11 +164,13 @@ class SlurmSource:
                 yield from self._job(
                     job["job_id"], job["partition"], job["nodes"], job["cpus"], job["start_time"], job["end_time"],
                     job["job_state"], 128 + (code & 0x7F) if code & 0x7F else code >> 8, job.get("comment") or "",
+                    job.get("user_id") or 0, job.get("submit_time") or "",
+                    plain(str(job.get("name") or "").encode("utf-8", "surrogateescape")),
                 )  # fmt: skip
 
     def _job(
         self, job: object, partition: str, nodes: str, processors: object, start: object, end: object, state: str,
-        status: int, comment: str,
+        status: int, comment: str, user: object, submitted: object, name: str = "",
     ) -> Iterator[EndedJob]:  # fmt: skip
         """The job, if it ended, ran, and is told of in full."""
         try:
@@ -168,6 +185,9 @@ class SlurmSource:
                     start=float(str(start)),
                     end=float(str(end)),
                     exit_status=status or ENDED[state] or 0,
+                    user=str(user),
+                    name=name,
+                    submitted=float(str(submitted)) if str(submitted).isdecimal() else None,
                 )
         except (InputError, ValueError):
             return

@@ -1,0 +1,134 @@
+"""``metasched submit``: hand a job to the Slurm cluster on which it should be done soonest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from metasched.cli import output
+from metasched.cli.options import JsonOption
+from metasched.cli.service import ConfigOption, configuration
+from metasched.placement.waits import QueueWait
+from metasched.records import InputError
+from metasched.service.configuration import Configuration, SlurmCluster
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("submit")(submit)
+
+
+def submit(
+    words: Annotated[list[str], typer.Argument(metavar="-- SBATCH WORDS...", help="As sbatch takes them.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell; submit nothing.")] = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Choose among the configured Slurm clusters by predicted completion, and hand the job over with sbatch.
+
+    The job says what it is as for the hook: --comment=metasched:app=cg,n=1400. Completion is the wait, estimated from
+    each queue, plus the predicted run time. Where that cannot be had the job is submitted as it is.
+    """
+    settings = configuration(config)
+    try:
+        told, why = _estimates(settings, words), ""
+    except (RuntimeError, InputError) as error:
+        told, why = [], str(error)
+    cluster = next((each for each in settings.slurm if told and each.name == told[0].cluster), None)
+    handed = list(words)
+    if cluster is not None and not _named(words):
+        handed.insert(0, f"--partition={told[0].partition}")
+    if cluster is None:
+        output.complain(f"submitted unchanged: {why or 'no model of the application, or no mark in the comment'}")
+    elif not as_json:
+        for each in told:
+            output.err.print(
+                f"metasched: {each.cluster}/{each.partition}: done in {each.completion:.0f} s, of which it waits "
+                f"{each.wait:.0f} s", markup=False, soft_wrap=True,
+            )  # fmt: skip
+    status, said = (0, "") if dry_run else _sbatch(cluster or _first(settings), handed, capture=as_json)
+    if as_json:
+        document: dict[str, Any] = {
+            "chosen": None if cluster is None else asdict(told[0]) | {"completion": told[0].completion},
+            "estimates": [asdict(each) | {"completion": each.completion} for each in told],
+            "why_unchanged": why,
+            "words": handed,
+            "said": said,
+            "status": status,
+        }
+        output.print_json(document)
+    raise typer.Exit(status)
+
+
+def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
+    from metasched.schedulers.slurm.asked import asked_for
+    from metasched.schedulers.slurm.source import SlurmSource
+    from metasched.service.completing import estimates
+    from metasched.service.talk import address_of, ask
+
+    asked = asked_for(words)
+    if asked.mark is None or not settings.slurm:
+        return []
+    waits: dict[tuple[str, str], QueueWait] = {}
+    silent = ""
+    for each in settings.slurm:
+        source = SlurmSource(each.name, each.partitions, configuration=each.configuration, patience=PATIENCE)
+        try:
+            found = {one.name: one.state.queue_wait for one in source.partitions()}
+        except RuntimeError as error:
+            silent = str(error)
+            output.complain(f"{each.name} is left out: {silent}")
+            continue
+        waits |= {(each.name, name): wait for name, wait in found.items() if name in (asked.partitions or found)}
+    if not waits:
+        raise RuntimeError(silent or "no partition is open to the job")
+    address, verify = address_of(settings.listen), settings.listen.certificate or True
+
+    def daemon(method: str, path: str, document: Any) -> Any:
+        token = os.environ.get("METASCHED_TOKEN")
+        return ask(address, method, path, document, token=token, verify=verify, patience=PATIENCE)
+
+    mark = asked.mark
+    return estimates(daemon, mark.application, mark.problem_size, mark.processors or asked.processors, waits)
+
+
+#: How long a cluster or the daemon may take to answer (s).
+PATIENCE = 5.0
+
+
+def _named(words: list[str]) -> bool:
+    from metasched.schedulers.slurm.asked import asked_for
+
+    return len(asked_for(words).partitions) == 1
+
+
+def _first(settings: Configuration) -> SlurmCluster | None:
+    """The cluster that an unchanged job goes to: the first that answers, else the one of the environment."""
+    from metasched.schedulers.slurm.commands import Commands
+
+    for each in settings.slurm:
+        try:
+            Commands(each.configuration, PATIENCE).run("scontrol", "ping")
+        except RuntimeError:
+            continue
+        return each
+    return None
+
+
+def _sbatch(cluster: SlurmCluster | None, words: list[str], *, capture: bool) -> tuple[int, str]:
+    environment = dict(os.environ)
+    if cluster is not None and cluster.configuration:
+        environment["SLURM_CONF"] = cluster.configuration
+    try:
+        done = subprocess.run(  # noqa: S603
+            ["sbatch", *words],  # noqa: S607
+            env=environment, stdout=subprocess.PIPE if capture else None, check=False, text=True, errors="replace",
+        )  # fmt: skip
+    except OSError as error:
+        output.complain(f"sbatch cannot be run: {error.strerror}")
+        return 127, ""
+    return done.returncode, (done.stdout or "").strip()
