@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_run_that_was_confirmed_late_is_learned_and_the_one_after_it_not_twice
     learned_by(path, 0)  # there was no model yet: it begins with all that it may learn
     with Store.open(path) as store:
         assert documents.parse(json.dumps(store.load_model("cg", "east"))).window.seen == 1
-        store.settle_run(early.uid, exit_status=0, learnable=True)
+        store.settle_run(replace(early, learnable=True))
     assert learned_by(path, 1) == [300.0]
 
 
