@@ -81,3 +81,7 @@ queueing-accuracy: $(VENV)/.installed ## errors of the approximate queueing solv
 
 contention-bench: $(VENV)/.installed ## errors of the contention estimate on co-scheduled runs
 	$(BIN)/python -m benchmarks.contention
+
+.PHONY: load-test
+load-test: $(VENV)/.installed ## the daemon under load: 300 placements and 5,000 load samples a second; MINUTES=10 for long
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.load --minutes $(or $(MINUTES),1)

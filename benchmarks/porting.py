@@ -17,8 +17,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.testbed.clusters import CLUSTERS
 from metasched.predictors.conditions import observed, predict
 from metasched.predictors.evaluation import Evaluation, Outcome, follow
+from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.port import port
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.robust import RobustPredictor
@@ -68,8 +70,9 @@ def judge(
         for run in read_campaign(campaigns / f"{application}-{target}-{target_loading}").runs
         if run.phase == "predict"
     ]
+    nodes = LinkSharing(CLUSTERS[reference].node_count, CLUSTERS[target].node_count)
     model = RobustPredictor(application, reference).fit(learned)
-    ported = port(model, _idle(campaigns, application, reference), _idle(campaigns, application, target))
+    ported = port(model, _idle(campaigns, application, reference), _idle(campaigns, application, target), nodes)
     before = Evaluation(tuple(Outcome(run, predict(ported, observed(run, ported, LEVEL), LEVEL)) for run in asked))
     after = Evaluation(tuple(follow(ported, asked, observed, LEVEL))[LEARNED:])
     return Row(f"{application}, {reference} ({loading}) to {target} ({target_loading})", ported, before, after, paper)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def planetlab(folder: Path, count: int, seed: int = 0) -> list[Floats]:
+def planetlab(folder: Path, count: int, seed: int) -> list[Floats]:
     """A random ``count`` of the virtual machines of 2011: one day, a sample in 5 minutes."""
     with tarfile.open(folder / "host-load" / "planetlab-cpu-2011.tar.gz") as archive:
         members = sorted((member for member in archive if member.isfile()), key=lambda member: member.name)
@@ -53,10 +53,10 @@ def regions(folder: Path, least: int = 300) -> list[Floats]:
     return [np.array(values) for values in pairs.values() if len(values) >= least]
 
 
-def everything(folder: Path, count: int) -> dict[str, list[Floats]]:
+def everything(folder: Path, count: int, seed: int) -> dict[str, list[Floats]]:
     """All four sets by name."""
     return {
-        "PlanetLab 2011": planetlab(folder, count),
+        "PlanetLab 2011": planetlab(folder, count, seed),
         "EC2": ec2(folder),
         "workstation 1 Hz": workstation(folder),
         "cloud regions": regions(folder),

@@ -16,9 +16,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.contention.equal_shares import equal_shares as split_equally
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.slowdown import Stretch, time_to_end
-from metasched.contention.synchronised import Stage, slowdowns
+from metasched.contention.synchronised import slowdowns
 
 Floats = NDArray[np.float64]
 Key = TypeVar("Key", int, str)
@@ -110,7 +111,7 @@ def no_contention(run: CoRun) -> Floats:
 
 def equal_shares(run: CoRun) -> Floats:
     """Whoever uses a processor or a link at all gets an equal share of it for as long as the others run."""
-    return _followed(run, _equal_shares)
+    return _followed(run, split_equally)
 
 
 def contention(run: CoRun) -> Floats:
@@ -133,15 +134,6 @@ def _followed(run: CoRun, stretched: Stretch) -> Floats:
 def _batch(run: CoRun, jobs: slice, remaining: Floats) -> Work:
     terms = run.processes[None, jobs], run.computation[None, jobs], run.communication[None, jobs]
     return Work.of(run.cluster, *terms, remaining=remaining[None])
-
-
-def _equal_shares(computing: Stage, sending: Stage, active: NDArray[np.bool_]) -> Floats:
-    alone, stretched = np.zeros(active.shape), np.zeros(active.shape)
-    for stage in (computing.of(active), sending.of(active)):
-        sharing = np.count_nonzero(stage.demands, axis=1)[:, None, :]
-        alone = alone + stage.alone
-        stretched = stretched + (stage.demands * sharing).max(axis=-1)
-    return np.where(active, stretched / np.maximum(alone, np.finfo(float).tiny), 1.0)
 
 
 ANSWERS: dict[str, Answer] = {

@@ -12,7 +12,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.tables.judged import Judged, judge
+from benchmarks.porting import TABLE_6
+from benchmarks.tables import extra_p, table6
+from benchmarks.tables.judged import judge
 from benchmarks.tables.report import page, pictures
 from benchmarks.testbed.catalogue import COMMITTED, TABLE_3, TABLE_4
 
@@ -28,17 +30,33 @@ def main() -> None:
     begin = time.monotonic()
     rows = [row for row in [*TABLE_3, *TABLE_4] if (arguments.campaigns / "-".join(row)).is_dir()]
     missing = ["-".join(row) for row in [*TABLE_3, *TABLE_4] if row not in rows]
+    ported_pairs = [
+        pair
+        for pair in TABLE_6
+        if all((arguments.campaigns / "-".join((pair[0], *side))).is_dir() for side in (pair[1:3], pair[3:5]))
+    ]
     with ProcessPoolExecutor(arguments.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(judge, row, arguments.campaigns / "-".join(row)) for row in rows]
-        console = Console(stderr=True)
-        judged: list[Judged] = [
-            future.result() for future in track(waiting, console=console, disable=not console.is_terminal)
+        pairs = [pool.submit(table6.judge, pair, arguments.campaigns) for pair in ported_pairs]
+        others = [
+            pool.submit(extra_p.judge, arguments.campaigns / "-".join(row)) for row in rows if extra_p.installed()
         ]
-    text = page(judged, missing)
+        console = Console(stderr=True)
+        for future in track([*waiting, *pairs, *others], console=console, disable=not console.is_terminal):
+            future.result()
+    judged = [future.result() for future in waiting]
+    seconds = time.monotonic() - begin
+    text = page(
+        judged,
+        missing,
+        [future.result() for future in pairs],
+        dict(zip(rows, (future.result() for future in others), strict=False)),
+        f"All of this took {seconds / 60.0:.1f} minutes with {arguments.workers} workers.",
+    )
     (arguments.output / "results.md").write_text(text, encoding="utf-8")
     pictures(judged, arguments.output / "pictures")
     print(text)
-    print(json.dumps({"rows": len(judged), "missing": missing, "seconds": round(time.monotonic() - begin)}))
+    print(json.dumps({"rows": len(judged), "missing": missing, "ports": len(pairs), "seconds": round(seconds)}))
 
 
 if __name__ == "__main__":

@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.testbed import oracle
+from benchmarks.testbed.clusters import CLUSTERS
 from metasched.predictors.conditions import Conditions, Forecast, observed
-from metasched.predictors.evaluation import Adaptive, Evaluation, Outcome, evaluate, split
+from metasched.predictors.evaluation import Adaptive, Evaluation, evaluate, split
 from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
+from metasched.records import Run
 from metasched.store.campaigns import read_campaign
 
 Row = tuple[str, str, str]
@@ -32,6 +35,14 @@ LOADS = ("observed", "forecast")
 
 
 @dataclass(frozen=True)
+class TrueForm:
+    """Mean PPE and scheduling losses (%) of the program's own terms, see ``benchmarks.testbed.oracle``."""
+
+    ppe: float
+    losses: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Judged:
     """What one campaign says of every contender.
 
@@ -41,6 +52,7 @@ class Judged:
     summaries : by loads and contender, see ``Evaluation.summary``.
     ppe : PPE (%) in the order of time, by contender, observed loads.
     losses : scheduling losses (%) by group of problem sizes, robust, by loads.
+    true_form : what a model does that knows the application's terms, observed loads.
     held : how many of the robust method's intervals held, and how many there were, by loads.
     training : training runs, and seconds from these to a robust model.
     """
@@ -49,6 +61,7 @@ class Judged:
     summaries: dict[str, dict[str, dict[str, float]]]
     ppe: dict[str, list[float]]
     losses: dict[str, tuple[float, ...]]
+    true_form: TrueForm
     held: dict[str, tuple[int, int]]
     training: tuple[int, float]
 
@@ -79,7 +92,14 @@ def _judge(row: Row, folder: Path) -> Judged:
         row,
         {loads: {name: found[loads, name].summary() for name in CONTENDERS} for loads in LOADS},
         {name: [outcome.ppe for outcome in found["observed", name].outcomes] for name in CONTENDERS},
-        {loads: scheduling_losses(found[loads, "robust"].outcomes) for loads in LOADS},
+        {
+            loads: scheduling_losses(rest, [one.prediction.execution_time for one in found[loads, "robust"].outcomes])
+            for loads in LOADS
+        },
+        TrueForm(
+            float(oracle.errors(row[0], CLUSTERS[row[1]], recorded.runs).mean()),
+            scheduling_losses(rest, oracle.predicted(row[0], CLUSTERS[row[1]], recorded.runs).tolist()),
+        ),
         {
             loads: (sum(o.held for o in found[loads, "robust"].outcomes), len(found[loads, "robust"].outcomes))
             for loads in LOADS
@@ -88,17 +108,16 @@ def _judge(row: Row, folder: Path) -> Judged:
     )
 
 
-def scheduling_losses(outcomes: Sequence[Outcome], groups: int = 10) -> tuple[float, ...]:
+def scheduling_losses(runs: Sequence[Run], predicted: Sequence[float], groups: int = 10) -> tuple[float, ...]:
     """Loss (%) of a scheduler that trusts the predictions, for groups of neighbouring problem sizes (Table 5).
 
     Of each group the run with the least predicted time is chosen; the loss is how much longer it really took than the
     shortest of the group.
     """
-    by_size = sorted(outcomes, key=lambda outcome: outcome.run.problem_size)
+    by_size = sorted(range(len(runs)), key=lambda position: runs[position].problem_size)
     losses = []
-    for group in np.array_split(np.arange(len(by_size)), groups):
-        members = [by_size[position] for position in group]
-        chosen = min(members, key=lambda outcome: outcome.prediction.execution_time).run.execution_time
-        best = min(outcome.run.execution_time for outcome in members)
+    for group in np.array_split(np.array(by_size), groups):
+        chosen = runs[min(group, key=lambda position: predicted[position])].execution_time
+        best = min(runs[position].execution_time for position in group)
         losses.append(100.0 * (chosen / best - 1.0))
     return tuple(losses)

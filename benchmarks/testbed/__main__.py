@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.testbed import campaign as campaigns
-from benchmarks.testbed import catalogue, plan, report
+from benchmarks.testbed import catalogue, checking, plan, report
 from benchmarks.testbed import coscheduled as pairs_of_jobs
 from benchmarks.testbed.applications import APPLICATIONS
 from benchmarks.testbed.clusters import CLUSTERS
@@ -21,7 +21,7 @@ from benchmarks.testbed.loading import LOADINGS, Loading
 from benchmarks.testbed.simulator import Progress
 from benchmarks.testbed.traces import trace_loading
 from metasched.records import InputError
-from metasched.store.campaigns import write_runs
+from metasched.store.campaigns import read_runs, write_runs
 
 app = typer.Typer(add_completion=False)
 console = Console(stderr=True)
@@ -124,7 +124,26 @@ def summary(
     folder: Annotated[Path, typer.Argument(help="Folder of campaigns.")] = catalogue.COMMITTED,
 ) -> None:
     """Show what each campaign holds, and how well a model of the true form predicts it."""
-    Console().print(report.campaigns_table(folder))
+    for table in report.summary(folder):
+        Console(width=report.WIDTH).print(table)
+
+
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(help="Folder of campaigns.")] = catalogue.COMMITTED,
+    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
+    runs: Annotated[int, typer.Option(min=2, help="Runs of each campaign that are simulated again.")] = 24,
+    workers: Workers = CORES,
+) -> None:
+    """Simulate some runs of every campaign again and say which campaigns would no longer come out the same."""
+    scenarios = [scenario for scenario in catalogue.scenarios() if only in scenario.name]
+    found = {
+        scenario.name: checking.check(scenario, read_runs(folder / scenario.name / "runs.csv"), runs, workers)
+        for scenario in track(scenarios, "checking", console=console)
+    }
+    Console(width=report.WIDTH).print(report.checks_table(found))
+    if not all(one.passed for one in found.values()):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -133,7 +152,7 @@ def loads(traces: Traces = None) -> None:
     loadings: dict[str, Loading] = {name: LOADINGS[name] for name in ("random", "grid")}
     if traces is not None:
         loadings["traces"] = trace_loading(traces)
-    Console().print(report.loadings_table(loadings))
+    Console(width=report.WIDTH).print(report.loadings_table(loadings))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.monitoring import SENSOR_ERROR, Samples, watch, write_loads
 from benchmarks.testbed.phases import ProcessPhase, measure_phases, write_phases
 from benchmarks.testbed.simulator import Job, Outcome, Progress, SimulationError, silent, simulate_all
+from benchmarks.testbed.timeline import Floats, Timeline
 from metasched.records import Run
 from metasched.store.campaigns import write_runs
 from metasched.store.files import write_text_atomically
@@ -55,6 +56,48 @@ class Made:
     samples: Samples
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What the seed of a campaign decides before anything has run.
+
+    Parameters
+    ----------
+    requests, jobs : the runs that are wanted, in order, and the same as jobs that start at 0 s.
+    load_seed : decides the loads.
+    for_starts, for_sensors, for_times : streams of random numbers, one for each purpose.
+    """
+
+    requests: tuple[plan.Request, ...]
+    jobs: tuple[Job, ...]
+    load_seed: int
+    for_starts: np.random.Generator
+    for_sensors: np.random.Generator
+    for_times: np.random.Generator
+
+    def schedule(self, scenario: Scenario, dedicated: Sequence[float]) -> tuple[Timeline, list[float]]:
+        """Loads and start times (s), given the times on the idle cluster (s)."""
+        slots = [plan.Slot(job.processors, work) for job, work in zip(self.jobs, dedicated, strict=True)]
+        return plan.schedule(scenario.cluster, scenario.generator, self.load_seed, slots, self.for_starts)
+
+    def time_errors(self) -> Floats:
+        """Measured over true execution time of each run."""
+        return np.exp(self.for_times.normal(0.0, TIME_ERROR, len(self.jobs)))
+
+
+def draw_runs(scenario: Scenario, draw: Draw | None = None) -> Drawn:
+    """Draw the runs of a campaign; by default training runs, then predictions."""
+    application, cluster = scenario.application, scenario.cluster
+    root = np.random.SeedSequence([scenario.seed, *scenario.name.encode()])
+    for_plan, *others = (np.random.default_rng(child) for child in root.spawn(4))
+    requests = (
+        draw(application, cluster, for_plan)
+        if draw
+        else plan.requests(application, cluster, for_plan, scenario.predictions)
+    )
+    jobs = (Job(application.name, request.problem_size, 0.0, request.processors) for request in requests)
+    return Drawn(tuple(requests), tuple(jobs), int(root.generate_state(1)[0]), *others)
+
+
 def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw: Draw | None = None) -> Made:
     """Simulate a campaign.
 
@@ -65,29 +108,21 @@ def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw
     progress : shows how far it is.
     draw : what runs are wanted; by default training runs, then predictions.
     """
-    cluster, application = scenario.cluster, scenario.application
-    root = np.random.SeedSequence([scenario.seed, *scenario.name.encode()])
-    for_plan, for_starts, for_sensors, for_times = (np.random.default_rng(child) for child in root.spawn(4))
-    load_seed = int(root.generate_state(1)[0])
-    wanted = (
-        draw(application, cluster, for_plan)
-        if draw
-        else plan.requests(application, cluster, for_plan, scenario.predictions)
-    )
-    jobs = [Job(application.name, request.problem_size, 0.0, request.processors) for request in wanted]
+    cluster = scenario.cluster
+    drawn = draw_runs(scenario, draw)
+    jobs = drawn.jobs
     idle = simulate_all(cluster, None, [(job,) for job in jobs], workers, progress)
     dedicated = [outcome.execution_time for (outcome,) in idle]
-    slots = [plan.Slot(job.processors, work) for job, work in zip(jobs, dedicated, strict=True)]
-    timeline, moments = plan.schedule(cluster, scenario.generator, load_seed, slots, for_starts)
+    timeline, moments = drawn.schedule(scenario, dedicated)
     groups = [(replace(job, start_time=moment),) for job, moment in zip(jobs, moments, strict=True)]
     outcomes = [outcome for (outcome,) in simulate_all(cluster, timeline, groups, workers, progress)]
     check_order([outcome.end_time for outcome in outcomes], moments)
 
-    samples = watch(cluster, timeline, outcomes[-1].end_time, for_sensors)
-    noise = np.exp(for_times.normal(0.0, TIME_ERROR, len(outcomes)))
+    samples = watch(cluster, timeline, outcomes[-1].end_time, drawn.for_sensors)
+    noise = drawn.time_errors()
     runs: list[Run] = []
     phases: list[ProcessPhase] = []
-    for index, (request, outcome) in enumerate(zip(wanted, outcomes, strict=True)):
+    for index, (request, outcome) in enumerate(zip(drawn.requests, outcomes, strict=True)):
         run = measured(jobs[index], cluster, outcome, samples, float(noise[index]))
         runs.append(replace(run, phase=request.phase, extra={"dedicated_time": f"{dedicated[index]:.4f}"}))
         phases += measure_phases(index, jobs[index].processors, outcome, samples, float(noise[index]))

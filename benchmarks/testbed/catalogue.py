@@ -62,8 +62,8 @@ DEDICATED = [(application, "ibm", "dedicated") for application in ("eigen", "md"
 #: Section 5: phases of different complexity, the second one unbalanced.
 PHASES = [("twophase", "intel", "random")]
 
-#: Two jobs at a time, on dedicated processors.
-COSCHEDULED = [("amd", "dedicated")]
+#: Two jobs at a time, where links are fast, where they are slow, and under the load of others.
+COSCHEDULED = [("amd", "dedicated"), ("woodcrest", "dedicated"), ("amd", "random")]
 
 PORTING = {1: 5, 2: 15}  # idle runs for section 3.5 on each number of processors
 

@@ -56,8 +56,8 @@ def terms(application: str, cluster: ClusterModel, runs: Sequence[Run]) -> Float
     return np.stack([*work, *traffic, *messages], axis=1)
 
 
-def errors(application: str, cluster: ClusterModel, runs: Sequence[Run]) -> Floats:
-    """Percentage prediction errors of the runs to predict, coefficients from the training runs alone."""
+def predicted(application: str, cluster: ClusterModel, runs: Sequence[Run]) -> Floats:
+    """Times of the runs to predict, coefficients from the training runs alone."""
     matrix = terms(application, cluster, runs)
     time = np.array([run.execution_time for run in runs])
     train = np.array([run.phase == "train" for run in runs])
@@ -65,4 +65,10 @@ def errors(application: str, cluster: ClusterModel, runs: Sequence[Run]) -> Floa
     scale = weighted.max(axis=0)
     scale[scale == 0.0] = 1.0
     coefficients = nnls(weighted / scale, np.ones(len(weighted)))[0] / scale
-    return np.asarray(100.0 * np.abs(matrix[~train] @ coefficients / time[~train] - 1.0))
+    return np.asarray(matrix[~train] @ coefficients)
+
+
+def errors(application: str, cluster: ClusterModel, runs: Sequence[Run]) -> Floats:
+    """Percentage prediction errors of the runs to predict."""
+    time = np.array([run.execution_time for run in runs if run.phase != "train"])
+    return np.asarray(100.0 * np.abs(predicted(application, cluster, runs) / time - 1.0))

@@ -5,21 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from rich.box import MARKDOWN
 from rich.table import Table
 
 from benchmarks.testbed import catalogue, oracle
+from benchmarks.testbed.checking import Check
 from benchmarks.testbed.clusters import CLUSTERS, ClusterModel
 from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.statistics import describe
 from metasched.store.campaigns import read_runs
 
 PERIOD, HORIZON = 120.0, 4 * 86_400.0
+#: Columns that the tables may take.
+WIDTH = 118
+
+
+def summary(folder: Path) -> tuple[Table, Table]:
+    """What the campaigns hold, and what the co-scheduled ones do."""
+    return campaigns_table(folder), pairings_table(folder)
+
+
+def _table(*columns: str) -> Table:
+    """A table whose figures stand to the right, and which can be put into a page as it is."""
+    table = Table(box=MARKDOWN)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left")
+    return table
 
 
 def campaigns_table(folder: Path) -> Table:
     """For each campaign: runs, times, how loads slowed it, its minima, and the least error to be hoped for."""
-    columns = ["campaign", "runs", "time (s)", "median", "slowdown", "CPU", "Mbit/s", "true form: median", "mean PPE"]
-    table = Table(*columns)
+    table = _table(
+        "campaign", "runs", "time (s)", "median", "slowdown", "CPU", "Mbit/s", "true form: median", "mean PPE"
+    )
     for scenario in catalogue.scenarios():
         runs = read_runs(folder / scenario.name / "runs.csv")
         time, cpu, bandwidth, idle = np.array(
@@ -43,9 +61,40 @@ def campaigns_table(folder: Path) -> Table:
     return table
 
 
+def pairings_table(folder: Path) -> Table:
+    """For each co-scheduled campaign and kind of sharing: pairs, and how much longer a job took than by itself."""
+    table = _table("co-scheduled campaign", "sharing", "pairs", "slowdown: median", "mean", "largest")
+    for pairing in catalogue.pairings():
+        runs = read_runs(folder / pairing.name / "runs.csv")
+        for sharing in dict.fromkeys(run.extra["sharing"] for run in runs):
+            slower = [
+                run.execution_time / float(run.extra["alone_time"]) for run in runs if run.extra["sharing"] == sharing
+            ]
+            figures = (np.median(slower), np.mean(slower), np.max(slower))
+            table.add_row(pairing.name, sharing, str(len(slower) // 2), *(f"{figure:.2f}" for figure in figures))
+    return table
+
+
+def checks_table(checks: dict[str, Check]) -> Table:
+    """For each campaign that was checked: how far the runs simulated again are off."""
+    table = _table("campaign", "runs", "idle", "loaded", "starts (s)", "same plan", "CPU s / run", "as committed")
+    for name, one in checks.items():
+        table.add_row(
+            name,
+            str(one.compared),
+            f"{one.idle:.0e}",
+            f"{one.loaded:.0e}",
+            f"{one.starts:.3f}",
+            "yes" if one.same_plan else "no",
+            f"{one.seconds:.2f}",
+            "yes" if one.passed else "NO",
+        )
+    return table
+
+
 def loadings_table(loadings: dict[str, Loading], cluster: ClusterModel = CLUSTERS["woodcrest"]) -> Table:
     """Mean, deviation, lag-1 autocorrelation at 2 minutes and dwell time of each loading over four days."""
-    table = Table("loading", "of", "mean", "deviation", "autocorrelation", "dwell (s)")
+    table = _table("loading", "of", "mean", "deviation", "autocorrelation", "dwell (s)")
     for name, generator in loadings.items():
         timeline = generator(cluster, 1, HORIZON)
         for kind, series, full in (("CPU", timeline.cpu, 1.0), ("network", timeline.bandwidth, cluster.bandwidth)):

@@ -45,6 +45,7 @@ class _Placement(BaseModel):
     slowdown: Annotated[float, Field(ge=1)]
     model: str
     reason: str
+    costs: dict[str, float] = {}
 
     def record(self) -> Placement:
         """The placement as a record."""
@@ -78,9 +79,10 @@ def explain(
     except ValidationError as error:
         what = first_complaint(error)
         raise InputError(f"is not an answer of metasched rank --json: {what}", where=str(placement)) from None
-    chosen = next((each.record() for each in answer.placements if each.rank == number), None)
-    if chosen is None:
+    asked = next((each for each in answer.placements if each.rank == number), None)
+    if asked is None:
         raise InputError(f"--number {number}: there are {len(answer.placements)} placements in {placement}")
+    chosen, harm = asked.record(), asked.costs.get("harm", 0.0)
     scene = placing.scene(answer.application, clusters, model, database)
     name = chosen.resource_set.cluster
     cluster = next((each for each in scene.clusters if each.name == name), None)
@@ -89,21 +91,23 @@ def explain(
     parts = breakdown(chosen, scene.predictors[name], answer.problem_size)
     node, link = held_back_by(chosen.resource_set, cluster)
     if as_json:
-        output.print_json(_explained(chosen, parts, node, link))
+        output.print_json(_explained(chosen, parts, node, link, dict(asked.costs)))
         return
-    _tell(chosen, parts, node, link)
+    _tell(chosen, parts, node, link, harm)
 
 
-def _explained(chosen: Placement, parts: tuple[Part, ...], node: str, link: str) -> dict[str, Any]:
+def _explained(
+    chosen: Placement, parts: tuple[Part, ...], node: str, link: str, costs: dict[str, float]
+) -> dict[str, Any]:
     return {
-        **placing.document(chosen, {}),
+        **placing.document(chosen, costs),
         "parts": [{"name": part.name, "how": part.how, "seconds": part.seconds} for part in parts],
         "least_cpu": node,
         "narrowest": link,
     }
 
 
-def _tell(chosen: Placement, parts: tuple[Part, ...], node: str, link: str) -> None:
+def _tell(chosen: Placement, parts: tuple[Part, ...], node: str, link: str, harm: float) -> None:
     taken, interval = chosen.resource_set, chosen.prediction.interval
     shown = Table(
         title=f"{taken.processors} processors on {taken.cluster}: {fold(taken.nodes)}",
@@ -120,6 +124,7 @@ def _tell(chosen: Placement, parts: tuple[Part, ...], node: str, link: str) -> N
     for line in (
         f"CPU {taken.available_cpu:.3g} is that of {node}, {taken.available_bandwidth:.4g} Mbit/s that of the {link}",
         f"with {interval.level:.0%} probability it runs {interval.low:.4g} to {interval.high:.4g} s without contention",
+        *((f"jobs already there lose {harm:.4g} s together",) if harm > 0 else ()),
         chosen.reason,
     ):
         output.out.print(line, markup=False, soft_wrap=True)

@@ -1,40 +1,43 @@
-"""How the verbs show sorted lists: one for a model, or one for each of its phases."""
+"""How the verbs show sorted lists."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 
 from candidate_functions.terms import formula, names
 from metasched.cli import output
-from metasched.predictors.phases.predictor import PhasedPredictor
-from metasched.predictors.published import PublishedPredictor
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.cloud.predictor import CloudPredictor
+from metasched.predictors.contract import Predictor
 from metasched.predictors.sorted_list import SortedList
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A sorted list, and what a user of it should know."""
-
-    models: SortedList
-    notes: tuple[str, ...]
-
-
-def sorted_lists(predictor: PublishedPredictor | RobustPredictor | PhasedPredictor) -> dict[str, Listed]:
-    """The sorted list that answers for parallel runs, under the name of its phase, or none."""
-    if isinstance(predictor, PhasedPredictor):
-        return {phase.name: sorted_lists(phase.slowest)[""] for phase in predictor.state.phases}
-    if isinstance(predictor, PublishedPredictor):
-        return {"": Listed(predictor.state.parallel, predictor.state.notes)}
-    return {"": Listed(predictor.state.trend.models, predictor.state.notes)}
+from metasched.predictors.spmd.fitting import PARAMETERS
+from metasched.predictors.spmd.predictor import SpmdPredictor
+from metasched.predictors.tournament import Tournament
 
 
 def list_document(models: SortedList, top: int) -> list[dict[str, Any]]:
     """The top of a sorted list for --json."""
     return [_model_document(models, position) for position in range(min(top, len(models)))]
+
+
+def fitted_document(predictor: Predictor) -> dict[str, Any]:
+    """What a predictor without a sorted list has learned, by name."""
+    if isinstance(predictor, Tournament):
+        return {"chosen": predictor.chosen.name, "reason": predictor.reason}
+    if isinstance(predictor, SpmdPredictor) and predictor.fitted is not None:
+        names = (*PARAMETERS, "growth_of_computation", "growth_of_data")
+        return dict(zip(names, predictor.fitted.values.tolist(), strict=True))
+    if isinstance(predictor, CloudPredictor):
+        model = predictor.model
+        return {
+            "cpu_constant": model.cpu_constant,
+            "net_constant": model.net_constant,
+            "message_size": str(model.workload.message_size),
+            "sends": str(model.workload.sends),
+            "growth": predictor.growth,
+        }
+    return {}
 
 
 def show_list(title: str, models: SortedList, top: int, method: str) -> None:

@@ -11,11 +11,13 @@ import typer
 from rich.table import Table
 
 from metasched.cli import output
-from metasched.cli.lists import list_document, show_list, sorted_lists
+from metasched.cli.lists import fitted_document, list_document, show_list
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption
+from metasched.cli.profiled import HardwareOption, Profiled, ProfiledSizeOption, ProfilesOption, profiled_by
 from metasched.predictors.conditions import Conditions, Forecast, observed
 from metasched.predictors.contract import Predictor
 from metasched.predictors.evaluation import Adaptive, Evaluation, Outcome, evaluate, follow, split
+from metasched.predictors.listed import WithList, sorted_lists
 from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.published import PublishedPredictor
@@ -34,6 +36,7 @@ class Method(StrEnum):
     robust = "robust"
     phased = "phased"
     spmd = "spmd"
+    cloud = "cloud"
     tournament = "tournament"
 
 
@@ -68,25 +71,24 @@ def fit(
     method: MethodOption = Method.robust,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
+    profile: ProfilesOption = None,
+    hardware: HardwareOption = None,
+    profiled_size: ProfiledSizeOption = None,
     top: Annotated[int, typer.Option(min=1, help="How many models of the sorted list to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Learn a model from measured runs and print the top of its sorted list, or of that of each phase."""
     chosen = select(read_campaign(runs).runs, application, cluster, where=str(runs))
-    predictor = make(method, Models.multiple, chosen)
-    if not isinstance(predictor, PublishedPredictor | RobustPredictor | PhasedPredictor):
-        raise InputError(
-            f"--method {method.value} cannot be saved in a model file, expected published, robust or phased"
-        )
+    predictor = make(method, Models.multiple, chosen, profiled_by(profile, hardware, profiled_size))
     with output.working(f"searching with {len(chosen)} runs"):
         predictor.fit(chosen)
     write_model(model, predictor)
-    parts = sorted_lists(predictor)
+    parts = sorted_lists(predictor) if isinstance(predictor, WithList) else {}
     notes = list(dict.fromkeys(note for part in parts.values() for note in part.notes))
     document: dict[str, Any] = {
         "method": method.value,
-        "application": predictor.application,
-        "cluster": predictor.cluster,
+        "application": chosen[0].application,
+        "cluster": chosen[0].cluster,
         "runs": len(chosen),
         "notes": notes,
         "model": str(model),
@@ -101,12 +103,16 @@ def fit(
             }
             for phase in predictor.state.phases
         ]
-    else:
+    elif isinstance(predictor, WithList):
         document["sorted_list"] = list_document(parts[""].models, top)
+    else:
+        document["fitted"] = fitted_document(predictor)
     if as_json:
         output.print_json(document)
         return
-    title = f"{predictor.application} on {predictor.cluster}"
+    title = f"{chosen[0].application} on {chosen[0].cluster}"
+    for key, value in document.get("fitted", {}).items():
+        output.out.print(f"{key}: {value if isinstance(value, str) else f'{value:.4g}'}", markup=False, soft_wrap=True)
     for name, part in parts.items():
         show_list(f"{title}, phase {name}" if name else title, part.models, top, method.value)
     for note in notes:
@@ -149,6 +155,9 @@ def evaluate_verb(
     peers: Annotated[bool, typer.Option("--peers", help="Evaluate the peers in the same run.")] = False,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
+    profile: ProfilesOption = None,
+    hardware: HardwareOption = None,
+    profiled_size: ProfiledSizeOption = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
@@ -164,7 +173,7 @@ def evaluate_verb(
     predictor: Predictor
     if start is None:
         own_name = method.value
-        unfitted = predictor = make(method, models, chosen)
+        unfitted = predictor = make(method, models, chosen, profiled_by(profile, hardware, profiled_size))
         judged[own_name] = evaluate(unfitted, training, rest, conditions, level)
     else:
         predictor = saved = read_model(start)
@@ -239,19 +248,26 @@ def training_and_rest(
     return training, rest
 
 
-def make(method: Method, models: Models, runs: Sequence[Run]) -> Adaptive:
-    """An unfitted predictor for the application and cluster of some runs."""
+def make(method: Method, models: Models, runs: Sequence[Run], profiled: Profiled | None = None) -> Adaptive:
+    """An unfitted predictor for the application and cluster of some runs, and for cloud from what was profiled."""
     application, cluster = runs[0].application, runs[0].cluster
     if method is Method.published:
         return PublishedPredictor(application, cluster, models=models.value)
     if method is Method.phased:
         return PhasedPredictor(application, cluster)
     if method is Method.spmd:
-        return SpmdPredictor()
+        return SpmdPredictor(application=application, cluster=cluster)
+    if method is Method.cloud:
+        if profiled is None:
+            raise InputError("--method cloud needs --profile, --hardware and --profiled-size")
+        return profiled(application, cluster)
     if method is Method.tournament:
-        return Tournament(
-            [RobustPredictor(application, cluster), PublishedPredictor(application, cluster), SpmdPredictor()]
-        )
+        entrants: list[Adaptive] = [
+            RobustPredictor(application, cluster),
+            PublishedPredictor(application, cluster),
+            SpmdPredictor(application=application, cluster=cluster),
+        ]
+        return Tournament([*entrants, profiled(application, cluster)] if profiled is not None else entrants)
     return RobustPredictor(application, cluster)
 
 

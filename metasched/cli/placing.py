@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,12 +17,13 @@ from rich.table import Table
 from metasched.cli import output
 from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
-from metasched.placement.coscheduled import Coscheduled, RunningJob
+from metasched.placement.coscheduled import Coscheduled
 from metasched.placement.freshness import with_loads
 from metasched.placement.names import fold, unfold
 from metasched.placement.objective import TERMS, Objective
 from metasched.placement.outlook import RecordedLoads
 from metasched.placement.question import Ranking
+from metasched.placement.running import RunningJob, StartedJob, terms_left
 from metasched.placement.sharing import Contention, NoContention
 from metasched.predictors import documents
 from metasched.predictors.contract import Predictor
@@ -59,14 +61,27 @@ class Scene:
     clusters: tuple[ClusterState, ...]
     constraints: Constraints
     predictors: dict[str, Predictor]
-    running: Mapping[str, tuple[RunningJob, ...]]
+    running: Mapping[str, tuple[RunningJob | StartedJob, ...]]
     recorded: RecordedLoads | None = None
+    others: Mapping[tuple[str, str], Predictor] = field(default_factory=dict)
 
     def contention(self, problem_size: float) -> Contention:
         """The contention with the jobs that are described as running, if any are."""
         if not any(self.running.values()):
             return NoContention()
-        return Coscheduled(self.running, self.predictors, problem_size)
+        running: dict[str, tuple[RunningJob, ...]] = {}
+        notes: tuple[str, ...] = ()
+        for cluster in self.clusters:
+            jobs = self.running.get(cluster.name, ())
+
+            def model(application: str, name: str = cluster.name) -> Predictor | None:
+                return self.others.get((application, name))
+
+            told, lines = terms_left([job for job in jobs if isinstance(job, StartedJob)], cluster, model)
+            running[cluster.name] = (*(job for job in jobs if isinstance(job, RunningJob)), *told)
+            notes += lines
+        whole = {cluster.name: cluster for cluster in self.clusters}
+        return Coscheduled(running, self.predictors, problem_size, whole, notes)
 
 
 def scene(
@@ -85,10 +100,20 @@ def scene(
     elif at is not None:
         raise InputError("--at is given without --loads")
     names = [state.name for state in states]
-    predictors = _from_files(application, models, names) if models else _from_store(application, names, database)
-    return Scene(
-        states, description.constraints.get(application, Constraints()), predictors, description.running, recorded
-    )
+    running = {job.application for jobs in description.running.values() for job in jobs if isinstance(job, StartedJob)}
+    own: dict[str, Predictor] = {}
+    others: dict[tuple[str, str], Predictor] = {}
+    if models:
+        own, others = _from_files(application, models, names, running)
+    else:
+        own = _from_store(application, names, database)
+        for name in sorted(running - {application}):
+            with suppress(InputError):
+                found = _from_store(name, names, database)
+                others |= {(name, cluster): predictor for cluster, predictor in found.items()}
+    others |= {(application, cluster): predictor for cluster, predictor in own.items()}
+    constraints = description.constraints.get(application, Constraints())
+    return Scene(states, constraints, own, description.running, recorded, others)
 
 
 def constrained(base: Constraints, **given: Any) -> Constraints:
@@ -162,27 +187,36 @@ def show(title: str, ranking: Ranking) -> None:
         output.out.print(f"not proven best: at most {ranking.gap:.1%} above the best there can be")
 
 
-def _from_files(application: str, models: Sequence[str], clusters: Sequence[str]) -> dict[str, Predictor]:
-    """A predictor for each cluster, from ``FILE`` or ``CLUSTER=FILE``; of several files each for its own cluster."""
-    predictors: dict[str, Predictor] = {}
-    plain = []
+def _from_files(
+    application: str, models: Sequence[str], clusters: Sequence[str], running: Collection[str]
+) -> tuple[dict[str, Predictor], dict[tuple[str, str], Predictor]]:
+    """Predictors from ``FILE`` or ``CLUSTER=FILE``, of several files of an application each for its own cluster.
+
+    Returns those of the application by cluster, and those of others, which must run there, by application and cluster.
+    """
+    named: dict[tuple[str, str], Predictor] = {}
+    plain: dict[str, list[Predictor]] = {}
     for text in models:
         cluster, equals, path = text.partition("=")
-        named = bool(equals) and not Path(text).exists()
-        predictor = read_model(path if named else text)
-        if predictor.application != application:
+        explicit = bool(equals) and not Path(text).exists()
+        predictor = read_model(path if explicit else text)
+        if predictor.application != application and predictor.application not in running:
             raise InputError(f"--model {text} is of application {predictor.application}, expected {application}")
-        if not named:
-            plain.append(predictor)
+        if not explicit:
+            plain.setdefault(predictor.application, []).append(predictor)
             cluster = predictor.cluster
-        if named and cluster not in clusters:
+        elif cluster not in clusters:
             raise InputError(f"--model {text}: no cluster {cluster} described, expected one of {', '.join(clusters)}")
-        if cluster in predictors:
+        if (predictor.application, cluster) in named:
             raise InputError(f"--model {text}: there is one for {cluster} already")
-        predictors[cluster] = predictor
+        named[predictor.application, cluster] = predictor
     # One file alone holds for every cluster that has none of its own.
-    everywhere: dict[str, Predictor] = dict.fromkeys(clusters, plain[0]) if len(plain) == 1 else {}
-    return {name: predictor for name, predictor in (everywhere | predictors).items() if name in clusters}
+    everywhere = {(name, cluster): found[0] for name, found in plain.items() if len(found) == 1 for cluster in clusters}
+    every = {key: predictor for key, predictor in (everywhere | named).items() if key[1] in clusters}
+    own = {cluster: predictor for (name, cluster), predictor in every.items() if name == application}
+    if not own:
+        raise InputError(f"no --model is of application {application}")
+    return own, {key: predictor for key, predictor in every.items() if key[0] != application}
 
 
 def _from_store(application: str, clusters: Sequence[str], database: str | None) -> dict[str, Predictor]:

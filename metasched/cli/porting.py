@@ -23,6 +23,7 @@ from metasched.store.models import read_model, write_model
 
 #: What stands for the name of the target in the name of the output.
 PLACE = "{cluster}"
+MOST_NODES = 1_000_000
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +40,13 @@ def port_verb(
     model_output: Annotated[
         str, typer.Option("-o", "--output", help=f"Model file to write; {PLACE} stands for the name of the target.")
     ],
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="How many nodes, each with one link, a cluster has, as CLUSTER=COUNT; repeatable. Without it every "
+            "processor is taken to have a link of its own."
+        ),
+    ] = None,
     processors: Annotated[
         int | None, typer.Option(min=1, help="Most processors to say how far the port is to be trusted for.")
     ] = None,
@@ -55,7 +63,7 @@ def port_verb(
         raise InputError(f"holds no runs on {known.cluster}, the cluster of the model", where=str(reference))
     runs = [run for path in target for run in _of(read_runs(path), known.application, path)]
     with output.working("porting"):
-        ported = port_to_each(known, own, runs)
+        ported = port_to_each(known, own, runs, _counts(nodes or []))
     if len(ported) > 1 and PLACE not in model_output:
         raise InputError(f"runs of {', '.join(ported)}: expected {PLACE} in the name", where="--output")
     written = []
@@ -84,6 +92,16 @@ def _of(runs: Iterable[Run], application: str, path: Path) -> list[Run]:
     if not chosen:
         raise InputError(f"holds no runs of {application}, the application of the model", where=str(path))
     return chosen
+
+
+def _counts(nodes: Iterable[str]) -> dict[str, int]:
+    counts = {}
+    for given in nodes:
+        cluster, _, count = given.rpartition("=")
+        if not cluster or not count.isdecimal() or not 1 <= int(count) <= MOST_NODES:
+            raise InputError(f"{given!r}, expected CLUSTER=COUNT with a count from 1 to {MOST_NODES}", where="--nodes")
+        counts[cluster] = int(count)
+    return counts
 
 
 def _document(path: str, predictor: PortedPredictor, expected: Trust) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from metasched.predictors.cloud.hardware import Hardware
 from metasched.predictors.cloud.model import CloudModel
 from metasched.predictors.cloud.scaling import Scaling
 from metasched.records import InputError
-from metasched.store.cloud_files import ProfiledRun, read_hardware, read_profiles
-from metasched.store.mpip import read_mpip
+from metasched.store.cloud_files import ProfiledRun, read_hardware
+from metasched.store.profiles import read_any_profiles
 
 
 class Method(StrEnum):
@@ -62,7 +62,7 @@ def scale(
 ) -> None:
     """Time, speedup and efficiency against processes, and the point past which more do not pay."""
     servers = read_hardware(hardware)
-    runs = [run for path in profiles for run in _read(path)]
+    runs = [run for path in profiles for run in read_any_profiles(path)]
     model = _fit(runs, read_hardware(profiled_on) if profiled_on is not None else servers, method)
     baseline = ScalabilityAnalysis.fit([run.profile for run in runs])
 
@@ -88,10 +88,6 @@ def scale(
         output.print_json(_document(model, scaling, analysis, [place(int(n)) for n in counts], picture))
     else:
         _show(model, scaling, analysis, [place(int(n)) for n in counts], picture)
-
-
-def _read(path: Path) -> list[ProfiledRun]:
-    return read_profiles(path) if path.suffix == ".csv" else [read_mpip(path)]
 
 
 def _fit(runs: list[ProfiledRun], hardware: Hardware, method: Method) -> CloudModel:

@@ -65,9 +65,8 @@ def submit(
 
 
 def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
-    from metasched.schedulers.slurm.commands import Commands
-    from metasched.schedulers.slurm.queue import asked_for, queue_waits
     from metasched.schedulers.slurm.source import SlurmSource
+    from metasched.schedulers.slurm.submission import asked_for
     from metasched.service.completing import estimates
     from metasched.service.talk import address_of, ask
 
@@ -77,10 +76,9 @@ def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
     waits: dict[tuple[str, str], QueueWait] = {}
     silent = ""
     for each in settings.slurm:
-        commands = Commands(each.configuration, PATIENCE)
         source = SlurmSource(each.name, each.partitions, configuration=each.configuration, patience=PATIENCE)
         try:
-            found = queue_waits(source, commands)
+            found = source.waits()
         except RuntimeError as error:
             silent = str(error)
             output.complain(f"{each.name} is left out: {silent}")
@@ -103,7 +101,7 @@ PATIENCE = 5.0
 
 
 def _named(words: list[str]) -> bool:
-    from metasched.schedulers.slurm.queue import asked_for
+    from metasched.schedulers.slurm.submission import asked_for
 
     return len(asked_for(words).partitions) == 1
 

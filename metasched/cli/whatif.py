@@ -13,7 +13,7 @@ from metasched.cli import figures, output, placing
 from metasched.cli.models import LevelOption, check_level
 from metasched.cli.options import JsonOption
 from metasched.placement.names import fold
-from metasched.placement.question import Question, Ranking
+from metasched.placement.question import InfeasibleError, Question, Ranking
 from metasched.placement.ranker import rank
 from metasched.placement.whatif import Scaling, drained, scaling
 from metasched.predictors.contract import Predictions
@@ -42,10 +42,18 @@ def whatif(
     """Show how many processors pay, and what changes when nodes are drained, N grows, or P is given."""
     check_level(level)
     scene = placing.scene(application, clusters, model, database, loads, at)
-    before = rank(scene.clusters, scene.predictors, Question(problem_size, scene.constraints, top=2, level=level))
+    size = problem_size * times
+    now = Question(problem_size, scene.constraints, contention=scene.contention(problem_size), top=2, level=level)
     changed = placing.constrained(scene.constraints, processors=placing.counts(processors, where="--processors"))
     states = drained(scene.clusters, placing.nodes(drain, where="--drain"))
-    after = rank(states, scene.predictors, Question(problem_size * times, changed, top=2, level=level))
+    then = Question(size, changed, contention=scene.contention(size), top=2, level=level)
+    try:
+        before, after = rank(scene.clusters, scene.predictors, now), rank(states, scene.predictors, then)
+    except InfeasibleError as error:
+        if as_json:
+            output.print_json({"before": None, "after": None, "why": str(error)})
+        output.complain(str(error))
+        raise typer.Exit(1) from None
     found = scaling(after.curve)
     if picture is not None:
         curve = after.curve
@@ -53,7 +61,7 @@ def whatif(
             figures.time_and_efficiency(
                 curve.processors.tolist(),
                 Predictions(curve.execution_time, curve.low, curve.high, level),
-                f"{application}, N = {problem_size * times:g}: the best placement for each P",
+                f"{application}, N = {size:g}: the best placement for each P",
             ),
             picture,
         )

@@ -69,6 +69,10 @@ def solve_approximately(
     think_time = np.broadcast_to(np.asarray(think_time, dtype=float), (*shape, classes)).reshape(-1, 1, 1, classes)
     jobs = np.asarray(population, dtype=float)
     kinds = [(1.0,)] * places if stations is None else list(stations)
+    # Stations of one kind stand next to each other, so that each kind is a slice.
+    first = {kind: position for position, kind in reversed(list(enumerate(kinds)))}
+    order = np.argsort([first[kind] for kind in kinds], kind="stable")
+    demands, kinds = demands[:, :, order], [kinds[position] for position in order]
 
     # Populations on the second axis: all jobs, then one job less of each class.
     lacking = np.zeros((1, classes)) if level != "linearizer" else np.vstack([np.zeros(classes), np.eye(classes)])
@@ -81,7 +85,8 @@ def solve_approximately(
     for _ in range(_CORRECTIONS if level == "linearizer" else 0):
         correction = _correction(queue, populations)
         throughput, queue = _fixed_point(demands, think_time, populations, found, correction, queue)
-    return Steady(throughput[:, 0, 0].reshape(*shape, classes), queue[:, 0].reshape(*shape, places, classes))
+    back = np.argsort(order, kind="stable")
+    return Steady(throughput[:, 0, 0].reshape(*shape, classes), queue[:, 0, back].reshape(*shape, places, classes))
 
 
 class _Found:
@@ -94,7 +99,7 @@ class _Found:
         self.waits = np.where(np.isfinite(rates), 1.0, 0.0)[:, None]
         self.speed = np.where(np.isfinite(rates), rates, 1.0)[:, None]
         self.groups = [
-            (np.flatnonzero([entry == kind for entry in kinds]), [Crowding.of(kind, int(count)) for count in others])
+            (_slice_of(kind, kinds), [Crowding.of(kind, int(count)) for count in others])
             for kind in dict.fromkeys(kind for kind in kinds if len(set(kind)) > 1)
         ]
 
@@ -111,6 +116,11 @@ class _Found:
             for index, table in enumerate(tables):
                 result[:, index, places] = table.stretch(arrival[:, index, places])
         return result
+
+
+def _slice_of(kind: tuple[float, ...], kinds: Sequence[tuple[float, ...]]) -> slice:
+    first = kinds.index(kind)
+    return slice(first, first + kinds.count(kind))
 
 
 def _fixed_point(

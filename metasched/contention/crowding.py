@@ -79,5 +79,8 @@ class Crowding:
         """Residence over demand for jobs that find ``found`` jobs on average."""
         position = found * (_INTERVALS / (found + self.scale))
         interval = position.astype(np.intp)
-        excess = self.excess[interval] + self.slope[interval] * (position - interval)
-        return (1.0 + found) / self.full_rate + excess
+        position -= interval
+        position *= self.slope.take(interval)
+        position += self.excess.take(interval)
+        position += (1.0 + found) * (1.0 / self.full_rate)
+        return position

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.contention.effort import Effort
+from metasched.contention.reduction import concerned, reduced
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.synchronised import Stage, slowdowns
 from metasched.records import InputError
@@ -39,7 +42,14 @@ class Effects:
     lost: Floats
 
 
-def effects(cluster: SharedCluster, running: Work, candidates: Work) -> Effects:
+def effects(
+    cluster: SharedCluster,
+    running: Work,
+    candidates: Work,
+    *,
+    effort: Effort | None = None,
+    stretched: Stretch | None = None,
+) -> Effects:
     """Slowdown of a candidate, and the slowdown that it causes, for each of its placements.
 
     Parameters
@@ -47,11 +57,17 @@ def effects(cluster: SharedCluster, running: Work, candidates: Work) -> Effects:
     cluster : what they share.
     running : the jobs already there, arrays with one leading axis.
     candidates : the placements, arrays with one leading axis.
+    effort : what may be spent on the queueing network; without a limit where None.
+    stretched : how much jobs stretch each other while they run together; by the queueing network where None.
 
     Raises
     ------
     InputError
         When the work has not one leading axis.
+    PrecisionError
+        When no equilibrium of the queueing network was found.
+    EffortError
+        When the effort does not suffice.
 
     Examples
     --------
@@ -67,15 +83,28 @@ def effects(cluster: SharedCluster, running: Work, candidates: Work) -> Effects:
     """
     if running.remaining.ndim != 1 or candidates.remaining.ndim != 1:
         raise InputError("running jobs and candidates must have one leading axis each")
+    if stretched is None:
+        stretched = slowdowns if effort is None else partial(slowdowns, effort=effort)
     count = candidates.remaining.size
-    together = _join(running, candidates)
-    ends = time_to_end(cluster, together)
-    before = time_to_end(cluster, _join(running, None))[0]
-    later = np.maximum(ends[:, :-1] - before, 0.0)
-    caused = np.divide(ends[:, :-1], before, out=np.ones((count, before.size)), where=before > 0)
-    alone = candidates.remaining
-    slowdown = np.divide(ends[:, -1], alone, out=np.ones(count), where=alone > 0)
-    return Effects(np.maximum(slowdown, 1.0), np.maximum(caused, 1.0), later)
+    slowdown = np.ones(count)
+    caused, lost = np.ones((count, running.remaining.size)), np.zeros((count, running.remaining.size))
+    # Candidates that concern the same jobs are solved together, without the others.
+    sets, group = np.unique(concerned(cluster, running, candidates), axis=0, return_inverse=True)
+    for number, met in enumerate(sets):
+        jobs = np.flatnonzero(met)
+        if not jobs.size:
+            continue
+        there = _take(running, jobs)
+        chosen = np.flatnonzero(group.ravel() == number)
+        asked = _take(candidates, chosen)
+        ends = _ends(cluster, _join(there, asked), stretched)
+        before = _ends(cluster, _join(there, None), stretched)[0]
+        later = np.maximum(ends[:, :-1] - before, 0.0)
+        lost[np.ix_(chosen, jobs)] = later
+        caused[np.ix_(chosen, jobs)] = 1.0 + np.divide(later, before, out=np.zeros_like(later), where=before > 0)
+        alone = asked.remaining
+        slowdown[chosen] = np.divide(ends[:, -1], alone, out=np.ones(alone.size), where=alone > 0)
+    return Effects(np.maximum(slowdown, 1.0), caused, lost)
 
 
 def time_to_end(cluster: SharedCluster, work: Work, stretched: Stretch = slowdowns) -> Floats:
@@ -87,11 +116,31 @@ def time_to_end(cluster: SharedCluster, work: Work, stretched: Stretch = slowdow
     work : of the jobs, arrays of shape (candidates, jobs, ...).
     stretched : how much jobs stretch each other while they run together.
     """
+    return _followed(*_stages(cluster, work), work.remaining, stretched)
+
+
+def _ends(cluster: SharedCluster, work: Work, stretched: Stretch) -> Floats:
+    """The same, with each different question answered once, and reduced to the stations that decide."""
+    stages = [reduced(stage) for stage in _stages(cluster, work)]
+    parts = [part for stage in stages for part in (stage.demands, stage.loads, stage.capacity)]
+    rows = np.concatenate([each.reshape(len(work.remaining), -1) for each in (*parts, work.remaining)], axis=1)
+    _, first, alike = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    computing, sending = (stage.take(first) for stage in stages)
+    return _followed(computing, sending, work.remaining[first], stretched)[alike.ravel()]
+
+
+def _stages(cluster: SharedCluster, work: Work) -> tuple[Stage, Stage]:
     candidates = len(work.remaining)
     processors = np.broadcast_to(cluster.processors.astype(float), (candidates, cluster.processors.size))
-    computing = Stage(work.computing, work.load, processors)
-    sending = Stage(work.sending, work.flows, np.zeros((candidates, cluster.width.size)))
-    left = work.remaining.copy()
+    return (
+        Stage(work.computing, work.load, processors),
+        Stage(work.sending, work.flows, np.zeros((candidates, cluster.width.size))),
+    )
+
+
+def _followed(computing: Stage, sending: Stage, remaining: Floats, stretched: Stretch) -> Floats:
+    """Ends of the jobs, each set of them solved until its first job ends."""
+    left = remaining.copy()
     active = left > 0
     elapsed, ends = np.zeros(len(left)), np.zeros(left.shape)
     while active.any():
@@ -104,6 +153,10 @@ def time_to_end(cluster: SharedCluster, work: Work, stretched: Stretch = slowdow
         left = np.where(active, np.maximum(left - step[:, None] / stretch, 0.0), left)
         active = active & ~ended
     return ends
+
+
+def _take(work: Work, rows: NDArray[np.int64]) -> Work:
+    return Work(work.load[rows], work.computing[rows], work.flows[rows], work.sending[rows], work.remaining[rows])
 
 
 def _join(running: Work, candidates: Work | None) -> Work:

@@ -5,16 +5,17 @@ Exact wherever it can be had for a small price, approximate with bounds and an e
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.contention import multi_class, single_class
-from metasched.contention.approximate import solve_approximately
+from metasched.contention.approximate import Level, solve_approximately
 from metasched.contention.bounds import throughput_bounds
 from metasched.contention.network import Network
-from metasched.contention.solution import Solution
+from metasched.contention.solution import PrecisionError, Solution
 from metasched.records import InputError
 
 Method = Literal["auto", "exact", "approximate"]
@@ -90,20 +91,30 @@ def _exact(network: Network, memory: int) -> Solution:
 
 
 def _approximate(network: Network) -> Solution:
-    """Linearizer, or Schweitzer's approximation where that is too large; the next coarser one tells the error."""
+    """Linearizer, or Schweitzer's approximation where that is too large; the next coarser one tells the error.
+
+    Linearizer's corrections are not bound by the laws, and near saturation they break one now and then: then
+    Schweitzer's approximation answers, too.
+    """
+    fine = np.count_nonzero(network.population) ** 2 * len(network.stations) <= _LINEARIZER
+    if fine:
+        with suppress(PrecisionError):
+            return _approximated(network, "linearizer", "schweitzer")
+    return _approximated(network, "schweitzer", "bard")
+
+
+def _approximated(network: Network, level: Level, coarser_level: Level) -> Solution:
     present = network.population > 0
     kinds = [() if station.kind == "delay" else station.listed_rates for station in network.stations]
     problem = network.demands[:, present], network.think_time[present], network.population[present], kinds
-    fine = present.sum() ** 2 * len(network.stations) <= _LINEARIZER
-    best = solve_approximately(*problem, "linearizer" if fine else "schweitzer")
-    coarser = solve_approximately(*problem, "schweitzer" if fine else "bard")
+    best, coarser = solve_approximately(*problem, level), solve_approximately(*problem, coarser_level)
 
     bounds = throughput_bounds(network)
     throughput, error = np.zeros(present.size), np.zeros(present.size)
     queue_length = np.zeros((len(network.stations), present.size))
     throughput[present], queue_length[:, present] = best.throughput, best.queue_length
     error[present] = np.abs(coarser.throughput / best.throughput - 1)
-    return Solution(network, "linearizer" if fine else "schweitzer", throughput, queue_length, bounds, error)
+    return Solution(network, level, throughput, queue_length, bounds, error)
 
 
 def _rates(network: Network, jobs: int) -> NDArray[np.float64]:

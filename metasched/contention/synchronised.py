@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.contention.effort import Effort
+from metasched.contention.idle import Idle
 from metasched.contention.solution import PrecisionError
 
 Floats = NDArray[np.float64]
@@ -23,6 +25,9 @@ _CONVERGED = 1e-7
 _ITERATIONS = 500
 #: Part of the way to the next iterate that is gone; less than all of it, since presence and delay feed each other.
 _STEP = 0.8
+#: Jobs up to which each one is looked at in a network of its own without it. Beyond, it finds the others as they are
+#: with it there: among so many, one more changes what the others do but little.
+FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,50 +79,39 @@ class Stage:
             np.concatenate([np.take_along_axis(self.capacity, order, axis=1), np.ones((candidates, jobs))], axis=1),
         )
 
-    def residence(self, presence: Floats) -> Floats:
+    def take(self, rows: NDArray[np.int64]) -> Stage:
+        """Some of the candidates."""
+        return Stage(self.demands[rows], self.loads[rows], self.capacity[rows])
+
+    def residence(self, presence: Floats, idle: Idle | None = None) -> Floats:
         """Seconds at each station, shape (candidates, jobs, stations).
 
         Parameters
         ----------
         presence : array of shape (candidates, jobs, jobs, stations), probability that the first job finds the second
             one there; or of shape (candidates, 1, jobs, stations), the same for whoever looks.
+        idle : what is known of idle processors from the loads alone, where that was computed before.
         """
         jobs = self.loads.shape[1]
         others = np.einsum("brsk,bsk->brk", presence, self.loads)
         own = np.arange(jobs)
         others = others - presence[:, own % presence.shape[1], own] * self.loads
         # E[max(capacity, own load + others' load)] = mean + E[(capacity - own - others)+]
-        spare = self._spare(presence) if np.any(self.capacity > 1) else 0.0
+        spare = (idle or Idle.of(self.loads, self.capacity)).spare(presence)
         alone = np.maximum(self.capacity[:, None], self.loads)
         mean = self.loads + np.maximum(others, 0.0)
         stretch = np.divide(mean + spare, alone, out=np.ones_like(mean), where=alone > 0)
         return np.asarray(self.demands * np.maximum(stretch, 1.0))
 
-    def _spare(self, presence: Floats) -> Floats:
-        """Mean number of processors that stay idle while a job is there, shape (candidates, jobs, stations)."""
-        candidates, jobs, stations = self.loads.shape
-        size = int(self.capacity.max())
-        number = np.arange(size)
-        probability = np.zeros((candidates, jobs, stations, size))
-        probability[..., 0] = 1.0
-        for other in range(jobs):
-            there = np.repeat(presence[:, :, other, :, None], jobs // presence.shape[1], axis=1)
-            there[:, other] = 0.0
-            shift = number - self.loads[:, other, :, None].astype(np.int64)  # (candidates, stations, size)
-            before = np.broadcast_to(np.maximum(shift, 0)[:, None], probability.shape)
-            moved = np.take_along_axis(probability, before, axis=-1) * (shift >= 0)[:, None]
-            probability = (1.0 - there) * probability + there * moved
-        idle = np.maximum(self.capacity[:, None, :, None] - self.loads[..., None] - number, 0.0)
-        return np.asarray(np.einsum("brkn,brkn->brk", probability, idle))
 
-
-def slowdowns(computing: Stage, sending: Stage, active: NDArray[np.bool_]) -> Floats:
+def slowdowns(computing: Stage, sending: Stage, active: NDArray[np.bool_], effort: Effort | None = None) -> Floats:
     """Factor by which each job is stretched while all active jobs run.
 
     Parameters
     ----------
     computing, sending : the two stages of each job's cycle.
     active : array of shape (candidates, jobs), which jobs are there.
+    effort : what may be spent; without a limit where None.
 
     Returns
     -------
@@ -127,6 +121,8 @@ def slowdowns(computing: Stage, sending: Stage, active: NDArray[np.bool_]) -> Fl
     ------
     PrecisionError
         When no equilibrium could be found.
+    EffortError
+        When the effort does not suffice.
 
     References
     ----------
@@ -145,14 +141,17 @@ def slowdowns(computing: Stage, sending: Stage, active: NDArray[np.bool_]) -> Fl
     """
     candidates, jobs = active.shape
     stages = [computing.of(active).contended(), sending.of(active).contended()]
+    if jobs > FEW:
+        return _equilibrium(stages, active, None, effort)[1]
     # What a job finds is what the others do without it: for each job the same network with that job taken out.
     without = (active[:, None, :] & ~np.eye(jobs, dtype=bool)).reshape(-1, jobs)
-    found, _ = _equilibrium([stage.repeat(jobs).of(without) for stage in stages], without, None)
-    _, slowdown = _equilibrium(stages, active, found.reshape(2, candidates, jobs, jobs))
-    return slowdown
+    found, _ = _equilibrium([stage.repeat(jobs).of(without) for stage in stages], without, None, effort)
+    return _equilibrium(stages, active, found.reshape(2, candidates, jobs, jobs), effort)[1]
 
 
-def _equilibrium(stages: list[Stage], active: NDArray[np.bool_], found: Floats | None) -> tuple[Floats, Floats]:
+def _equilibrium(
+    stages: list[Stage], active: NDArray[np.bool_], found: Floats | None, effort: Effort | None
+) -> tuple[Floats, Floats]:
     """Solve for the part of its cycle that each job is in each stage, shape (stages, networks, jobs), and slowdowns.
 
     ``found``, of shape (stages, networks, jobs, jobs), is what each job finds of each other one; where it is not given,
@@ -161,26 +160,54 @@ def _equilibrium(stages: list[Stage], active: NDArray[np.bool_], found: Floats |
     alone = np.stack([stage.alone for stage in stages])
     total = alone.sum(axis=0)
     part = _share(alone, total)
+    slowdown = np.ones_like(total)
+    # Networks that are not solved yet, with all that belongs to them. Where nobody meets anybody nothing is to be done.
+    left = np.flatnonzero(np.any([_shared(stage) for stage in stages], axis=0))
+    stages = [stage.take(left) for stage in stages]
+    idle = [Idle.of(stage.loads, stage.capacity) for stage in stages]
+    here, total_here = part[:, left], total[left]
+    found = None if found is None else found[:, left]
     # Share of a stage for which a job is at each station.
     lasting = [_share(stage.demands, stage.alone[..., None]) for stage in stages]
     for _ in range(_ITERATIONS):
-        seen = part[:, :, None, :] if found is None else found
-        times = np.empty_like(part)
-        change = 0.0
+        if not left.size:
+            return part, np.where(active, slowdown, 1.0)
+        if effort is not None:
+            effort.spend(sum(each.effort(everybody=found is None) for each in idle))
+        seen = here[:, :, None, :] if found is None else found
+        times = np.empty_like(here)
+        change = np.zeros(left.size)
         for index, stage in enumerate(stages):
-            residence = stage.residence(seen[index][..., None] * lasting[index][:, None])
+            residence = stage.residence(seen[index][..., None] * lasting[index][:, None], idle[index])
             times[index] = residence.max(axis=-1, initial=0.0)
             following = _share(residence, times[index][..., None])
-            change = max(change, float(np.abs(following - lasting[index]).max(initial=0.0)))
+            change = np.maximum(change, np.abs(following - lasting[index]).max(axis=(1, 2), initial=0.0))
             lasting[index] += _STEP * (following - lasting[index])
         following = _share(times, times.sum(axis=0))
-        change = max(change, float(np.abs(following - part).max(initial=0.0)))
-        part += _STEP * (following - part)
-        if change < _CONVERGED:
-            return part, np.where(
-                active, np.divide(times.sum(axis=0), total, out=np.ones_like(total), where=total > 0), 1.0
+        change = np.maximum(change, np.abs(following - here).max(axis=(0, 2), initial=0.0))
+        here += _STEP * (following - here)
+        done = change < _CONVERGED
+        if done.any():
+            part[:, left[done]] = here[:, done]
+            slowdown[left[done]] = np.divide(
+                times.sum(axis=0)[done],
+                total_here[done],
+                out=np.ones((int(done.sum()), total.shape[1])),
+                where=total_here[done] > 0,
             )
+            kept = np.flatnonzero(~done)
+            left, here, total_here = left[kept], here[:, kept], total_here[kept]
+            stages, idle = [stage.take(kept) for stage in stages], [each.take(kept) for each in idle]
+            lasting = [each[kept] for each in lasting]
+            found = None if found is None else found[:, kept]
+    if not left.size:
+        return part, np.where(active, slowdown, 1.0)
     raise PrecisionError(f"the equilibrium of jobs that share was not found in {_ITERATIONS} iterations")
+
+
+def _shared(stage: Stage) -> NDArray[np.bool_]:
+    """In which networks any station is used by two jobs, shape (networks,)."""
+    return np.asarray((np.count_nonzero(stage.demands, axis=1) > 1).any(axis=-1))
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

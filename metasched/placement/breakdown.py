@@ -6,13 +6,14 @@ and the narrowest link.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candidate_functions.terms import evaluate, formula
 from metasched.placement.cluster import ClusterState
+from metasched.placement.running import BOUNDLESS
 from metasched.predictors.contract import Predictor
 from metasched.predictors.experts import NAMES
 from metasched.predictors.published import PublishedPredictor
@@ -115,9 +116,13 @@ def _model(placement: Placement, predictor: Predictor, problem_size: float) -> l
             parts.append(Part("committee", f"{predicted / trend - 1:+.1%} by {shares}", predicted - trend))
         return parts
     if isinstance(predictor, Tournament):
-        first, *rest = _model(placement, predictor.chosen, problem_size)
-        return [replace(first, how=f"{first.how} [{predictor.reason}]"), *rest]
-    return [Part("execution", predictor.name, predicted)]
+        return [Part("tournament", predictor.reason, 0.0), *_model(placement, predictor.chosen, problem_size)]
+    unbounded = float(predictor.predict_many(n, p, cpu, BOUNDLESS).execution_time[0])
+    computation = min(predicted, unbounded)
+    return [
+        Part("computation", f"{predictor.name} model with boundless bandwidth", computation),
+        Part("communication", f"{predictor.name} model, the rest", predicted - computation),
+    ]
 
 
 def _terms(models: SortedList, position: int, where: Where) -> list[Part]:

@@ -23,8 +23,9 @@ from metasched.records import Interval, Placement, Prediction, ResourceSet
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Sets looked at in one go, and at most: beyond so many the gap tells what may be missed.
-BATCH, MOST_SETS = 8, 2000
+#: Sets looked at in the first go, each next one being twice as large, and at most: beyond so many the gap tells what
+#: may be missed.
+BATCH, MOST_SETS = 8, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Candidate:
     score: float
 
 
-def weigh(around: Circumstances, found: Found, order: Ints, top: int) -> list[Candidate]:
-    """The best distinct candidates with contention, best first.
+def weigh(around: Circumstances, found: Found, order: Ints, top: int) -> tuple[list[Candidate], tuple[str, ...]]:
+    """The best distinct candidates with contention, best first, and what the user should know of it.
 
     Parameters
     ----------
@@ -60,14 +61,19 @@ def weigh(around: Circumstances, found: Found, order: Ints, top: int) -> list[Ca
     """
     sets = _distinct(around.layout, found, order)
     weighed: list[Candidate] = []
-    while batch := list(islice(sets, max(top, BATCH))):
-        weighed += _weighed(around, [(cluster, share) for cluster, share, _ in batch])
+    notes: dict[str, None] = {}
+    size = max(top, BATCH)
+    while batch := list(islice(sets, size)):
+        for candidates, lines in _weighed(around, [(cluster, share) for cluster, share, _ in batch]):
+            weighed += candidates
+            notes |= dict.fromkeys(lines)
         weighed.sort(key=lambda candidate: candidate.score)
         # Sets were scored by what their group promises: as they are they can only be better, but for rounding.
         bound = batch[-1][2] * (1.0 + 1e-12)
         if (len(weighed) >= top and weighed[top - 1].score <= bound) or len(weighed) >= MOST_SETS:
             break
-    return weighed[:top]
+        size = min(2 * size, MOST_SETS - len(weighed))
+    return weighed[:top], tuple(notes)
 
 
 def _distinct(layout: Layout, found: Found, order: Ints) -> Iterator[tuple[int, Share, float]]:
@@ -89,15 +95,12 @@ def _distinct(layout: Layout, found: Found, order: Ints) -> Iterator[tuple[int, 
         yield number, Share(nodes - layout.first_node[number], counts), float(found.score[pair])
 
 
-def _weighed(around: Circumstances, sets: list[tuple[int, Share]]) -> list[Candidate]:
-    return [
-        candidate
-        for number in sorted({number for number, _ in sets})
-        for candidate in _in_one_cluster(around, number, [share for where, share in sets if where == number])
-    ]
+def _weighed(around: Circumstances, sets: list[tuple[int, Share]]) -> Iterator[tuple[list[Candidate], tuple[str, ...]]]:
+    for number in sorted({number for number, _ in sets}):
+        yield _in_one_cluster(around, number, [share for where, share in sets if where == number])
 
 
-def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> list[Candidate]:
+def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> tuple[list[Candidate], tuple[str, ...]]:
     layout, level = around.layout, around.level
     cluster = layout.clusters[number]
     chosen = [layout.resource_set(number, share.nodes, int(share.processors.sum())) for share in shares]
@@ -109,7 +112,8 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
         np.array([each.available_bandwidth for each in chosen]),
         level,
     )
-    slowdown, harm = around.contention.effects(cluster, shares, predicted.execution_time)
+    shared = around.contention.effects(cluster, shares, predicted.execution_time)
+    slowdown = shared.slowdown
     wait = cluster.queue_wait.at(processors)
     terms = Terms.of(
         slowdown * predicted.execution_time,
@@ -117,10 +121,10 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
         processors=processors,
         queue_wait=wait,
         power=cluster.watts,
-        harm=harm,
+        harm=shared.harm,
     )
     scores = around.objective.score(terms, processors)
-    return [
+    candidates = [
         Candidate(
             _placement(
                 chosen[k], predicted.execution_time[k], predicted.low[k], predicted.high[k], level, wait[k], slowdown[k]
@@ -131,6 +135,7 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
         )
         for k in range(len(shares))
     ]
+    return candidates, shared.notes
 
 
 def _placement(

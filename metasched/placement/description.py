@@ -21,11 +21,11 @@ from pydantic import ValidationError
 from metasched.placement.cluster import ClusterState
 from metasched.placement.complaints import first_complaint
 from metasched.placement.constraints import Constraints
-from metasched.placement.coscheduled import RunningJob
 from metasched.placement.hostlist import cluster_from_hosts
 from metasched.placement.matrix import BandwidthMatrix
 from metasched.placement.names import first_twice, unfold
 from metasched.placement.network import Network
+from metasched.placement.running import RunningJob, StartedJob
 from metasched.placement.slurm import cluster_from_slurm
 from metasched.placement.switches import Switch, tree
 from metasched.placement.tables import ApplicationTable, ClusterTable, FileTable, NodesTable, SlurmTable
@@ -39,7 +39,7 @@ class Description:
 
     clusters: tuple[ClusterState, ...]
     constraints: Mapping[str, Constraints]
-    running: Mapping[str, tuple[RunningJob, ...]]
+    running: Mapping[str, tuple[RunningJob | StartedJob, ...]]
 
 
 #: Gives the text of a file that the description names.
@@ -151,11 +151,16 @@ def _state(cluster: ClusterTable, where: str, read: ReadText | None) -> ClusterS
     return replace(state, network=network, jobs=jobs, queue_wait=_wait(cluster, where), watts=cluster.watts)
 
 
-def _running(cluster: ClusterTable, where: str) -> tuple[RunningJob, ...]:
-    found = []
+def _running(cluster: ClusterTable, where: str) -> tuple[RunningJob | StartedJob, ...]:
+    found: list[RunningJob | StartedJob] = []
     for job in cluster.running:
         nodes = tuple(unfold(job.nodes, where=f"{where}: running"))
-        found.append(RunningJob(nodes, (job.processors,) * len(nodes), job.computation, job.communication))
+        taken = nodes, (job.processors,) * len(nodes)
+        if job.computation is not None:
+            found.append(RunningJob(*taken, job.computation, job.communication, job.dedicated, job.running_for))
+        else:
+            told = job.application or "", job.problem_size or 1.0
+            found.append(StartedJob(*taken, job.running_for, *told, job.dedicated))
     return tuple(found)
 
 

@@ -85,7 +85,7 @@ def _ranked(
     if not order.size:
         raise InfeasibleError("no model of the application is defined for any of the resource sets")
     around = Circumstances(layout, question.problem_size, question.level, question.objective, question.contention)
-    weighed = weigh(around, found, order, question.top)
+    weighed, notes = weigh(around, found, order, question.top)
     settled = settle_ties(weighed, question.tolerance, question.rotation)
     best = least = min(candidate.score for candidate in settled)
     if layout.optimistic is not None:
@@ -93,7 +93,8 @@ def _ranked(
         least = float(_searched(layout, domains, cluster_of, allowed, question, "top").score.min())
     elif not alone:
         least = float(found.score.min())
-    placements, warnings = _told(layout, settled, question)
+    placements, warnings = _told(layout, settled, question, int(found.score.size))
+    warnings += tuple(line for line in notes if line not in warnings)
     return Ranking(
         placements,
         tuple(candidate.costs for candidate in settled),
@@ -143,7 +144,7 @@ def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
 
 
 def _told(
-    layout: Layout, settled: Sequence[Candidate], question: Question
+    layout: Layout, settled: Sequence[Candidate], question: Question, compared: int
 ) -> tuple[tuple[Placement, ...], tuple[str, ...]]:
     """The placements with the model that each prediction came from, its warnings, and the reason for its place."""
     placements, warnings = [], list[str]()
@@ -160,7 +161,7 @@ def _told(
     warnings += [line for line in _against_nature(layout, settled, question) if line not in warnings]
     known = {layout.clusters[each.cluster].name: layout.predictors[each.cluster] for each in settled}
     cause = Cause(known, question.problem_size, question.level)
-    return explain_order(placements, cause), tuple(warnings)
+    return explain_order(placements, cause, compared), tuple(warnings)
 
 
 def _against_nature(layout: Layout, settled: Sequence[Candidate], question: Question) -> list[str]:

@@ -31,6 +31,7 @@ class Cause:
     def of(self, better: Placement, worse: Placement) -> str:
         """What makes the worse one's completion later, or where it is the earlier one, what makes it so."""
         ours, theirs = better.resource_set, worse.resource_set
+        now = better.slowdown * better.prediction.execution_time
         shares = {
             f"{theirs.processors} processors instead of {ours.processors}": self._time(
                 better, processors=theirs.processors
@@ -41,13 +42,16 @@ class Cause:
             f"bandwidth {theirs.available_bandwidth:.4g} instead of {ours.available_bandwidth:.4g} Mbit/s": self._time(
                 better, bandwidth=theirs.available_bandwidth
             ),
-            f"a wait of {worse.queue_wait:.0f} instead of {better.queue_wait:.0f} s": better.prediction.execution_time
+            f"a wait of {worse.queue_wait:.0f} instead of {better.queue_wait:.0f} s": now
             + worse.queue_wait
             - better.queue_wait,
+            f"jobs already there stretch it {worse.slowdown:.2f} instead of {better.slowdown:.2f} times": (
+                better.prediction.execution_time * worse.slowdown
+            ),
         }
         direction = 1.0 if worse.completion >= better.completion else -1.0
         cause, time = max(shares.items(), key=lambda share: direction * share[1])
-        if direction * (time - better.prediction.execution_time) <= 0:
+        if direction * (time - now) <= 0:
             return "another cluster's model" if ours.cluster != theirs.cluster else "no difference that the model sees"
         return cause
 
@@ -70,20 +74,27 @@ class Cause:
         return placement.slowdown * float(predicted.execution_time.item())
 
 
-def explain_order(ranked: Sequence[Placement], cause: Cause) -> tuple[Placement, ...]:
+def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) -> tuple[Placement, ...]:
     """Give each placement of a ranking its reason: the first against the second, the others against the first."""
     if not ranked:
         return ()
     best = ranked[0]
     if len(ranked) == 1:
-        return (replace(best, reason="the only resource set"),)
-    second = ranked[1]
-    reasons = [f"best; the next is {_compared(second, best)}: {cause.of(best, second)}"]
+        alone = "the only resource set" if compared == 1 else f"the best of {compared} resource sets compared"
+        return (replace(best, reason=alone),)
+    reasons = [why_best(best, ranked[1], cause)]
     reasons += [f"{_compared(other, best)}: {cause.of(best, other)}" for other in ranked[1:]]
     return tuple(replace(placement, reason=reason) for placement, reason in zip(ranked, reasons, strict=True))
 
 
+def why_best(best: Placement, second: Placement, cause: Cause) -> str:
+    """Why the best placement comes before the next."""
+    return f"best; the next is {_compared(second, best)}: {cause.of(best, second)}"
+
+
 def _compared(placement: Placement, best: Placement) -> str:
+    if best.completion <= 0.0:  # a time too short for any number
+        return "slower" if placement.completion > 0.0 else "as fast"
     change = placement.completion / best.completion - 1.0
     if abs(change) < 0.0005:
         return "as fast"

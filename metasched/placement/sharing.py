@@ -23,10 +23,31 @@ class Share:
     processors: Ints
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What sharing does for each of k alternatives.
+
+    Parameters
+    ----------
+    slowdown : array of shape (k,), factor by which the job itself is stretched, at least 1.
+    harm : array of shape (k,), time that the jobs already there lose together (s), at least 0.
+    notes : what the user should know of how it was found.
+    """
+
+    slowdown: Floats
+    harm: Floats
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def nothing(cls, alternatives: int, notes: tuple[str, ...] = ()) -> Shared:
+        """No slowdown, no harm."""
+        return cls(np.ones(alternatives), np.zeros(alternatives), notes)
+
+
 class Contention(Protocol):
     """How much jobs on the same nodes slow each other down."""
 
-    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> tuple[Floats, Floats]:
+    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
         """The effects of starting a job on each of some alternative shares of a cluster.
 
         Parameters
@@ -34,11 +55,6 @@ class Contention(Protocol):
         cluster : the state, with the jobs already there.
         shares : k alternatives.
         execution_time : array of shape (k,), predicted for the job without contention (s).
-
-        Returns
-        -------
-        slowdown : array of shape (k,), factor by which the job itself is stretched, at least 1.
-        harm : array of shape (k,), time that the jobs already there lose together (s), at least 0.
         """
         ...
 
@@ -46,6 +62,6 @@ class Contention(Protocol):
 class NoContention:
     """Every job runs as if it were alone."""
 
-    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> tuple[Floats, Floats]:
+    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
         """No slowdown, no harm."""
-        return np.ones(len(shares)), np.zeros(len(shares))
+        return Shared.nothing(len(shares))

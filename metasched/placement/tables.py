@@ -58,8 +58,22 @@ class RunningTable(Table):
 
     nodes: str
     processors: Count = 1
-    computation: Positive
+    computation: Positive | None = None
     communication: NotNegative = 0.0
+    application: Name | None = None
+    problem_size: Positive | None = None
+    dedicated: bool = False
+    running_for: NotNegative = 0.0
+
+    @model_validator(mode="after")
+    def _terms_or_application(self) -> RunningTable:
+        if (self.computation is None) == (self.application is None):
+            raise ValueError(f"a job on {self.nodes} must have one of computation (s) and application")
+        if (self.application is None) != (self.problem_size is None):
+            raise ValueError(f"a job on {self.nodes} must have both application and problem_size, or none of them")
+        if self.application is not None and self.communication:
+            raise ValueError(f"a job on {self.nodes} has an application and communication, expected one of them")
+        return self
 
 
 class StepTable(Table):

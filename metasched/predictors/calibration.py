@@ -89,4 +89,5 @@ class Calibration:
     def ends(self, prediction: Floats, spread: Floats | float, level: float) -> tuple[Floats, Floats]:
         """Low and high ends of the intervals around predictions, all arrays of shape (n,)."""
         factor = np.exp(np.minimum(self.reach(level) * np.asarray(spread), 50.0))
-        return prediction / factor, prediction * factor
+        with np.errstate(over="ignore"):  # beyond all numbers is infinite
+            return prediction / factor, prediction * factor

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metasched.predictors.contract import Floats
 
@@ -81,14 +82,32 @@ def combine(log_time: Floats, spread: Floats, weights: Floats) -> tuple[Floats, 
     >>> mean, spread
     (array([1.5]), array([0.5]))
     """
+    known, weight, able = _known(log_time, weights)
+    mean = (weight * known).sum(axis=0)
+    variance = (weight * (spread**2 + (known - mean) ** 2)).sum(axis=0)
+    return np.where(able, mean, np.inf), np.sqrt(variance)
+
+
+def combined(log_time: Floats, weights: Floats) -> Floats:
+    """The mean alone, as :func:`combine` tells it.
+
+    Examples
+    --------
+    >>> combined(np.array([[1.0], [2.0]]), np.array([0.5, 0.5]))
+    array([1.5])
+    """
+    known, weight, able = _known(log_time, weights)
+    return np.where(able, (weight * known).sum(axis=0), np.inf)
+
+
+def _known(log_time: Floats, weights: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Log times that count and their weights, both of shape (m, n), and where there are any, shape (n,)."""
     answers = np.isfinite(log_time)
     weight = np.where(answers, weights[:, None], 0.0)
     total = weight.sum(axis=0)
-    weight /= np.where(total > 0.0, total, 1.0)
-    known = _within_reach(np.where(answers, log_time, 0.0), weight)
-    mean = (weight * known).sum(axis=0)
-    variance = (weight * (spread**2 + (known - mean) ** 2)).sum(axis=0)
-    return np.where(total > 0.0, mean, np.inf), np.sqrt(variance)
+    able = total > 0.0
+    weight /= np.where(able, total, 1.0)
+    return _within_reach(np.where(answers, log_time, 0.0), weight), weight, able
 
 
 def _within_reach(log_time: Floats, weight: Floats) -> Floats:

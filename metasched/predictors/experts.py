@@ -65,8 +65,8 @@ class Experts:
         of_trend, of_power_law = kernels or (None, None)
         rest = log_time - np.log(trend(chosen.problem_size, chosen.processors, chosen.cpu, chosen.bw))
         defined = np.isfinite(rest)
-        power_law = LogPolynomial(1, points, log_time)
-        surface = LogPolynomial(2, points, log_time)
+        power_law = LogPolynomial(1, points, log_time, resistant=True)
+        surface = LogPolynomial(2, points, log_time, resistant=True)
         noise = (_rms(rest[defined]), _rms(log_time - surface(points)))
         return cls(
             trend,
@@ -94,6 +94,20 @@ class Experts:
             [np.full_like(trend, self.noise[0]), bend_spread, rest_spread, np.full_like(trend, self.noise[1])]
         )
         return log_time, spread
+
+    def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """Log times by every expert, as :meth:`predict` tells them, without the spreads that take most of its time."""
+        points = inputs(n, p, cpu, bw)
+        with np.errstate(divide="ignore"):
+            trend = np.log(self.trend(n, p, cpu, bw))
+        return np.stack(
+            [
+                trend,
+                trend + self.beside_trend.mean(points),
+                self.power_law(points) + self.beside_power_law.mean(points),
+                self.surface(points),
+            ]
+        )
 
 
 def _rms(values: Floats) -> float:

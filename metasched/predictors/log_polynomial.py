@@ -7,10 +7,14 @@ it is not asked there: loads, and for degree two all inputs, are held within rea
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
-from sklearn.linear_model import RidgeCV
+from numpy.typing import NDArray
+from sklearn.linear_model import Ridge, RidgeCV
 
 from metasched.predictors.contract import Floats
+from metasched.predictors.heavy_tails import robust_spread, t_weights
 from metasched.predictors.scaling import Scaling
 
 #: Penalties that leave-one-out cross-validation chooses from.
@@ -19,6 +23,8 @@ PENALTIES = np.logspace(-6, 2, 17)
 REACH = 0.5
 #: Inputs that are held within reach, by degree: positions in ``residual.inputs``.
 HELD = {1: [2, 3], 2: [0, 1, 2, 3]}
+#: Times that a resistant fit weighs the runs anew.
+REWEIGHTED = 3
 
 
 class LogPolynomial:
@@ -29,6 +35,7 @@ class LogPolynomial:
     degree : 1 or 2.
     points : array of shape (n, 4), see ``residual.inputs``.
     log_time : array of shape (n,).
+    resistant : whether single wild runs count less, see ``heavy_tails``.
 
     Examples
     --------
@@ -38,7 +45,7 @@ class LogPolynomial:
     array([1.])
     """
 
-    def __init__(self, degree: int, points: Floats, log_time: Floats) -> None:
+    def __init__(self, degree: int, points: Floats, log_time: Floats, *, resistant: bool = False) -> None:
         self._scaling = Scaling.of(points)
         low, high = points.min(axis=0), points.max(axis=0)
         self._low, self._high = np.full(points.shape[1], -np.inf), np.full(points.shape[1], np.inf)
@@ -46,7 +53,12 @@ class LogPolynomial:
         self._low[held] = (low - REACH * (high - low))[held]
         self._high[held] = (high + REACH * (high - low))[held]
         self._degree = degree
-        ridge = RidgeCV(PENALTIES).fit(self._features(points), log_time)
+        features = self._features(points)
+        ridge = RidgeCV(PENALTIES).fit(features, log_time)
+        penalty = ridge.alpha_
+        for _ in range(REWEIGHTED if resistant else 0):
+            error = log_time - ridge.predict(features)
+            ridge = Ridge(penalty).fit(features, log_time, sample_weight=t_weights(error / robust_spread(error)))
         self._coefficients, self._intercept = np.asarray(ridge.coef_), float(ridge.intercept_)
 
     def __call__(self, points: Floats) -> Floats:
@@ -62,5 +74,10 @@ class LogPolynomial:
         scaled = self._scaling(points)
         if self._degree == 1:
             return scaled
-        one, other = np.triu_indices(scaled.shape[1])
-        return np.hstack([scaled, scaled[:, one] * scaled[:, other]])
+        one, other = _pairs(scaled.shape[1])
+        return np.concatenate([scaled, scaled[:, one] * scaled[:, other]], axis=1)
+
+
+@cache
+def _pairs(inputs: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(inputs)

@@ -22,28 +22,37 @@ from sklearn.preprocessing import StandardScaler
 from metasched.predictors.calibration import Calibration, score
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.log_polynomial import LogPolynomial
-from metasched.predictors.window import observations
+from metasched.predictors.window import RunWindow
 from metasched.records import Interval, Prediction, Request, Run
 
 #: Runs between two optimisations of the hyperparameters of the Gaussian process.
 REVISIT = 10
 #: Spread that scores are counted in.
 SPREAD = 0.1
+#: Runs that a peer is fitted to at most.
+CAPACITY = 10_000
 
 
 class LogRegression(ABC):
-    """A regression of log time that learns by fitting itself to all runs again."""
+    """A regression of log time that learns by fitting itself to all runs again.
+
+    Parameters
+    ----------
+    application, cluster : what it models; those of the first run where empty.
+    capacity : how many runs it keeps at most.
+    """
 
     name = "log-regression"
 
-    def __init__(self) -> None:
-        self._runs: list[Run] = []
-        self._calibration = Calibration()
+    def __init__(self, application: str = "", cluster: str = "", *, capacity: int = CAPACITY) -> None:
+        self.application, self.cluster = application, cluster
+        self.window = RunWindow(capacity=capacity)
+        self.calibration = Calibration()
 
     def fit(self, runs: Iterable[Run]) -> LogRegression:
         """Fit to runs and forget everything learned before."""
-        self._runs = list(runs)
-        self._calibration = Calibration()
+        self.window = RunWindow(runs, self.window.capacity)
+        self.calibration = Calibration()
         self._refit()
         return self
 
@@ -52,9 +61,12 @@ class LogRegression(ABC):
         predicted = self.predict_many(
             run.problem_size, run.processors, run.min_avg_avail_cpu, run.min_avg_avail_bw
         ).execution_time[0]
-        self._calibration = self._calibration.learned(score(run.execution_time, float(predicted), SPREAD))
-        self._runs.append(run)
+        self.calibration = self.calibration.learned(score(run.execution_time, float(predicted), SPREAD))
+        self.window.add(run)
         self._refit()
+
+    def settle(self) -> None:  # noqa: B027
+        """Nothing runs beside."""
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time."""
@@ -81,11 +93,14 @@ class LogRegression(ABC):
         )
         points = np.log(np.stack(columns, axis=1))
         time = np.exp(self._log_time(points)) if len(points) else np.empty(0)
-        low, high = self._calibration.ends(time, SPREAD, level)
+        low, high = self.calibration.ends(time, SPREAD, level)
         return Predictions(time, low, high, level)
 
     def _refit(self) -> None:
-        runs = observations(self._runs)
+        first = next(iter(self.window), None)
+        if first is not None:
+            self.application, self.cluster = self.application or first.application, self.cluster or first.cluster
+        runs = self.window.observations()
         points = np.log(np.stack([runs.problem_size, runs.processors, runs.cpu, runs.bw], axis=1))
         self._fit_log_time(points, np.log(runs.time))
 

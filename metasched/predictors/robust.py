@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike
 from candidate_functions.terms import Observations
 from metasched.predictors.background import BackgroundSearch
 from metasched.predictors.calibration import Calibration, score
-from metasched.predictors.committee import Record, combine
+from metasched.predictors.committee import Record, combine, combined
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.domain import Domain
 from metasched.predictors.experts import NAMES, Experts
+from metasched.predictors.extrapolation import Extrapolation
 from metasched.predictors.simple import supports_search
 from metasched.predictors.trend import Trend
 from metasched.predictors.window import RunWindow, observations
@@ -46,6 +47,7 @@ class RobustState:
     record : how well each expert has predicted.
     calibration : scores of past predictions.
     domain : what was learned from.
+    extrapolation : how much less sure the committee is outside that.
     notes : what a user of the predictions should know.
     since_search : runs learned since the last search.
     """
@@ -55,6 +57,7 @@ class RobustState:
     record: Record
     calibration: Calibration
     domain: Domain
+    extrapolation: Extrapolation
     notes: tuple[str, ...] = ()
     since_search: int = 0
 
@@ -62,7 +65,14 @@ class RobustState:
         """Log times and their spreads, for arrays of one shape (n,); infinite where nothing is defined."""
         if self.experts is None or not n.size:
             return np.log(self.trend(n, p, cpu, bw)), np.full(n.shape, UNKNOWN_SPREAD)
-        return combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
+        log_time, spread = combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
+        return log_time, np.hypot(spread, self.extrapolation.spread(n, p, cpu, bw))
+
+    def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """Log times alone."""
+        if self.experts is None or not n.size:
+            return np.log(self.trend(n, p, cpu, bw))
+        return combined(self.experts.expect(n, p, cpu, bw), self.record.weights())
 
 
 class RobustPredictor:
@@ -98,6 +108,7 @@ class RobustPredictor:
         self._state: RobustState | None = None
         self._search: BackgroundSearch[RobustState] = BackgroundSearch()
         self._since_start: list[Run] = []
+        self._last: tuple[RobustState, Request, float, float, str] | None = None
 
     @property
     def state(self) -> RobustState:
@@ -121,36 +132,54 @@ class RobustPredictor:
         if state.experts is not None:
             error, spread = state.experts.beside_trend.leave_one_out()
             calibration = Calibration.starting(np.abs(error) / spread)
-            state = replace(state, calibration=calibration, record=_rehearsed(kept))
+            record, extrapolation = _rehearsed(kept)
+            state = replace(state, calibration=calibration, record=record, extrapolation=extrapolation)
         self._state = state
         return self
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time."""
         state = self.state
-        where = np.array(
-            [[request.problem_size], [request.processors], [request.available_cpu], [request.available_bandwidth]],
-            dtype=np.float64,
-        )
-        log_time, spread = state.predict(*where)
-        if not np.isfinite(log_time[0]):
-            raise InputError(f"no model of the trend is defined for {request}")
-        time = np.exp(log_time)
+        # The same is often asked at two levels, one for the interval and one for a time limit.
+        last = self._last
+        if last is None or last[0] is not state or last[1] != request:
+            self._last = last = state, request, *self._looked_up(state, request)
+        _, _, log_time, spread, text = last
+        with np.errstate(over="ignore"):
+            time = np.exp([log_time])
         low, high = state.calibration.ends(time, spread, level)
         return Prediction(
             float(time[0]),
             Interval(float(low[0]), float(high[0]), level),
-            self._explained(state, where, float(log_time[0])),
+            text,
             state.notes + state.domain.warnings(request),
         )
 
     @staticmethod
-    def _explained(state: RobustState, where: Floats, log_time: float) -> str:
+    def _looked_up(state: RobustState, request: Request) -> tuple[float, float, str]:
+        """Log time, its spread, and the model's name."""
+        where = np.array(
+            [[request.problem_size], [request.processors], [request.available_cpu], [request.available_bandwidth]],
+            dtype=np.float64,
+        )
+        if state.experts is None:
+            log_times, spreads = (each[None, :] for each in state.predict(*where))
+            log_time, spread = log_times[0], spreads[0]
+        else:
+            log_times, spreads = state.experts.predict(*where)
+            log_time, spread = combine(log_times, spreads, state.record.weights())
+        if not np.isfinite(log_time[0]):
+            raise InputError(f"no model of the trend is defined for {request}")
+        # The first expert is the trend.
+        return float(log_time[0]), float(spread[0]), RobustPredictor._explained(state, log_time[0] - log_times[0, 0])
+
+    @staticmethod
+    def _explained(state: RobustState, log_shift: float) -> str:
         """Name the formula, and what the committee made of it."""
         text = state.trend.formula()
         if state.experts is None:
             return text
-        shift = float(np.expm1(log_time - np.log(state.trend(*where)[0])))
+        shift = float(np.expm1(log_shift))
         shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(NAMES, state.record.weights(), strict=True))
         return f"{text}; {shift:+.1%} by the committee ({shares})"
 
@@ -174,6 +203,17 @@ class RobustPredictor:
         low, high = state.calibration.ends(time, spread, level)
         return Predictions(time, low, high, level)
 
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times that :meth:`predict_many` tells, without their intervals, in a third of the time."""
+        columns = (
+            np.atleast_1d(np.asarray(column, dtype=np.float64))
+            for column in (problem_size, processors, available_cpu, available_bandwidth)
+        )
+        with np.errstate(over="ignore"):
+            return np.exp(self.state.expect(*np.broadcast_arrays(*columns)))
+
     def learn(self, run: Run) -> None:
         """Absorb one run: score its prediction, refit trend and process, maybe start a search in the background."""
         state = self.state
@@ -182,15 +222,25 @@ class RobustPredictor:
         log_time, spread = state.predict(*where)
         expected = float(np.exp(log_time[0]))
         calibration = state.calibration.learned(score(run.execution_time, expected, float(spread[0])))
-        record = state.record
+        record, extrapolation = state.record, state.extrapolation
         if state.experts is not None:
             record = record.learned(state.experts.predict(*where)[0][:, 0] - np.log(run.execution_time))
+            outside = extrapolation.spread(*where)
+            inside = np.sqrt(np.maximum(spread**2 - outside**2, 0.0))
+            extrapolation = extrapolation.judged(extrapolation.distance(*where), log_time - np.log(row.time), inside)
         self.window.add(run)
         kept = self.window.observations()
         trend = state.trend.learned(row)
         experts = state.experts and Experts.fit(trend, kept, state.experts.kernels, optimise=False)
         state = RobustState(
-            trend, experts, record, calibration, state.domain.learned(run), state.notes, state.since_search + 1
+            trend,
+            experts,
+            record,
+            calibration,
+            state.domain.learned(run),
+            extrapolation.grown(row),
+            state.notes,
+            state.since_search + 1,
         )
         state = self._adopted(state, kept)
         if self._search.running:
@@ -220,27 +270,33 @@ def _searched(runs: Observations, before: RobustState | None, domain: Domain) ->
     """A fresh search over all combinations, and over the hyperparameters of the processes."""
     calibration = before.calibration if before is not None else Calibration()
     record = before.record if before is not None else Record.fresh(len(NAMES))
+    extrapolation = before.extrapolation if before is not None else Extrapolation.of(runs)
     if not supports_search(runs):
         trend, notes = Trend.simplest(runs)
-        return RobustState(trend, None, record, calibration, domain, notes=notes)
+        return RobustState(trend, None, record, calibration, domain, extrapolation, notes)
     trend = Trend.search(runs)
     kernels = before.experts.kernels if before is not None and before.experts is not None else None
-    return RobustState(trend, Experts.fit(trend, runs, kernels), record, calibration, domain)
+    return RobustState(trend, Experts.fit(trend, runs, kernels), record, calibration, domain, extrapolation)
 
 
-def _rehearsed(runs: Observations) -> Record:
-    """The record that experts fitted to all runs but those on most processors make on these.
+def _rehearsed(runs: Observations) -> tuple[Record, Extrapolation]:
+    """What experts fitted to all runs but those on most processors make of these: their record, and how far they err.
 
     What they will be asked lies mostly outside their runs, and this is the part outside that is already known.
     """
-    record = Record.fresh(len(NAMES))
+    record, extrapolation = Record.fresh(len(NAMES)), Extrapolation.of(runs)
     most = runs.processors == runs.processors.max()
     fewer = runs.where(~most)
     if not supports_search(fewer):
-        return record
+        return record, extrapolation
     rehearsing = Experts.fit(Trend.search(fewer), fewer)
     asked = runs.where(most)
-    log_time, _ = rehearsing.predict(asked.problem_size, asked.processors, asked.cpu, asked.bw)
+    where = asked.problem_size, asked.processors, asked.cpu, asked.bw
+    log_time, spread = rehearsing.predict(*where)
+    together = combine(log_time, spread, record.weights())
+    extrapolation = extrapolation.judged(
+        Extrapolation.of(fewer).distance(*where), together[0] - np.log(asked.time), together[1]
+    )
     for errors in (log_time - np.log(asked.time)).T[-REHEARSALS:]:
         record = record.learned(errors)
-    return record
+    return record, extrapolation

@@ -1,8 +1,8 @@
 """The simplest model that few runs support, for before there are enough for a search.
 
 One term, computation alone, with as many free choices as the runs can decide: the growth with N only where there are
-three or more problem sizes, the speed-up with P only where there are three or more processor counts. What the runs
-cannot tell is assumed and said so.
+three or more problem sizes, the speed-up with P only where there are three or more processor counts. Runs enough for a
+search, but all on one number of processors, decide two growths with N. What the runs cannot tell is assumed and said.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from candidate_functions import COMPLEXITY, SCALABILITY
+from candidate_functions import BANDWIDTH, COMPLEXITY, SCALABILITY
 from candidate_functions.least_squares import UnitColumns
 from candidate_functions.terms import Combinations, Observations, TermTable
 from metasched.predictors.contract import Floats
@@ -46,6 +46,38 @@ def supports_search(runs: Observations) -> bool:
         len(runs) >= FEWEST_RUNS
         and len(np.unique(runs.problem_size)) >= FEWEST_SIZES
         and len(np.unique(runs.processors)) >= FEWEST_COUNTS
+    )
+
+
+def supports_two_growths(runs: Observations) -> bool:
+    """Tell whether the runs, all on one number of processors and more than one, decide how both terms grow with N."""
+    counts = np.unique(runs.processors)
+    return (
+        len(runs) >= FEWEST_RUNS
+        and len(np.unique(runs.problem_size)) >= FEWEST_SIZES
+        and len(counts) == 1
+        and counts[0] > 1.0
+    )
+
+
+def two_growths() -> tuple[Combinations, tuple[str, ...]]:
+    """Every pair of growths with N, and what has to be assumed of P and of the bandwidth.
+
+    Returns
+    -------
+    combinations : array of shape (5929, 5).
+    assumptions : each a clause for the user.
+
+    Examples
+    --------
+    >>> two_growths()[0].shape
+    (5929, 5)
+    """
+    first, second = (grid.ravel() for grid in np.meshgrid(*2 * [np.arange(len(COMPLEXITY))], indexing="ij"))
+    fixed = (BANDWIDTH.index("bw"), SCALABILITY.index("p"), SCALABILITY.index("1/log"))
+    bw, pcomp, pcomm = (np.full_like(first, position) for position in fixed)
+    return np.stack([first, second, bw, pcomp, pcomm], axis=1).astype(np.int16), (
+        "only 1 processor count was run: one part is assumed to fall in proportion to P, the other to grow with log P",
     )
 
 

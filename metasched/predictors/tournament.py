@@ -16,10 +16,13 @@ from numpy.typing import ArrayLike
 
 from metasched.predictors.contract import Predictions
 from metasched.predictors.evaluation import Adaptive
+from metasched.predictors.window import RunWindow
 from metasched.records import InputError, Prediction, Request, Run
 
 #: Runs that errors are averaged over.
 WINDOW = 20
+#: Runs kept for entrants that cannot be fitted yet.
+CAPACITY = 512
 #: Share of the training runs that entrants are tried on before all of them are learned.
 _TRIAL = 0.25
 
@@ -30,6 +33,7 @@ class Tournament:
     Parameters
     ----------
     entrants : unfitted predictors with names of their own, the favourite first: ties go to the earlier one.
+    application, cluster : what they model; those of the first run where empty.
 
     Examples
     --------
@@ -43,34 +47,40 @@ class Tournament:
 
     name = "tournament"
 
-    def __init__(self, entrants: Sequence[Adaptive]) -> None:
+    def __init__(self, entrants: Sequence[Adaptive], application: str = "", cluster: str = "") -> None:
         names = [entrant.name for entrant in entrants]
         if not entrants or len(set(names)) < len(names):
             raise InputError(f"entrants {', '.join(names) or 'none'}, expected at least one and names that differ")
         self.entrants = tuple(entrants)
-        self._runs: list[Run] = []
-        self._errors: dict[str, deque[float]] = {}
-        self._absent: dict[str, str] = {}
+        self.application, self.cluster = application, cluster
+        self.window = RunWindow(capacity=CAPACITY)
+        #: Recent errors of each entrant, oldest first, and why those that sit out do.
+        self.errors: dict[str, deque[float]] = {}
+        self.absent: dict[str, str] = {}
 
     def fit(self, runs: Iterable[Run]) -> Tournament:
         """Try every entrant on the last quarter of the runs, fitted to those before, then fit it to all."""
-        self._runs = list(runs)
-        self._errors, self._absent = {}, {}
-        held_back = int(len(self._runs) * _TRIAL)
+        known = list(runs)
+        self.window = RunWindow(known, CAPACITY)
+        if known:
+            self.application = self.application or known[0].application
+            self.cluster = self.cluster or known[0].cluster
+        self.errors, self.absent = {}, {}
+        held_back = int(len(known) * _TRIAL)
         for entrant in self.entrants:
-            self._errors[entrant.name] = deque(maxlen=WINDOW)
-            if held_back and self._fitted(entrant, self._runs[:-held_back]):
-                self._score(entrant, self._runs[-held_back:])
-            self._fitted(entrant, self._runs)
-        if len(self._absent) == len(self.entrants):
-            raise InputError("; ".join(f"{name}: {why}" for name, why in self._absent.items()))
+            self.errors[entrant.name] = deque(maxlen=WINDOW)
+            if held_back and self._fitted(entrant, known[:-held_back]):
+                self._score(entrant, known[-held_back:])
+            self._fitted(entrant, known)
+        if len(self.absent) == len(self.entrants):
+            raise InputError("; ".join(f"{name}: {why}" for name, why in self.absent.items()))
         return self
 
     @property
     def chosen(self) -> Adaptive:
         """The entrant that answers."""
-        present = [entrant for entrant in self.entrants if entrant.name not in self._absent]
-        if not self._errors or not present:
+        present = [entrant for entrant in self.entrants if entrant.name not in self.absent]
+        if not self.errors or not present:
             raise InputError("the tournament has learned nothing yet, expected it to be fitted to at least one run")
         return min(present, key=self._recent)
 
@@ -80,13 +90,13 @@ class Tournament:
         chosen = self.chosen
         lines = []
         for entrant in sorted(self.entrants, key=self._recent):
-            if entrant.name in self._absent:
-                lines.append(f"{entrant.name} sits out ({self._absent[entrant.name]})")
-            elif self._errors[entrant.name]:
+            if entrant.name in self.absent:
+                lines.append(f"{entrant.name} sits out ({self.absent[entrant.name]})")
+            elif self.errors[entrant.name]:
                 lines.append(f"{entrant.name} {self._recent(entrant):.1%}")
             else:
                 lines.append(f"{entrant.name} not tried yet")
-        runs = len(self._errors[chosen.name])
+        runs = len(self.errors[chosen.name])
         return f"{chosen.name} answers, mean error over the last {runs} runs: {', '.join(lines)}"
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
@@ -107,10 +117,10 @@ class Tournament:
 
     def learn(self, run: Run) -> None:
         """Let every entrant predict the run, note its error, and let it learn the run."""
-        self._runs.append(run)
+        self.window.add(run)
         for entrant in self.entrants:
-            if entrant.name in self._absent:
-                self._fitted(entrant, self._runs)
+            if entrant.name in self.absent:
+                self._fitted(entrant, list(self.window))
             else:
                 self._score(entrant, [run])
                 entrant.learn(run)
@@ -119,16 +129,16 @@ class Tournament:
         """Wait for searches of entrants that are running."""
         for entrant in self.entrants:
             settle = getattr(entrant, "settle", None)
-            if settle is not None and entrant.name not in self._absent:
+            if settle is not None and entrant.name not in self.absent:
                 settle()
 
     def _fitted(self, entrant: Adaptive, runs: Sequence[Run]) -> bool:
         try:
             entrant.fit(runs)
         except InputError as error:
-            self._absent[entrant.name] = str(error)
+            self.absent[entrant.name] = str(error)
             return False
-        self._absent.pop(entrant.name, None)
+        self.absent.pop(entrant.name, None)
         return True
 
     def _score(self, entrant: Adaptive, runs: Sequence[Run]) -> None:
@@ -137,8 +147,8 @@ class Tournament:
         measured = np.array([run.execution_time for run in runs])
         # Half or twice the time are equally wrong, so that no entrant gains by answering low.
         error = np.maximum(predicted / measured, measured / predicted) - 1.0
-        self._errors[entrant.name].extend(np.where(np.isfinite(error), error, np.inf).tolist())
+        self.errors[entrant.name].extend(np.where(np.isfinite(error), error, np.inf).tolist())
 
     def _recent(self, entrant: Adaptive) -> float:
-        errors = self._errors.get(entrant.name)
+        errors = self.errors.get(entrant.name)
         return float(np.mean(errors)) if errors else float("inf")

@@ -9,13 +9,14 @@ Hoeting et al. 1999; Schwarz 1978).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from candidate_functions.exhaustive import exhaustive_search
 from candidate_functions.terms import Observations, evaluate, formula
 from metasched.predictors.contract import Floats
-from metasched.predictors.simple import simplest_model
+from metasched.predictors.simple import simplest_model, supports_two_growths, two_growths
 from metasched.predictors.sorted_list import SortedList
 
 #: Models in the sorted list of the trend, and how many of them at most are averaged.
@@ -51,6 +52,10 @@ class Trend:
     @classmethod
     def simplest(cls, runs: Observations) -> tuple[Trend, tuple[str, ...]]:
         """The trend that few runs support, and what had to be assumed for it."""
+        if supports_two_growths(runs):
+            combinations, assumptions = two_growths()
+            models = SortedList.of(combinations, runs, relative=True, nonnegative=True)
+            return cls(models.keep(np.arange(min(LISTED, len(models))))), assumptions
         model = simplest_model(runs)
         return cls(SortedList.of(model.combination, runs, relative=True, nonnegative=True)), model.assumptions
 
@@ -60,6 +65,10 @@ class Trend:
 
     def weights(self) -> Floats:
         """Weights of the first models in the list, shape (m,), summing to 1."""
+        return self._weights
+
+    @cached_property
+    def _weights(self) -> Floats:
         n = self.models.samples
         # Errors that a clock cannot tell from none must not decide between models.
         error = np.maximum(self.models.standard_error[:AVERAGED], 1e-9)

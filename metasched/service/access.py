@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,8 @@ from metasched.store.tokens import Role, Token, digest
 
 #: Clients whose buckets are remembered; beyond, the one that has been silent longest is forgotten.
 MOST_CLIENTS = 10_000
+#: How long a browser stays logged in (s), and how many do at once.
+SESSION, MOST_SESSIONS = 43_200.0, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,16 @@ class Doorkeeper:
 
     def __init__(self) -> None:
         self._known: Mapping[str, Token] = {}
+        self._nodes: frozenset[str | None] = frozenset()
 
     def learn(self, tokens: Iterable[Token]) -> None:
         """Take the tokens as they are now."""
         self._known = {token.digest: token for token in tokens}
+        self._nodes = frozenset(token.node for token in self._known.values())
+
+    def speaks_for(self, node: str) -> bool:
+        """Whether a token was made for an agent on this node."""
+        return node in self._nodes
 
     def recognise(self, authorization: str | None) -> Client:
         """The client that an Authorization header stands for: a bearer token, or the password of a browser."""
@@ -55,8 +64,51 @@ class Doorkeeper:
                 return NOBODY
         elif scheme.lower() != "bearer":
             return NOBODY
-        token = self._known.get(digest(secret)) if secret else None
+        return self.of_digest(digest(secret)) if secret else NOBODY
+
+    def of_digest(self, kept: str) -> Client:
+        """The client whose secret has this digest."""
+        token = self._known.get(kept)
         return NOBODY if token is None else Client(token.name, token.role, token.node)
+
+
+class Sessions:
+    """Browsers that have logged in: each has a random word of its own, so that its cookie holds no token.
+
+    A session ends after some hours, when its browser logs out, when the token it began with is revoked, and when the
+    daemon ends.
+
+    Examples
+    --------
+    >>> sessions = Sessions(lasting=10.0)
+    >>> word = sessions.begin("digest of a token", now=0.0)
+    >>> sessions.token(word, now=9.0), sessions.token(word, now=11.0)
+    ('digest of a token', None)
+    """
+
+    def __init__(self, lasting: float = SESSION, most: int = MOST_SESSIONS) -> None:
+        self._lasting, self._most = lasting, most
+        self._open: OrderedDict[str, tuple[str, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def begin(self, token: str, now: float | None = None) -> str:
+        """Begin a session of the token with this digest, and return its word."""
+        word = secrets.token_urlsafe(32)
+        with self._lock:
+            self._open[digest(word)] = token, (time.monotonic() if now is None else now) + self._lasting
+            if len(self._open) > self._most:
+                self._open.popitem(last=False)
+        return word
+
+    def token(self, word: str, now: float | None = None) -> str | None:
+        """The digest of the token that a session began with; None where there is no such session any more."""
+        found = self._open.get(digest(word))
+        return found[0] if found and found[1] > (time.monotonic() if now is None else now) else None
+
+    def end(self, word: str) -> None:
+        """End a session."""
+        with self._lock:
+            self._open.pop(digest(word), None)
 
 
 class Buckets:

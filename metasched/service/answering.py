@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, HTTPException, Response
 
 from metasched.records import Request
 from metasched.service.asking import Reader, Scheduler, TheDaemon
+from metasched.service.daemon import Daemon
 from metasched.service.messages import Answer, Ask, PredictIn
 from metasched.store.placements import Advice
 
 router = APIRouter(prefix="/v1")
 
 
-@router.post("/placements")
-async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Answer:
+@router.post("/placements", response_model=Answer)
+async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Response:
     """Say where a job should run. The placement is noted, so that it can be told later how good it was."""
     now = time.time()
     answer = daemon.placer.answer(ask, now)
-    if ask.trial:
-        return answer
+    if not ask.trial:
+        _noted(daemon, ask, answer, now)
+    # Spelt out here: the framework would check what was checked when it was made.
+    return Response(answer.model_dump_json(), media_type="application/json")
+
+
+def _noted(daemon: Daemon, ask: Ask, answer: Answer, now: float) -> None:
     daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
     advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
     daemon.askers.note(advised.question)
     daemon.writer.placements([advised])
-    return answer
 
 
 @router.post("/predictions")
@@ -36,4 +42,7 @@ async def predict(question: PredictIn, daemon: TheDaemon, client: Reader) -> dic
     if predictor is None:
         raise HTTPException(404, f"no model of {question.application} on {question.cluster}")
     request = Request(question.problem_size, question.processors, question.available_cpu, question.available_bandwidth)
-    return predictor.predict(request, question.level).as_dict()
+    prediction = predictor.predict(request, question.level)
+    if not math.isfinite(prediction.interval.high):
+        raise HTTPException(422, f"the prediction for {request} is beyond all numbers")
+    return prediction.as_dict()

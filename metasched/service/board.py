@@ -6,24 +6,30 @@ of their nodes and puts the result up as one immutable value. A placement reads 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.freshness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.placement.partition import Partition
+from metasched.placement.running import StartedJob
 from metasched.records import Load
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a placement looks at: the partitions with the newest loads, and when they were put up (s)."""
+    """All that a placement looks at: the partitions with the newest loads, and when they were put up (s).
+
+    ``running`` holds the jobs that each scheduler runs, by its name.
+    """
 
     made_at: float
     partitions: tuple[Partition, ...] = ()
+    running: Mapping[str, tuple[StartedJob, ...]] = field(default_factory=dict)
 
     def named(self, state: str) -> Partition | None:
         """The partition whose cluster state has this name."""
@@ -36,6 +42,11 @@ class View:
 
 class Board:
     """Loads and partitions as they are now.
+
+    Attributes
+    ----------
+    view : what placements look at.
+    nodes : names of all nodes of all partitions.
 
     Examples
     --------
@@ -51,12 +62,19 @@ class Board:
         self._latest: dict[str, Load] = {}
         self._sources: dict[str, tuple[Partition, ...]] = {}
         self._seen_at: dict[str, float] = {}
+        self.nodes: frozenset[str] = frozenset()
+        self._running: dict[str, tuple[float, tuple[StartedJob, ...]]] = {}
         self.view = View(0.0)
 
     def put(self, source: str, partitions: Sequence[Partition], now: float | None = None) -> None:
         """Replace the partitions of one source by what it says now."""
         self._sources = self._sources | {source: tuple(partitions)}
+        self.nodes = frozenset(node for own in self._sources.values() for each in own for node in each.state.nodes)
         self._seen_at = self._seen_at | {source: time.time() if now is None else now}
+
+    def put_running(self, source: str, jobs: Sequence[StartedJob], now: float) -> None:
+        """Replace the jobs that a source runs by those that it tells of now."""
+        self._running = self._running | {source: (now, tuple(jobs))}
 
     def note(self, loads: Iterable[Load]) -> None:
         """Take loads; of each node the newest counts."""
@@ -65,12 +83,21 @@ class Board:
             if known is None or known.time <= load.time:
                 self._latest[load.node] = load
 
+    def newest(self, node: str) -> float:
+        """Time of the newest load of a node (s), minus infinity where there is none."""
+        load = self._latest.get(node)
+        return -math.inf if load is None else load.time
+
     def refresh(self, now: float) -> View:
         """Put up the view of this moment."""
         partitions = tuple(
             replace(each, state=self._with_loads(each.state, now)) for own in self._sources.values() for each in own
         )
-        self.view = View(now, partitions)
+        running = {
+            source: tuple(replace(job, running_for=job.running_for + max(now - told, 0.0)) for job in jobs)
+            for source, (told, jobs) in self._running.items()
+        }
+        self.view = View(now, partitions, running)
         return self.view
 
     @property

@@ -126,9 +126,9 @@ def check_agents(settings: Configuration, nodes: list[str], now: float) -> Itera
         engine = connect(location, 10.0)
         with reading(engine) as connection:
             per_role = connection.execute(select(TokenRow.role, func.count()).group_by(TokenRow.role))
-            roles = dict(row._tuple() for row in per_role)
+            roles = {role: count for role, count in per_role}  # noqa: C416
             of_agents = set(connection.scalars(select(TokenRow.node).where(TokenRow.role == "agent")))
-            seen = dict(row._tuple() for row in connection.execute(newest))
+            seen = {node: heard for node, heard in connection.execute(newest)}  # noqa: C416
         engine.dispose()
     except InputError:
         return  # told of by the check of the database

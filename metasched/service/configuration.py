@@ -44,11 +44,17 @@ class Listen(_Table):
 
 
 class Limits(_Table):
-    """What one client may ask for: the size of a request, and requests a second with so many at once."""
+    """What one client may ask for: the size of a request, and requests a second with so many at once.
+
+    ``clock`` and ``bandwidth`` say which loads are believed: how far a node's clock may run ahead (s), and the fastest
+    link of any node (Mbit/s).
+    """
 
     body_bytes: Annotated[int, Field(ge=1024)] = 1_048_576
     requests_per_second: Annotated[float, Field(gt=0)] = 500.0
     burst: Annotated[int, Field(ge=1)] = 1000
+    clock: Seconds = 60.0
+    bandwidth: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e6
 
 
 class Periods(_Table):
@@ -58,6 +64,8 @@ class Periods(_Table):
     partitions: Seconds = 15.0
     confirm: Seconds = 5.0
     models: Seconds = 60.0
+    means: Seconds = 30.0
+    forecasts: Seconds = 30.0
     retention: Seconds = 3600.0
 
 

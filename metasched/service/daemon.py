@@ -13,7 +13,8 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from metasched.placement.partition import Partition
 from metasched.records import InputError
-from metasched.service.access import Buckets, Doorkeeper
+from metasched.service.access import Buckets, Doorkeeper, Sessions
+from metasched.service.ahead import Ahead
 from metasched.service.board import Board
 from metasched.service.configuration import Configuration
 from metasched.service.confirming import Pending, Waiting, ended_by_scheduler
@@ -22,14 +23,19 @@ from metasched.service.metrics import Metrics
 from metasched.service.models import Models
 from metasched.service.outcomes import Concluded, conclude
 from metasched.service.placing import Placer
+from metasched.service.quality import Ledger, settled
 from metasched.service.sources import Source
+from metasched.service.traces import Traces
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
+from metasched.store.downsampling import keep_up, mean_loads
 from metasched.store.jobs import EndedJob, Fate, read_mark
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
+from metasched.store.tables import FIVE_MINUTES
 from metasched.store.tokens import Tokens
+from monitors.sources.screening import Rules
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +44,8 @@ REMEMBERED = 900.0
 DAY = 86_400.0
 #: Placements without an outcome that are looked for after a restart, the newest first.
 MOST_OPEN = 10_000
+#: Finished jobs from before a restart that tell how good the advice is.
+REMEMBERED_JOBS = 2000
 #: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
 REACH = 7 * DAY
 #: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
@@ -63,14 +71,22 @@ class Daemon:
         self.placements = Placements(store)
         self.tokens = Tokens(store)
         self.doorkeeper = Doorkeeper()
+        self.sessions = Sessions()
         self.buckets = Buckets(configuration.limits.requests_per_second, configuration.limits.burst)
         self.board = Board()
         self.models = Models(store)
-        self.placer = Placer(configuration, self.board, self.models)
+        self.ahead = Ahead()
+        self.placer = Placer(configuration, self.board, self.models, self.ahead)
         self.writer = Writer(store)
         self.waiting = Waiting(self.sources)
         self.askers = Askers()
+        self.ledger = Ledger()
+        # Placements settled before the past was remembered, so that none is counted twice; None from then on.
+        self._settled_meanwhile: set[str] | None = set()
+        self.traces = Traces()
         self.metrics = Metrics(self.board, self.models, self.writer)
+        limits, oldest = configuration.limits, DAY * configuration.keep.loads
+        self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
         self.started_at = time.time()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
 
@@ -101,9 +117,12 @@ class Daemon:
             (self.ask_sources, periods.partitions),
             (self.confirm, periods.confirm),
             (self.models.save, periods.models),
+            (self.keep_up, periods.means),
+            (self.forecast, periods.forecasts),
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
+        self._scheduler.add_job(self.remember, args=(now,))
         self._scheduler.add_job(self.catch_up, "date", run_date=_later(CATCH_UP_AFTER), args=(now,))
         self._scheduler.start()
 
@@ -113,26 +132,54 @@ class Daemon:
         self.writer.stop()
         self.models.stop()
 
+    def knows(self, node: str) -> bool:
+        """Whether there is such a node: a scheduler or a description names it, or an agent's token was made for it.
+
+        While a scheduler was not heard yet, or none is set up, every node may be.
+        """
+        heard = all(source.name in self.board.seen_at for source in self.sources)
+        named = node in self.board.nodes or self.doorkeeper.speaks_for(node)
+        return named or not heard or not self.board.nodes
+
     def refresh(self) -> None:
         """Put up a view of this moment for placements."""
-        self.board.refresh(time.time())
+        view = self.board.refresh(time.time())
+        self.traces.note(view.partitions, view.made_at)
+        self.ahead.note(dict(self.board.latest).values(), view.made_at)
+
+    def forecast(self) -> None:
+        """Forecast the loads that placements count with."""
+        self.ahead.forecast(time.time())
 
     def learn_tokens(self) -> None:
         """Take notice of tokens that were made or revoked."""
         self.doorkeeper.learn(self.tokens.all())
 
     def ask_sources(self) -> None:
-        """Ask the schedulers for their partitions; one that does not answer keeps those it had."""
+        """Ask the schedulers for partitions and running jobs; what one that does not answer said before stays."""
         for source in self.sources:
             asked_at = time.time()
             try:
                 self.board.put(source.name, source.partitions(), asked_at)
+                self.board.put_running(source.name, source.running(), asked_at)
             except Exception as error:
                 self.metrics.source_failures.labels(source.name).inc()
                 _log.warning("%s was not heard: %s", source.name, error)
 
+    def remember(self, now: float) -> None:
+        """Take up what the dashboard and the status tell of the time before the daemon started."""
+        recent = self.placements.recent(REMEMBERED_JOBS, settled=True)
+        meanwhile, self._settled_meanwhile = self._settled_meanwhile or set(), None
+        finished = [advice for advice in recent if advice.uid not in meanwhile]
+        for advice in reversed(finished):
+            self.ledger.add(settled(advice))
+        self.models.track.remember(finished)
+        self.traces.remember(
+            self.board.view.partitions, mean_loads(self.store, FIVE_MINUTES, since=now - DAY, until=now)
+        )
+
     def catch_up(self, now: float) -> None:
-        """Take the jobs that ended while the daemon was down: once, when it starts."""
+        """Take the jobs that ended while the daemon was down: once, soon after it has started."""
         for record in self.store.recorded_runs(learnable=False, since=now - REACH):
             if record.exit_status == 0 and self.waiting.concerns(record.run.extra.get("scheduler", "")):
                 told = record.run.extra
@@ -152,6 +199,13 @@ class Daemon:
                     _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
             if taken:
                 _log.info("%d jobs of %s ended while nobody listened", taken, source.name)
+
+    def keep_up(self) -> None:
+        """Make the means of the loads that came in, and pack them."""
+        try:
+            keep_up(self.store)
+        except InputError as error:  # such as a lock that others hold: the next time makes up for it
+            _log.warning("loads were not rolled up: %s", error)
 
     def let_go(self) -> None:
         """Remove what is older than it is to be kept."""
@@ -222,9 +276,13 @@ class Daemon:
 
     def _settle(self, concluded: Concluded) -> None:
         if concluded.placement is not None:
+            if (meanwhile := self._settled_meanwhile) is not None:
+                meanwhile.add(concluded.placement)  # Before it is stored, where it might be remembered from.
             self.writer.outcome(concluded.placement, concluded.outcome).result()
+            if (advice := self.placements.find(concluded.placement)) is not None:
+                self.ledger.add(settled(advice))
         if concluded.record.learnable:
-            self.models.learn(concluded.record.run)
+            self.models.learn(concluded.record)
 
     def _known(self, job: EndedJob) -> bool:
         """Whether a run of this job is stored. A scheduler's own times are whole seconds, the epilog's are not."""

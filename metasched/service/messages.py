@@ -13,12 +13,8 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
-#: A sample: time (s), available CPU, available bandwidth (Mbit/s).
-Sample = tuple[
-    Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)],
-    Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)],
-    Annotated[float, Field(ge=0, allow_inf_nan=False)],
-]
+#: A sample: time (s), available CPU, available bandwidth (Mbit/s). What is believed of it is for the screening to say.
+Sample = tuple[float, float, float]
 
 
 class _Message(BaseModel):
@@ -115,6 +111,7 @@ class Answer(_Message):
     prefer: str = ""
     time_limit: float | None = None
     placement: dict[str, Any] | None = None
+    warnings: list[str] = []
 
 
 class PredictIn(_Message):

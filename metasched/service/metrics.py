@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from metasched.service.board import Board
 from metasched.service.models import Models
 from metasched.service.writer import Writer
+from monitors.sources.screening import REFUSALS, REPAIRS, Screened
 
 #: Upper ends of the latency histogram (s): a hook waits a fifth of a second at most.
 LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
@@ -27,6 +28,15 @@ class Metrics:
             "metasched_placements_total", "Questions for a placement.", ["answer"], registry=self.registry
         )
         self.loads = Counter("metasched_loads_total", "Loads stored.", registry=self.registry)
+        self._refused = Counter(
+            "metasched_loads_refused_total", "Loads that could not be.", ["reason"], registry=self.registry
+        )
+        self._repaired = Counter(
+            "metasched_loads_repaired_total", "Loads that were put right.", ["rule"], registry=self.registry
+        )
+        for counter, labels in ((self._refused, REFUSALS), (self._repaired, REPAIRS)):
+            for label in labels:  # all are shown from the start: an alert on an increase needs the zero before it
+                counter.labels(label)
         self.runs = Counter("metasched_runs_total", "Runs stored.", registry=self.registry)
         self.source_failures = Counter(
             "metasched_source_failures_total", "Times that a scheduler was not heard.", ["source"],
@@ -41,6 +51,13 @@ class Metrics:
             ("metasched_view_timestamp_seconds", "When placements' view was made.", lambda: board.view.made_at),
         ):
             Gauge(name, help_text, registry=self.registry).set_function(value)
+
+    def screened(self, screened: Screened) -> None:
+        """Count the loads that were refused and repaired."""
+        for reason, count in screened.refused.items():
+            self._refused.labels(reason).inc(count)
+        for rule, count in screened.repaired.items():
+            self._repaired.labels(rule).inc(count)
 
     def exposition(self) -> bytes:
         """All of it in Prometheus' text format."""

@@ -5,24 +5,41 @@ from __future__ import annotations
 import math
 import uuid
 from collections import deque
+from dataclasses import replace
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
+from metasched.placement.coscheduled import Coscheduled
+from metasched.placement.freshness import tempered
+from metasched.placement.fronts import Fronts
 from metasched.placement.names import fold, unfold
+from metasched.placement.order import shuffled
 from metasched.placement.partition import Partition
 from metasched.placement.question import InfeasibleError, Question
+from metasched.placement.quick import Quickest, quickest
 from metasched.placement.ranker import rank
+from metasched.placement.running import RunningJob
 from metasched.placement.shadow import Placed, shaded
 from metasched.predictors.contract import Predictor
 from metasched.records import Placement, Request
+from metasched.service.ahead import LADDER, Ahead, Forecasts, rung
 from metasched.service.board import Board, View
 from metasched.service.configuration import Configuration
 from metasched.service.messages import Answer, Ask
 from metasched.service.models import Models
+from metasched.service.sharing import Sharing
 
 #: Jobs just placed that are remembered, and for how long after its scheduler was last asked one stays in mind (s):
 #: it needs a moment from the answer to its allocation.
 MOST_PLACED, ALLOCATED_WITHIN = 10_000, 2.0
+#: Fronts kept at most while a view is up.
+MOST_KEPT = 200
+#: Applications and sizes whose last horizon is remembered at most.
+MOST_RUNGS = 10_000
+#: Numbers that an answer may compute for contention, some hundredths of a second.
+EFFORT = 1e7
+#: Slowdowns by jobs already there from which on they are told.
+WORTH_TELLING = 1.01
 
 
 class Placer:
@@ -33,13 +50,19 @@ class Placer:
     configuration : mode, levels, and how jobs are steered.
     board : partitions and loads.
     models : predictors.
+    ahead : forecasts of the loads; those measured now where None.
     """
 
-    def __init__(self, configuration: Configuration, board: Board, models: Models) -> None:
+    def __init__(self, configuration: Configuration, board: Board, models: Models, ahead: Ahead | None = None) -> None:
         self._configuration = configuration
         self._board = board
         self._models = models
+        self._sharing = Sharing(board, models)
         self._placed: deque[Placed] = deque(maxlen=MOST_PLACED)
+        self._ahead = ahead or Ahead()
+        self._kept_of: tuple[View, Forecasts] | None = None
+        self._kept: dict[tuple[str, Constraints, int], Fronts] = {}
+        self._rungs: dict[tuple[str, int], int] = {}
 
     def answer(self, ask: Ask, now: float) -> Answer:
         """The best placement, or why there is none. Never raises for a question that is sound by itself.
@@ -63,23 +86,51 @@ class Placer:
         if not known:
             return self._nothing(uid, f"no model of {ask.application} yet")
         self._forget(now)
-        states = [self._shaded(each.state, now) for each in usable if each.state.name in known]
-        question = Question(ask.problem_size, constraints, top=1, level=self._configuration.level, rotation=f"{uid}")
-        try:
-            best = rank(states, known, question).placements[0]
-        except InfeasibleError as error:
-            return self._nothing(uid, str(error))
+        level = self._configuration.level
+        able = [each for each in usable if each.state.name in known]
+        running, notes = self._running(able)
+        quick = self._quick(ask, view, able, known, constraints, now) if not running else None
+        if quick is not None:
+            best, warnings = quick.placement, quick.warnings + notes
+        else:
+            states = [self._shaded(each.state, now) for each in able]
+            whole = {state.name: state for state in states}
+            question = Question(
+                ask.problem_size,
+                constraints,
+                contention=Coscheduled(running, known, ask.problem_size, whole, notes, EFFORT),
+                top=2,
+                level=level,
+                rotation=f"{uid}",
+                forecast=self._ahead.forecasts.over,
+            )
+            try:
+                ranking = rank(states, known, question)
+            except InfeasibleError as error:
+                return self._nothing(uid, str(error))
+            best, warnings = ranking.placements[0], ranking.warnings
+        if not math.isfinite(best.slowdown * best.prediction.interval.high):
+            return self._nothing(uid, "what is predicted is beyond all numbers")
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
         if self._configuration.mode == "act" and not ask.trial:
             self._placed.append(_placed(best, chosen.state, now))
-        return self._told(uid, ask, best, chosen, known[chosen.state.name])
+        told = self._told(uid, ask, best, chosen, known[chosen.state.name])
+        return told.model_copy(update={"warnings": list(warnings)})
+
+    def _running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
+        """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""
+        told = {each.state.name: self._sharing.on(each) for each in partitions}
+        # Partitions of one scheduler may tell of the same jobs.
+        notes = tuple(dict.fromkeys(line for _, lines in told.values() for line in lines))
+        return {name: tuple(jobs) for name, (jobs, _) in told.items() if jobs}, notes
 
     def _nothing(self, uid: str, why: str) -> Answer:
         mode, steer = self._configuration.mode, self._configuration.steer
         return Answer(id=uid, mode=mode, steer=steer, placed=False, message=why)
 
     def _told(self, uid: str, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> Answer:
-        sets, time = best.resource_set, best.prediction.execution_time
+        sets, slowdown = best.resource_set, best.slowdown
+        shared = f", {slowdown:.2f} times as long as alone" if slowdown >= WORTH_TELLING else ""
         limit = self._time_limit(ask, best, chosen, predictor)
         interval = best.prediction.interval
         return Answer(
@@ -88,8 +139,9 @@ class Placer:
             steer=self._configuration.steer,
             placed=True,
             message=f"{ask.application} n={ask.problem_size:g} on {sets.processors} processors of "
-            f"{chosen.name or chosen.state.name} ({fold(sets.nodes)}): {_seconds(time)} expected, "
-            f"{_seconds(interval.low)} to {_seconds(interval.high)} at {interval.level:.0%}",
+            f"{chosen.name or chosen.state.name} ({fold(sets.nodes)}): "
+            f"{_seconds(slowdown * best.prediction.execution_time)} expected{shared}, "
+            f"{_seconds(slowdown * interval.low)} to {_seconds(slowdown * interval.high)} at {interval.level:.0%}",
             scheduler=chosen.scheduler,
             partition=chosen.name,
             nodes=fold(sets.nodes),
@@ -100,13 +152,61 @@ class Placer:
             placement=best.as_dict(),
         )
 
-    def _time_limit(self, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> float:
+    def _time_limit(self, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> float | None:
         """A limit that the run should hardly reach: the interval's upper end, never above what holds already."""
         sets = best.resource_set
         request = Request(ask.problem_size, sets.processors, min(1.0, sets.available_cpu), sets.available_bandwidth)
         high = predictor.predict(request, self._configuration.time_limit_level).interval.high
-        wanted = 60.0 * math.ceil(best.slowdown * high * self._configuration.time_limit_margin / 60.0)
-        return min(limit for limit in (wanted, ask.time_limit, chosen.time_limit) if limit is not None)
+        high *= best.slowdown * self._configuration.time_limit_margin
+        wanted = 60.0 * math.ceil(high / 60.0) if math.isfinite(high) else math.inf
+        limits = [limit for limit in (wanted, ask.time_limit, chosen.time_limit) if limit is not None]
+        return min(limits) if math.isfinite(min(limits)) else None
+
+    def _quick(
+        self, ask: Ask, view: View, able: list[Partition], known: dict[str, Predictor], constraints: Constraints,
+        now: float,
+    ) -> Quickest | None:  # fmt: skip
+        """The quick answer with the loads to expect over the time until the job should be complete.
+
+        That time is not known beforehand: the last one of a problem of this size is tried, then the one that came out.
+        """
+        tried: list[int] = []
+        alike = ask.application, round(2.0 * math.log2(ask.problem_size))
+        number = self._rungs.get(alike, 0)
+        while True:
+            fronts = self._fronts(view, able, constraints, number, now)
+            found = quickest(fronts, known, ask.problem_size, constraints, self._configuration.level)
+            tried.append(number)
+            if found is None or not math.isfinite(found.placement.completion) or not self._ahead.forecasts.place:
+                return found
+            number = rung(found.placement.completion)
+            if number in tried:
+                break
+        if len(self._rungs) < MOST_RUNGS:
+            self._rungs[alike] = number
+        return found
+
+    def _fronts(
+        self, view: View, able: list[Partition], constraints: Constraints, number: int, now: float
+    ) -> list[Fronts]:
+        """The fronts of some partitions for one horizon: kept while the view is up, unless a job was placed since."""
+        forecasts = self._ahead.forecasts
+        if self._kept_of is None or self._kept_of[0] is not view or self._kept_of[1] is not forecasts:
+            self._kept_of, self._kept = (view, forecasts), {}
+        admitted = _admission(constraints)
+        fronts = []
+        for each in able:
+            key = each.state.name, admitted, number
+            found = self._kept.get(key) if not self._placed else None
+            if found is None:
+                # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
+                expected = forecasts.over(each.state, LADDER[number])
+                state = shuffled(tempered(self._shaded(expected, now)).cluster, f"{view.made_at}")
+                found = Fronts(state, constraints)
+                if not self._placed and len(self._kept) < MOST_KEPT:
+                    self._kept[key] = found
+            fronts.append(found)
+        return fronts
 
     def _shaded(self, state: ClusterState, now: float) -> ClusterState:
         return shaded(state, self._placed, now) if self._placed else state
@@ -129,6 +229,11 @@ def _constraints(ask: Ask) -> Constraints:
         exclusive=ask.exclusive,
         exclude=frozenset(unfold(ask.exclude, where="exclude") if ask.exclude else ()),
     )
+
+
+def _admission(constraints: Constraints) -> Constraints:
+    """The constraints as far as they say which nodes may be taken."""
+    return replace(constraints, processors=(), min_processors=1, max_processors=None)
 
 
 def _usable(view: View, ask: Ask) -> list[Partition]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -47,35 +48,99 @@ class Quality:
         return asdict(self)
 
 
-def quality(advised: Iterable[Advice]) -> Quality:
-    """The quality of placements whose jobs have ended; others are passed over."""
-    ended = [each for each in advised if each.outcome is not None and each.answer.get("placed")]
-    sound = [(each.answer, each.outcome) for each in ended if each.outcome and each.outcome["exit_status"] == 0]
-    errors, inside, errors_there, taken, as_advised, faster, killed = [], [], [], 0.0, 0.0, 0, 0
-    for answer, outcome in sound:
-        placement, actual = answer["placement"], outcome["execution_time"]
-        expected, interval = placement["execution_time"], placement["interval"]
-        there = outcome["predicted"]["execution_time"] if outcome["predicted"] else None
-        if there is not None:
-            errors_there.append(100.0 * abs(there - actual) / actual)
-        if set(placement["nodes"]) == set(outcome["nodes"]) and placement["processors"] == outcome["processors"]:
-            errors.append(100.0 * abs(expected - actual) / actual)
-            inside.append(interval["low"] <= actual <= interval["high"])
-        elif there is not None:
-            taken += actual
-            as_advised += actual * expected / there
-            faster += expected < there
-        killed += answer["time_limit"] is not None and actual > answer["time_limit"]
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What one finished job tells of the advice that was given for it.
+
+    Parameters
+    ----------
+    failed : it failed or was killed: it tells nothing more.
+    followed : it ran on the nodes advised, on as many processors.
+    actual : its execution time (s).
+    advised : what was predicted where advised (s).
+    inside : whether the execution time lay in the interval advised.
+    there : what was predicted where it ran, with the loads that really came (s); None without a model.
+    killed : it ran for longer than the time limit suggested.
+    """
+
+    failed: bool
+    followed: bool = False
+    actual: float = 0.0
+    advised: float = 0.0
+    inside: bool = False
+    there: float | None = None
+    killed: bool = False
+
+
+def settled(advice: Advice) -> Settled | None:
+    """What a placement's finished job tells; None where it has not ended or nothing was advised."""
+    answer, outcome = advice.answer, advice.outcome
+    if outcome is None or not answer.get("placed"):
+        return None
+    if outcome["exit_status"] != 0:
+        return Settled(failed=True)
+    placement, actual = answer["placement"], outcome["execution_time"]
+    interval = placement["interval"]
+    return Settled(
+        failed=False,
+        followed=set(placement["nodes"]) == set(outcome["nodes"]) and placement["processors"] == outcome["processors"],
+        actual=actual,
+        advised=placement["execution_time"],
+        inside=interval["low"] <= actual <= interval["high"],
+        there=outcome["predicted"]["execution_time"] if outcome["predicted"] else None,
+        killed=answer["time_limit"] is not None and actual > answer["time_limit"],
+    )
+
+
+class Ledger:
+    """The last finished jobs that advice was given for, in memory: a question about quality reads no database.
+
+    Examples
+    --------
+    >>> ledger = Ledger()
+    >>> ledger.add(Settled(False, True, actual=10.0, advised=11.0, inside=True, there=10.0))
+    >>> ledger.add(Settled(failed=True))
+    >>> ledger.quality().jobs, ledger.quality().failed, round(ledger.quality().ppe_mean, 6)
+    (1, 1, 10.0)
+    """
+
+    def __init__(self, most: int = 10_000) -> None:
+        self._kept: deque[Settled] = deque(maxlen=most)
+        self._told: tuple[int, Quality] | None = None
+        self._added = 0
+
+    def add(self, one: Settled | None) -> None:
+        """Remember one more; None is passed over."""
+        if one is not None:
+            self._kept.append(one)
+            self._added += 1
+
+    def quality(self) -> Quality:
+        """The quality of the advice over all that is remembered."""
+        added, told = self._added, self._told
+        if told is None or told[0] != added:
+            self._told = told = added, quality(tuple(self._kept))
+        return told[1]
+
+
+def quality(jobs: Iterable[Settled]) -> Quality:
+    """The quality of the advice over some finished jobs."""
+    jobs = tuple(jobs)
+    sound = [job for job in jobs if not job.failed]
+    followed = [job for job in sound if job.followed]
+    elsewhere = [(job, job.there) for job in sound if not job.followed and job.there is not None]
+    errors = [100.0 * abs(job.advised - job.actual) / job.actual for job in followed]
+    errors_there = [100.0 * abs(job.there - job.actual) / job.actual for job in sound if job.there is not None]
     return Quality(
         jobs=len(sound),
-        failed=len(ended) - len(sound),
-        followed=len(errors),
+        failed=len(jobs) - len(sound),
+        followed=len(followed),
         ppe_mean=float(np.mean(errors)) if errors else None,
         ppe_median=float(np.median(errors)) if errors else None,
-        interval_coverage=float(np.mean(inside)) if inside else None,
+        interval_coverage=float(np.mean([job.inside for job in followed])) if followed else None,
         ppe_mean_there=float(np.mean(errors_there)) if errors_there else None,
-        faster=faster,
-        time_taken=taken,
-        time_as_advised=as_advised,
-        killed_by_limit=killed,
+        faster=sum(job.advised < there for job, there in elsewhere),
+        time_taken=sum(job.actual for job, _ in elsewhere),
+        time_as_advised=sum(job.actual * job.advised / there for job, there in elsewhere),
+        killed_by_limit=sum(job.killed for job in sound),
     )

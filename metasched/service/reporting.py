@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Annotated, Any
 
@@ -10,13 +11,15 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from metasched import __version__
 from metasched.service.asking import Reader, TheClient, TheDaemon
-from metasched.service.quality import quality
+from metasched.service.daemon import DAY
 
 router = APIRouter(prefix="/v1")
 metrics = APIRouter()
 
 #: How old the view of placements may be before the daemon calls itself unwell, in periods.
 LATE = 10.0
+#: Samples on a page, and the span that is read at once (s).
+PAGE, PAGE_SPAN = 3600, 3600.0
 
 
 @router.get("/health")
@@ -41,7 +44,7 @@ def status(daemon: TheDaemon, client: Reader) -> dict[str, Any]:
         "models": len(models),
         "runs_to_learn": daemon.models.waiting,
         "learning_failures": daemon.models.failures,
-        "quality": quality(daemon.placements.recent(10_000, settled=True)).as_dict(),
+        "quality": daemon.ledger.quality().as_dict(),
     }
 
 
@@ -97,10 +100,19 @@ def loads(
     since: Annotated[float, Query(allow_inf_nan=False)],
     until: Annotated[float | None, Query(allow_inf_nan=False)] = None,
 ) -> dict[str, Any]:
-    """The loads of one node over some time, at most an hour's worth of seconds a page."""
-    found = daemon.store.loads(node=node, since=since, until=until)
-    columns = zip(found.time.tolist(), found.available_cpu.tolist(), found.available_bandwidth.tolist(), strict=True)
-    return {"node": node, "samples": list(columns)[:3600]}
+    """The loads of one node over some time, the oldest first, at most an hour's worth of seconds a page."""
+    now = time.time()
+    at = max(since, now - DAY * daemon.configuration.keep.loads)
+    end = min(now + DAY, math.inf if until is None else until)
+    samples: list[tuple[float, float, float]] = []
+    # Hour by hour: a question about all that is kept must not bring all of it into memory.
+    while at < end and len(samples) < PAGE:
+        found = daemon.store.loads(node=node, since=at, until=min(at + PAGE_SPAN, end))
+        samples += zip(
+            found.time.tolist(), found.available_cpu.tolist(), found.available_bandwidth.tolist(), strict=True
+        )
+        at += PAGE_SPAN
+    return {"node": node, "samples": samples[:PAGE]}
 
 
 @router.get("/placements")

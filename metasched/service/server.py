@@ -7,10 +7,12 @@ import os
 import signal
 import socket
 import stat
+import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 import uvicorn
+import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from metasched.records import InputError
@@ -18,9 +20,13 @@ from metasched.service.app import make_app
 from metasched.service.asking import LOCAL_SCOPE
 from metasched.service.configuration import Listen
 from metasched.service.daemon import Daemon
+from metasched.service.impatient import ImpatientProtocol
 
 #: How long requests that are being answered may take to end (s).
 PATIENCE = 5
+#: How long one thread may compute while others wait (s). Answers are computed in one thread and stored by another;
+#: with the usual five thousandths of a second each of an answer's calls to the system could cost it a turn as long.
+TURN = 0.0005
 
 
 class _Local:
@@ -57,9 +63,11 @@ def serve(daemon: Daemon) -> None:
         servers = [(_server(app, listen, tls=True), tcp)]
         if unix is not None:
             servers.append((_server(_Local(app), listen, tls=False), unix))
+        sys.setswitchinterval(TURN)
         daemon.start()
         try:
-            asyncio.run(_run(servers))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_run(servers))
         finally:
             daemon.stop()
     finally:
@@ -73,6 +81,7 @@ def serve(daemon: Daemon) -> None:
 def _server(app: ASGIApp, listen: Listen, *, tls: bool) -> _Server:
     config = uvicorn.Config(
         app,
+        http=ImpatientProtocol,
         log_level="warning",
         access_log=False,
         lifespan="off",

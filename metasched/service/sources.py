@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from metasched.placement.partition import Partition
+from metasched.placement.running import StartedJob
 from metasched.store.jobs import EndedJob, Fate
 
 
@@ -16,6 +17,16 @@ class Source(Protocol):
 
     def partitions(self) -> Sequence[Partition]:
         """The partitions as they are now.
+
+        Raises
+        ------
+        RuntimeError
+            When they cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def running(self) -> Sequence[StartedJob]:
+        """The jobs that run now.
 
         Raises
         ------

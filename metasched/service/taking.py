@@ -16,25 +16,30 @@ from metasched.service.asking import Scheduler, TheDaemon, Writing
 from metasched.service.messages import JobIn, LoadsIn, RunIn, RunsIn
 from metasched.store.database import RecordedRun
 from metasched.store.jobs import EndedJob
+from monitors.sources.screening import screen
 
 router = APIRouter(prefix="/v1")
 
-#: How far a node's clock may run ahead of ours (s).
-AHEAD = 300.0
-
 
 @router.post("/loads", status_code=200)
-async def take_loads(batch: LoadsIn, daemon: TheDaemon, client: Writing) -> dict[str, int]:
-    """Take some loads of one node; a sample that was sent before is not stored again."""
+async def take_loads(batch: LoadsIn, daemon: TheDaemon, client: Writing) -> dict[str, Any]:
+    """Take some loads of one node; a sample that was sent before is not stored again.
+
+    Samples that cannot be are left out and counted by reason; a batch of which nothing is left is refused.
+    """
     if client.role == "agent" and client.node != batch.node:
         raise HTTPException(403, f"this agent may send loads of node {client.node} only")
-    if max(sample[0] for sample in batch.samples) > time.time() + AHEAD:
-        raise HTTPException(422, f"a sample lies more than {AHEAD:g} s in the future: the node's clock is wrong")
-    loads = [Load(at, batch.node, cpu, bandwidth) for at, cpu, bandwidth in batch.samples]
+    known, newest = daemon.knows(batch.node), daemon.board.newest(batch.node)
+    screened = screen(batch.samples, time.time(), daemon.rules, newest=newest, known=known)
+    daemon.metrics.screened(screened)
+    if not screened.kept:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in screened.refused.items())
+        raise HTTPException(422, f"no sample of node {batch.node} can be: {reasons}")
+    loads = [Load(at, batch.node, cpu, bandwidth) for at, cpu, bandwidth in screened.kept]
     await _stored(daemon.writer.loads(loads))
     daemon.board.note(loads)
     daemon.metrics.loads.inc(len(loads))
-    return {"taken": len(loads)}
+    return {"taken": len(loads), "refused": dict(screened.refused), "repaired": dict(screened.repaired)}
 
 
 @router.post("/runs")
@@ -45,7 +50,7 @@ async def take_runs(batch: RunsIn, daemon: TheDaemon, client: Scheduler) -> dict
     for record in records:
         daemon.metrics.runs.inc()
         if record.learnable:
-            daemon.models.learn(record.run)
+            daemon.models.learn(record)
     return {"taken": len(records)}
 
 

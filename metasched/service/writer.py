@@ -7,6 +7,8 @@ has come in while the last transaction was written makes up the next one.
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -22,6 +24,8 @@ _log = logging.getLogger(__name__)
 
 #: Batches at most that share a transaction.
 MOST_TOGETHER = 512
+#: Seconds from one transaction to the next at least: under load what comes in meanwhile shares the next one.
+APART = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,9 @@ class Writer:
         return item.done
 
     def _run(self) -> None:
+        last = -math.inf
         while (first := self._queue.get()) is not None:
+            time.sleep(max(0.0, last + APART - time.monotonic()))
             items, ending = [first], False
             while len(items) < MOST_TOGETHER and not self._queue.empty():
                 item = self._queue.get()
@@ -107,6 +113,7 @@ class Writer:
                 items.append(item)
             for kind in self._store_rows:
                 self._write(kind, [item for item in items if item.kind == kind])
+            last = time.monotonic()
             if ending:
                 return
 

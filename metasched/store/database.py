@@ -8,6 +8,7 @@ was given is stored whole or not at all.
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import uuid
@@ -16,13 +17,14 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Engine, RowMapping, Table, bindparam, delete, func, insert, select, text, update
 
 from metasched.records import InputError, Load, Run
+from metasched.store import packed
 from metasched.store.campaigns import Loads
 from metasched.store.engine import connect, default_location, name_of, reading, writing
 from metasched.store.schema import bring_up
-from metasched.store.tables import LoadRow, ModelRow, RunRow, table
+from metasched.store.tables import FIVE_MINUTES, LateSlotRow, LoadRow, ModelRow, RunRow, table
 
 #: How many versions of a model are kept.
 HISTORY = 20
@@ -161,7 +163,7 @@ class Store:
 
     def add_loads(self, loads: Iterable[Load]) -> int:
         """Store loads, all or none; a node has one load a moment, the first stored. Return how many were new."""
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "node": load.node,
                 "time": load.time,
@@ -171,20 +173,18 @@ class Store:
             for load in loads
         ]
         with writing(self._engine) as connection:
+            late = packed.drop(connection, {load["time"] for load in rows}, time.time())
+            slots = [{"slot": slot} for slot in {minute // FIVE_MINUTES * FIVE_MINUTES for minute in late}]
+            self._insert_new(connection, table(LateSlotRow), slots)
             return self._insert_new(connection, table(LoadRow), rows)
 
     def loads(self, *, node: str | None = None, since: float | None = None, until: float | None = None) -> Loads:
         """The loads of one node or of all, from ``since`` up to and without ``until`` (s)."""
-        query = select(LoadRow.node, LoadRow.time, LoadRow.available_cpu, LoadRow.available_bandwidth)
-        if node is not None:
-            query = query.where(LoadRow.node == node)
-        if since is not None:
-            query = query.where(LoadRow.time >= since)
-        if until is not None:
-            query = query.where(LoadRow.time < until)
+        first, end = -math.inf if since is None else since, math.inf if until is None else until
         with reading(self._engine) as connection:
-            samples = connection.execute(query).all()
-        return Loads.sort(*(zip(*samples, strict=True) if samples else ((), (), (), ())))
+            return (
+                packed.read(connection, first, end) if node is None else packed.read_node(connection, node, first, end)
+            )
 
     def recent_loads(self, *, since: float) -> tuple[Load, ...]:
         """The newest load of each node that has one from ``since`` on (s)."""
@@ -196,10 +196,13 @@ class Store:
         with reading(self._engine) as connection:
             return tuple(Load(*row) for row in connection.execute(query))
 
-    def save_model(self, application: str, cluster: str, document: Mapping[str, Any]) -> int:
+    def save_model(
+        self, application: str, cluster: str, document: Mapping[str, Any], *, learned: Iterable[str] = ()
+    ) -> int:
         """Store a model as the next version of its application on its cluster; return the version, counted from 1.
 
-        The newest ``HISTORY`` versions are kept.
+        The newest ``HISTORY`` versions are kept. ``learned`` names stored runs, by their uid, that the model has
+        learned and the version before had not.
 
         Raises
         ------
@@ -226,7 +229,16 @@ class Store:
             }
             connection.execute(insert(ModelRow), row)
             connection.execute(delete(ModelRow).where(*of_this, ModelRow.version <= version - HISTORY))
+            if uids := [{"which": uid} for uid in learned]:
+                marked = update(table(RunRow)).where(table(RunRow).c.uid == bindparam("which")).values(learned=True)
+                connection.execute(marked, uids)
         return version
+
+    def runs_to_learn(self) -> tuple[RecordedRun, ...]:
+        """The runs that models may learn from and that no saved model has learned, in the order they were stored."""
+        query = select(*table(RunRow).columns).where(RunRow.learnable, RunRow.learned.is_(False)).order_by(RunRow.id)
+        with reading(self._engine) as connection:
+            return tuple(self._record(row) for row in connection.execute(query).mappings())
 
     def load_model(self, application: str, cluster: str, version: int | None = None) -> dict[str, Any]:
         """The model of an application on a cluster: the newest, or the version asked for.

@@ -1,27 +1,60 @@
-"""Loads as means over five minutes and over hours: :func:`roll_up` keeps them up, :func:`mean_loads` reads them.
+"""Loads as means over five minutes and over hours: :func:`keep_up` makes them, :func:`mean_loads` reads them.
 
 Samples are kept for days; the means of what they said stay. Five-minute means are made from samples, hourly ones from
 five-minute means, each weighed by how many samples it stands for. A sample that comes late, from an agent whose daemon
-was away, counts when its slot is made again: the latest slots every time, all others once more before their samples go.
+was away, drops the packed block of its minute or marks its slot as late; the next :func:`keep_up` makes such slots
+again.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from itertools import groupby
 
-from sqlalchemy import Connection, Float, Integer, Select, and_, cast, delete, func, literal, select
-from sqlalchemy.sql.selectable import CTE
+import numpy as np
+from sqlalchemy import Connection, Float, Integer, Select, and_, bindparam, cast, delete, func, literal, select
 
+from metasched.store import packed
 from metasched.store.campaigns import Loads
 from metasched.store.database import Store
 from metasched.store.engine import reading, writing
-from metasched.store.tables import LoadMeanRow, LoadRow, table
+from metasched.store.packed import nodes_with_samples
+from metasched.store.tables import FIVE_MINUTES, LateSlotRow, LoadMeanRow, LoadRow, table
 
-FIVE_MINUTES, HOUR = 300, 3600
+HOUR = 3600
 STEPS = (FIVE_MINUTES, HOUR)
-#: Slots this young are made again at every call (s): most late samples come within it.
-_LATE = 2 * HOUR
+
+
+def keep_up(store: Store, now: float | None = None) -> int:
+    """Make the means and pack the minutes that are over or got a late sample; what a daemon does all the time.
+
+    Each slot of five minutes is a transaction of its own, so that loads can come in between.
+
+    Returns
+    -------
+    Minutes packed.
+    """
+    moment = time.time() if now is None else now
+    with reading(store.engine) as connection:
+        if connection.scalar(select(LoadRow.node).limit(1)) is None:
+            return 0
+        newest = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == FIVE_MINUTES))
+        minutes = packed.missing(connection, moment)
+        late = connection.scalars(select(LateSlotRow.slot).order_by(LateSlotRow.slot)).all()
+    if newest is None or newest < moment - packed.KEPT:
+        roll_up(store, moment - packed.KEPT, since=newest)
+    for slot, group in groupby(minutes, key=lambda minute: int(_slot(minute, FIVE_MINUTES))):
+        with writing(store.engine) as connection:
+            packed.pack(connection, list(group))
+            packed.forget(connection, moment - packed.KEPT - packed.MINUTE)
+            _make_slot(connection, slot, moment)
+    for slot in late:
+        with writing(store.engine) as connection:
+            packed.lock(connection)
+            connection.execute(delete(LateSlotRow).where(LateSlotRow.slot == slot))
+            _make_slot(connection, slot, moment)
+    return len(minutes)
 
 
 def roll_up(store: Store, now: float | None = None, *, since: float | None = None) -> int:
@@ -31,7 +64,7 @@ def roll_up(store: Store, now: float | None = None, *, since: float | None = Non
     ----------
     store : where the loads are.
     now : the present (s); a slot is over when its end is not after it.
-    since : how far back slots are made anew (s); by default two hours, and all the way where there are none yet.
+    since : how far back slots are made anew (s); by default from the newest one on, and all where there is none yet.
 
     Returns
     -------
@@ -41,7 +74,7 @@ def roll_up(store: Store, now: float | None = None, *, since: float | None = Non
     with writing(store.engine) as connection:
         if since is None:
             newest = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == FIVE_MINUTES))
-            since = -math.inf if newest is None else min(newest, moment - _LATE)
+            since = -math.inf if newest is None else newest
         return sum(_make(connection, step, since, moment) for step in STEPS)
 
 
@@ -91,9 +124,35 @@ def _make(connection: Connection, step: int, since: float, now: float) -> int:
     return connection.execute(means.insert().from_select(names, made)).rowcount
 
 
+def _make_slot(connection: Connection, slot: int, now: float) -> None:
+    """Make one slot of five minutes anew from its samples, and its hour, where they are over."""
+    loads = packed.read(connection, slot, slot + FIVE_MINUTES)
+    # Samples may be gone already where their means stay.
+    if len(loads) and slot + FIVE_MINUTES <= now:
+        _replace(connection, slot, loads)
+        if (hour := _slot(slot, HOUR)) + HOUR <= now:
+            _make(connection, HOUR, hour, hour + HOUR)
+
+
+def _replace(connection: Connection, slot: int, loads: Loads) -> None:
+    counts = np.diff(loads.offsets)
+    cpu, bandwidth = (
+        np.add.reduceat(column, loads.offsets[:-1]) / counts
+        for column in (loads.available_cpu, loads.available_bandwidth)
+    )
+    means = zip(loads.nodes, cpu.tolist(), bandwidth.tolist(), counts.tolist(), strict=True)
+    names = ("node", "available_cpu", "available_bandwidth", "samples")
+    rows = [{"step": FIVE_MINUTES, "time": float(slot)} | dict(zip(names, mean, strict=True)) for mean in means]
+    here = and_(LoadMeanRow.step == FIVE_MINUTES, LoadMeanRow.time == slot)
+    connection.execute(
+        delete(LoadMeanRow).where(here, LoadMeanRow.node == bindparam("of")), [{"of": n} for n in loads.nodes]
+    )
+    connection.execute(table(LoadMeanRow).insert(), rows)
+
+
 def _from_samples(step: int, first: float, end: float) -> Select[tuple[str, float, float, float, int]]:
     """Means of the samples in [first, end), slot by slot."""
-    nodes = _nodes()
+    nodes = nodes_with_samples()
     slot = (func.floor(LoadRow.time / step, type_=Float) * step).label("time")
     return (
         select(
@@ -122,13 +181,6 @@ def _from_means(step: int, first: float, end: float) -> Select[tuple[str, float,
         .where(LoadMeanRow.step == FIVE_MINUTES, LoadMeanRow.time >= first, LoadMeanRow.time < end)
         .group_by(LoadMeanRow.node, slot)
     )
-
-
-def _nodes() -> CTE:
-    """Every node that has samples, found by one look into the key for each: not by reading all samples."""
-    nodes = select(func.min(LoadRow.node).label("node")).cte("nodes", recursive=True)
-    following = select(func.min(LoadRow.node)).where(LoadRow.node > nodes.c.node).scalar_subquery()
-    return nodes.union_all(select(following).where(nodes.c.node.is_not(None)))
 
 
 def _slot(moment: float, step: int) -> float:

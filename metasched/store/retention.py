@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import delete
 
+from metasched.store import packed
 from metasched.store.database import Store
-from metasched.store.downsampling import FIVE_MINUTES, forget_means, roll_up
+from metasched.store.downsampling import forget_means, keep_up, roll_up
 from metasched.store.engine import writing
-from metasched.store.tables import LoadRow, PlacementRow
+from metasched.store.tables import FIVE_MINUTES, LoadRow, PlacementRow
 
 #: How many times as long as samples their five-minute means stay.
 MEANS_KEEP = 9.0
@@ -30,10 +31,11 @@ def prune(store: Store, *, loads_before: float, placements_before: float) -> Pru
 
     Of the loads the means stay: those over five minutes ten times as long as the samples, those over hours for good.
     """
-    roll_up(store)
+    keep_up(store)
     roll_up(store, loads_before, since=-math.inf)  # once more with whatever came late, before its samples go
     with writing(store.engine) as connection:
         forget_means(connection, FIVE_MINUTES, loads_before - MEANS_KEEP * max(time.time() - loads_before, 0.0))
+        packed.forget(connection, loads_before)
         loads = connection.execute(delete(LoadRow).where(LoadRow.time < loads_before)).rowcount
         placements = connection.execute(delete(PlacementRow).where(PlacementRow.made_at < placements_before)).rowcount
     return Pruned(loads, placements)

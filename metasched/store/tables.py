@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, Double, Index, String, Table
+from sqlalchemy import JSON, BigInteger, Double, Index, String, Table, Text, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+#: Seconds of a slot whose mean is kept.
+FIVE_MINUTES = 300
 
 
 class Base(DeclarativeBase):
@@ -24,7 +27,10 @@ def table(row: type[Base]) -> Table:
 
 
 class RunRow(Base):
-    """One finished run. ``uid`` makes storing it twice the same as storing it once."""
+    """One finished run. ``uid`` makes storing it twice the same as storing it once.
+
+    ``learned`` says that the saved model of its application has learned it.
+    """
 
     __tablename__ = "runs"
     __table_args__ = (
@@ -47,6 +53,7 @@ class RunRow(Base):
     extra: Mapped[dict[str, str]]
     exit_status: Mapped[int]
     learnable: Mapped[bool]
+    learned: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class LoadRow(Base):
@@ -73,6 +80,24 @@ class LoadMeanRow(Base):
     available_cpu: Mapped[float]
     available_bandwidth: Mapped[float]
     samples: Mapped[int]
+
+
+class LoadBlockRow(Base):
+    """One minute of all nodes' loads, packed; see :mod:`metasched.store.packed`."""
+
+    __tablename__ = "load_blocks"
+
+    minute: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    nodes: Mapped[str] = mapped_column(Text)
+    samples: Mapped[bytes]
+
+
+class LateSlotRow(Base):
+    """Five minutes that got a sample when their blocks were gone: their means are to be made again."""
+
+    __tablename__ = "late_slots"
+
+    slot: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
 class ModelRow(Base):

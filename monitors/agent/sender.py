@@ -63,7 +63,7 @@ class Sender:
         """Send what waits, batch by batch, unless a failure is too fresh; how many samples the daemon took."""
         taken, most = 0, BATCH
         while self._clock() >= self._not_before and (batch := self._batch(most)):
-            status = self._post([sample for _, sample in batch])
+            status, left_out = self._post([sample for _, sample in batch])
             if status is None or (status >= 300 and status not in _NEVER):
                 self._failed(status)
                 break
@@ -74,7 +74,8 @@ class Sender:
                 self.refused += 1
                 _log.error("the daemon refuses a sample for good: HTTP %d, %s", status, batch[0][1])
             else:
-                taken += len(batch)
+                taken += len(batch) - left_out
+                self.refused += left_out
             self._spool.forget(batch[-1][0])
             self.failures, most = 0, min(2 * most, BATCH)
         return taken
@@ -84,15 +85,19 @@ class Sender:
         batch = self._spool.oldest(most)
         return [item for item in batch if item[1].node == batch[0][1].node] if batch else []
 
-    def _post(self, samples: list[Sample]) -> int | None:
-        """Status of the answer; None where there was none."""
+    def _post(self, samples: list[Sample]) -> tuple[int | None, int]:
+        """Status of the answer, None where there was none, and how many samples it says were refused for good."""
         triples = [[round(s.time, 3), round(s.available_cpu, 4), round(s.available_bandwidth, 3)] for s in samples]
         message = {"node": samples[0].node, "samples": triples}
         try:
-            return self._session.post(self._url, json=message, timeout=self._timeout).status_code
+            answer = self._session.post(self._url, json=message, timeout=self._timeout)
         except requests.RequestException as error:
             _log.debug("no answer from %s: %s", self._url, error)
-            return None
+            return None, 0
+        reasons = _refusals(answer) if answer.status_code == 200 else {}
+        if reasons:
+            _log.warning("the daemon refused samples for good: %s", reasons)
+        return answer.status_code, sum(reasons.values())
 
     def _failed(self, status: int | None) -> None:
         """Wait up to twice as long as after the failure before, at random: agents that failed together part ways."""
@@ -102,3 +107,12 @@ class Sender:
         reason = "no answer" if status is None else f"HTTP {status}"
         level = logging.WARNING if self.failures == 1 else logging.DEBUG
         _log.log(level, "%s from %s; %d samples wait on disk", reason, self._url, len(self._spool))
+
+
+def _refusals(answer: requests.Response) -> dict[str, int]:
+    """How many samples of a batch that was taken were refused all the same, by reason."""
+    try:
+        told = answer.json()["refused"]
+        return {str(reason)[:60]: int(count) for reason, count in told.items() if int(count) > 0}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}

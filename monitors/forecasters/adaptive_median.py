@@ -45,6 +45,7 @@ class AdaptiveMedian:
         self.least, self.most, self.step = least, most, step
         self.length = np.full(series, start, dtype=np.intp)
         self._window = Window(series, most)
+        self._present = np.full(series, np.nan)
 
     def update(self, values: ArrayLike) -> None:
         """Follow the best of the three lengths, then take the values in."""
@@ -52,15 +53,17 @@ class AdaptiveMedian:
         here = self.length
         shorter = np.maximum(here - self.step, self.least)
         longer = np.minimum(here + self.step, self.most)
-        misses = np.stack([np.abs(array - self._median(length)) for length in (here, shorter, longer)])
+        candidates = (self._present, self._median(shorter), self._median(longer))
+        misses = np.stack([np.abs(array - median) for median in candidates])
         known = ~np.isnan(misses[0])
         best = np.where(known, misses, 0.0).argmin(axis=0)  # the present length comes first: it wins ties
         self.length = np.choose(best, [here, shorter, longer])
         self._window.push(array)
+        self._present = self._median(self.length)
 
     def forecast(self) -> Floats:
         """The medians over the present lengths, shape (n,)."""
-        return self._median(self.length)
+        return self._present.copy()
 
     def _median(self, length: Indices) -> Floats:
         return medians(self._window.latest(length), np.minimum(self._window.filled, length))

@@ -22,8 +22,6 @@ from monitors.forecasters.windowed import SlidingMean, SlidingMedian, TrimmedMea
 
 #: Latest values that selectors look back on; besides these, one selector of each kind looks at all history.
 SPANS = (1, 5, 10, 20, 30, 50, 100)
-#: How sharply the blend's weights follow past errors.
-SHARPNESS = 4.0
 #: Series that are worked on together.
 _PANEL = 1000
 
@@ -91,14 +89,6 @@ class Battery:
         """The value expected next in each series, shape (n,); NaN before its first value."""
         return np.concatenate([panel.forecast() for panel in self._panels])
 
-    def blend(self) -> Floats:
-        """The weighted median of all primaries, shape (n,): steadier than any choice where history is short.
-
-        With l_k the mean absolute error of primary k over c values and m the least, it weighs
-        exp(-eta sqrt(c) (l_k - m)/m); the weighted median is the blend that suits absolute errors.
-        """
-        return np.concatenate([panel.blend() for panel in self._panels])
-
     def error(self) -> Floats:
         """Mean absolute error so far of the selector that answers, shape (n,); NaN before two values."""
         return np.concatenate([panel.error() for panel in self._panels])
@@ -137,17 +127,6 @@ class _Panel:
 
     def forecast(self) -> Floats:
         return self.pending[self._rows, self.chosen()]
-
-    def blend(self) -> Floats:
-        losses = self._scores.absolute() / np.maximum(self._scored, 1)[:, None]
-        least = losses.min(axis=1, keepdims=True)
-        excess = np.minimum((losses - least) / np.maximum(least, 1e-12), 1e3)
-        weights = np.exp(-SHARPNESS * np.sqrt(self._scored)[:, None] * excess)
-        order = self.pending.argsort(axis=1)
-        below = np.take_along_axis(weights, order, axis=1).cumsum(axis=1)
-        middle = (below >= below[:, -1:] / 2).argmax(axis=1)
-        blended: Floats = self.pending[self._rows, order[self._rows, middle]]
-        return blended
 
     def error(self) -> Floats:
         return np.where(self._scored > 0, self._cumulative.min(axis=0) / np.maximum(self._scored, 1), np.nan)

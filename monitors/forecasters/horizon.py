@@ -44,7 +44,7 @@ def forecast_minimum(
     Parameters
     ----------
     time : array of shape (t,), seconds, strictly increasing; samples after ``now`` are not looked at.
-    values : array of shape (t, n): axis 0 is time, axis 1 the series; a missing sample is NaN.
+    values : array of shape (t, n): axis 0 is time, axis 1 the series; a missing sample is not finite.
     now : seconds.
     horizon : T, seconds, above 0.
     chosen : indices into axis 1, all where None. Weights are learned from all series alike, so it pays to pass the
@@ -162,7 +162,8 @@ def _history(
         raise ValueError(f"time has shape {moments.shape} and values {samples.shape}, expected (t,) and (t, n)")
     end = int(np.searchsorted(moments, now, side="right"))
     kept = slice(max(end - HISTORY, 0), end)
-    filled = carried_forward(samples[kept]) if end else samples[:0]
+    seen = samples[kept]
+    filled = carried_forward(np.where(np.isfinite(seen), seen, np.nan)) if end else samples[:0]
     columns: Indices = (
         np.arange(samples.shape[1]) if chosen is None else np.atleast_1d(np.asarray(chosen, dtype=np.intp))
     )

@@ -45,11 +45,6 @@ class Scores:
         least: Indices = self._sums.argmin(axis=-1).reshape(2 * (len(self._spans) + 1), len(self._seen))
         return least
 
-    def absolute(self) -> Floats:
-        """Sums of absolute errors over all history, shape (n, m)."""
-        sums: Floats = self._sums[0, 0]
-        return sums
-
     def _add(self, rows: Indices, misses: Floats) -> None:
         slot = self._seen[rows]
         leaving = self._ring[(slot - self._spans[:, None]) % self._depth, rows].astype(np.float64)

@@ -7,7 +7,7 @@ a window that is not full yet needs no case of its own.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from monitors.forecasters.contract import Floats, Indices, checked
 
@@ -32,6 +32,7 @@ class Window:
         self.values = np.full((series, width), np.nan)
         self.seen = np.zeros(series, dtype=np.intp)
         slots = np.arange(width)
+        self._age: NDArray[np.int16] | None = None  # made when first asked for after a push
         self._ages = ((slots[:, None] - slots) % width).astype(np.int16)  # [slot of the newest value, slot]
 
     @property
@@ -45,11 +46,13 @@ class Window:
         rows = np.flatnonzero(~np.isnan(array))
         self.values[rows, self.seen[rows] % self.values.shape[1]] = array[rows]
         self.seen[rows] += 1
+        self._age = None
 
     def latest(self, lengths: Indices) -> Floats:
         """The window cut to the latest ``lengths`` (n,) values of each series: shape (n, width), NaN elsewhere."""
-        age = self._ages[(self.seen - 1) % self.values.shape[1]]
-        return np.where(age < lengths[:, None].astype(np.int16), self.values, np.nan)
+        if self._age is None:
+            self._age = self._ages[(self.seen - 1) % self.values.shape[1]]
+        return np.where(self._age < lengths[:, None].astype(np.int16), self.values, np.nan)
 
 
 def medians(values: Floats, filled: Indices) -> Floats:

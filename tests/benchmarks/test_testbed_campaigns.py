@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from benchmarks.testbed import campaign as campaigns
 from benchmarks.testbed import catalogue, oracle
+from benchmarks.testbed.checking import check
 from benchmarks.testbed.clusters import CLUSTERS, node_of, write_platform
 from benchmarks.testbed.loading import dedicated_loading
 from benchmarks.testbed.monitoring import Samples
@@ -94,7 +96,9 @@ def test_co_scheduled_jobs_slow_each_other_only_where_they_share() -> None:
         assert slowdown[sharing == "nothing"] == pytest.approx(1.0, abs=0.1)
         assert slowdown[sharing == "nodes"].max() > 1.8
         nothing, links, nodes = (slowdown[sharing == kind].mean() for kind in ("nothing", "links", "nodes"))
-        assert nodes > links > nothing
+        # Both times of a job carry the measurement's error; on fast links it is more than what sharing them costs.
+        error = 2.0 * np.sqrt(2.0) * campaigns.TIME_ERROR / np.sqrt((sharing == "links").sum())
+        assert nodes > links > nothing - error
         if pairing.cluster.bandwidth <= 100.0:  # only slow links are worth fighting for
             assert links > 1.02
 
@@ -115,6 +119,26 @@ def test_a_campaign_made_again_is_the_committed_one_to_the_byte(tmp_path: Path) 
     committed = FOLDER / scenario.name
     for path in sorted(committed.iterdir()):
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+@needs_simgrid
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@every
+def test_runs_of_every_campaign_simulated_again_are_the_committed_ones(scenario: campaigns.Scenario) -> None:
+    found = check(scenario, read_runs(FOLDER / scenario.name / "runs.csv"), count=6)
+    assert found.passed, found
+
+
+@needs_simgrid
+@pytest.mark.slow
+def test_a_run_that_is_not_what_the_simulator_makes_is_found() -> None:
+    scenario = catalogue.scenario("cg", "intel", "random")
+    runs = list(read_runs(FOLDER / scenario.name / "runs.csv"))
+    runs[-1] = replace(runs[-1], execution_time=1.002 * runs[-1].execution_time)
+    found = check(scenario, runs, count=2)
+    assert found.loaded == pytest.approx(0.002, rel=0.1)
+    assert not found.passed
 
 
 @needs_simgrid

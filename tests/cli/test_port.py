@@ -68,6 +68,19 @@ def test_port_writes_a_model_that_predict_and_evaluate_use(folder, capsys) -> No
     assert judged["ppe_mean"] < 15.0
 
 
+def test_nodes_of_clusters_are_given_by_name(folder, capsys) -> None:
+    assert port("--target", "fast16.csv", "-o", "p.json", "--nodes", "slow8=8", "--nodes", "fast16=8") == 0
+    sharing = read_model("p.json").formula.sharing
+    assert (sharing.reference, sharing.target, sharing.most_processors) == (8, 8, 8)
+
+
+@pytest.mark.parametrize("given", ["fast16", "fast16=", "=8", "fast16=0", "fast16=-3", "fast16=8.5", "elsewhere=4"])
+def test_nodes_that_make_no_sense_are_refused(folder, capsys, given: str) -> None:
+    assert port("--target", "fast16.csv", "-o", "p.json", "--nodes", given) == 2
+    assert "expected" in capsys.readouterr().err
+    assert not (folder / "p.json").exists()
+
+
 def test_port_to_several_targets_writes_a_model_for_each(folder, capsys) -> None:
     assert port("--target", "fast16.csv", "--target", "near8.csv", "-o", "to-{cluster}.json") == 0
     assert {path.name for path in folder.glob("to-*")} == {"to-fast16.json", "to-near8.json"}

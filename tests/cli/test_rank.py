@@ -182,3 +182,21 @@ def test_whatif_shows_the_change_the_scaling_and_a_picture(files, capsys) -> Non
     assert not {"e1", "e2"} & set(answer["after"]["nodes"])
     assert answer["enough"] <= answer["fastest"]
     assert (files / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_whatif_says_why_nothing_is_left(files, capsys) -> None:
+    options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
+    with pytest.raises(SystemExit) as leaving:
+        main(["whatif", "--application", "cg", *options, "--drain", "e[1-4],w[1-4]", "--json"])
+    printed = capsys.readouterr()
+    assert leaving.value.code == 1
+    assert "no feasible resource set" in json.loads(printed.out)["why"]
+    assert "drained rules out 4" in printed.err
+
+
+def test_one_placement_of_many_is_not_called_the_only_one(files, capsys) -> None:
+    asked = "--application", "cg", "--model", "cg.json", "--top", "1"
+    (best,) = ranked(capsys, *asked)["placements"]
+    assert "resource sets compared" in best["reason"]
+    (best,) = ranked(capsys, *asked, "--processors", "1", "--exclude", "e[2-4],w[1-4]")["placements"]
+    assert best["reason"] == "the only resource set"

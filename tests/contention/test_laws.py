@@ -138,6 +138,15 @@ def test_splitting_a_class_in_two_changes_nothing_but_names(network: Network) ->
     np.testing.assert_allclose(halves.queue_length[:, :2].sum(axis=1), one.queue_length[:, 0], rtol=1e-9, atol=1e-12)
 
 
+def test_where_linearizer_breaks_a_law_the_next_coarser_one_answers() -> None:
+    stations = (
+        Station("s1", service=(0.0, 5.0), visits=(0.5, 1.0)),
+        Station("s2", service=(1.0, 0.5), visits=(1.0, 0.5), rates=(0.125,)),
+    )
+    network = Network("near saturation", stations, (JobClass("c1", 3, 1.0), JobClass("c2", 2, 1.0)))
+    assert solve(network, "approximate").method == "schweitzer"
+
+
 @law
 @given(networks(classes=3, jobs=6))
 def test_the_approximation_is_near_and_keeps_its_own_sums(network: Network) -> None:

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metasched.contention.effort import Effort, EffortError
+from metasched.contention.equal_shares import equal_shares
+from metasched.contention.idle import Idle
 from metasched.contention.multi_class import solve_exactly
+from metasched.contention.reduction import reduced
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.slowdown import effects, time_to_end
 from metasched.contention.synchronised import Stage, slowdowns
@@ -174,3 +178,101 @@ def test_clusters_that_cannot_be_get_a_line(arguments: tuple, line: str) -> None
 def test_work_that_cannot_be_gets_a_line(processes: list, computation: float, extra: dict, line: str) -> None:
     with pytest.raises(InputError, match=line):
         Work.of(SharedCluster.star([1, 1], 100.0), processes, computation, **extra)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[SharedCluster, Work, Work]:
+    """Jobs and candidates on racks of alike nodes, each with as many processes on every node that it takes."""
+    racks, below = draw(st.integers(1, 2)), draw(st.integers(1, 3))
+    nodes = racks * below
+    processors = draw(st.integers(1, 3))
+    own, up = draw(st.sampled_from([50.0, 100.0])), draw(st.sampled_from([60.0, 200.0]))
+    cluster = SharedCluster(
+        np.full(nodes, processors),
+        np.array(draw(st.lists(st.sampled_from([0.5, 1.0]), min_size=nodes, max_size=nodes))),
+        np.arange(nodes),
+        np.append(np.full(nodes, own), np.full(racks, up)),
+        np.append(nodes + np.arange(nodes) // below, np.full(racks, -1)),
+    )
+
+    def work(most: int) -> Work:
+        jobs = draw(st.integers(1, most))
+        where = st.lists(st.booleans(), min_size=nodes, max_size=nodes).filter(any)
+        taken = np.array(draw(st.lists(where, min_size=jobs, max_size=jobs)), dtype=float)
+        taken *= np.array(draw(st.lists(st.integers(1, 3), min_size=jobs, max_size=jobs)))[:, None]
+        terms = [draw(st.lists(SECONDS, min_size=jobs, max_size=jobs)) for _ in range(2)]
+        return Work.of(cluster, taken, *terms)
+
+    return cluster, work(4), work(3)
+
+
+@law
+@given(questions())
+def test_what_is_left_out_changes_no_answer(case: tuple[SharedCluster, Work, Work]) -> None:
+    cluster, running, candidates = case
+    found = effects(cluster, running, candidates)
+    alone = time_to_end(cluster, Work(*(part[None] for part in _parts(running))))[0]
+    for index in range(candidates.remaining.size):
+        both = zip(_parts(running), _parts(candidates), strict=True)
+        together = Work(*(np.concatenate([there, asked[index : index + 1]])[None] for there, asked in both))
+        ends = time_to_end(cluster, together)[0]
+        assert found.slowdown[index] == pytest.approx(max(ends[-1] / candidates.remaining[index], 1.0), rel=1e-4)
+        assert found.lost[index] == pytest.approx(np.maximum(ends[:-1] - alone, 0.0), abs=2e-4 * ends.max())
+
+
+def _parts(work: Work) -> tuple[np.ndarray, ...]:
+    return work.load, work.computing, work.flows, work.sending, work.remaining
+
+
+def test_a_hundred_alike_nodes_are_one_station() -> None:
+    cluster = SharedCluster.star([2] * 100, 100.0)
+    work = Work.of(cluster, np.full((3, 100), 2.0), [9.0, 5.0, 7.0], [1.0, 2.0, 3.0])
+    stages = (
+        Stage(work.computing[None], work.load[None], cluster.processors[None].astype(float)),
+        Stage(work.sending[None], work.flows[None], np.zeros((1, 100))),
+    )
+    # One shared by all, and one for what each of the three does alone.
+    assert [reduced(stage).demands.shape for stage in stages] == [(1, 3, 4)] * 2
+
+
+def test_many_jobs_are_answered_nearly_as_if_each_found_the_others_without_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator = np.random.default_rng(5)
+    cluster = SharedCluster.star([4] * 6, 100.0)
+    work = Work.of(
+        cluster, generator.integers(0, 3, (1, 10, 6)) + np.eye(6)[generator.integers(0, 6, (1, 10))],
+        generator.uniform(5, 50, (1, 10)), generator.uniform(5, 50, (1, 10)),
+    )  # fmt: skip
+    quick = slowdowns(*_stages(cluster, work))
+    monkeypatch.setattr("metasched.contention.synchronised.FEW", 10)
+    assert np.abs(quick / slowdowns(*_stages(cluster, work)) - 1).max() < 0.05
+
+
+@law
+@given(st.data())
+def test_idle_processors_of_many_jobs_are_nearly_those_of_all_patterns(data: st.DataObject) -> None:
+    jobs = 6
+    loads = np.array(data.draw(st.lists(st.integers(1, 3), min_size=jobs, max_size=jobs)), dtype=float)
+    there = np.array(data.draw(st.lists(st.floats(0.05, 0.95), min_size=jobs, max_size=jobs)))
+    idle = Idle.of(loads[None, :, None], np.array([[float(data.draw(st.integers(2, 12)))]]))
+    presence = there[None, None, :, None]
+    exact, close = idle.spare(presence), Idle(idle.loads, idle.capacity, None).spare(presence)
+    assert np.abs(close - exact).max() < 0.3
+
+
+def test_more_effort_than_allowed_is_refused() -> None:
+    cluster = SharedCluster.star([1, 1], 100.0)
+    there = Work.of(cluster, [[1, 1]], [9.0], [5.0])
+    asked = Work.of(cluster, [[1, 1]], [9.0], [5.0])
+    with pytest.raises(EffortError, match="more than 100 numbers"):
+        effects(cluster, there, asked, effort=Effort(100))
+
+
+def test_equal_shares_need_no_network() -> None:
+    cluster = SharedCluster.star([1], 100.0)
+    there = Work.of(cluster, [[1]], [10.0], [0.0])
+    asked = Work.of(cluster, [[1]], [30.0], [0.0])
+    found = effects(cluster, there, asked, stretched=equal_shares)
+    assert found.slowdown == pytest.approx(40 / 30)
+    assert found.lost == pytest.approx(10.0)

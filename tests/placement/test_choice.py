@@ -16,6 +16,7 @@ from metasched.placement.objective import Objective, Terms
 from metasched.placement.pareto import front
 from metasched.placement.question import Question
 from metasched.placement.ranker import rank
+from metasched.placement.sharing import Shared
 from metasched.records import InputError
 
 
@@ -30,7 +31,7 @@ class EveryShareHurts:
     def effects(self, cluster, shares, execution_time):
         met = np.array([cluster.jobs[share.nodes].max() for share in shares])
         lost = np.array([cluster.jobs[share.nodes].sum() for share in shares]) * 0.5 * execution_time
-        return 1.0 + 0.5 * met, lost
+        return Shared(1.0 + 0.5 * met, lost)
 
 
 def test_contention_sends_the_job_to_slightly_slower_nodes_without_jobs() -> None:

@@ -10,6 +10,9 @@ from candidate_functions.least_squares import orthogonal_fit
 from candidate_functions.terms import TermTable
 from metasched.predictors.calibration import Calibration, score
 from metasched.predictors.committee import Record, combine
+from metasched.predictors.contract import Floats
+from metasched.predictors.heavy_tails import t_weights
+from metasched.predictors.log_polynomial import LogPolynomial
 from metasched.predictors.residual import ResidualProcess, inputs, well_chosen
 from metasched.predictors.sorted_list import PATIENCE, SortedList
 from metasched.predictors.window import RunWindow, observations
@@ -106,11 +109,51 @@ def test_leave_one_out_agrees_with_leaving_one_out() -> None:
     # Leave the last one out, keeping the scaling of the whole by giving the kernel the scaled points.
     kernel = process._process.kernel_
     scaled = process.scaling(points)
-    k = kernel(scaled) + 1e-10 * np.eye(25)
+    noise = process._extra_noise
+    k = kernel(scaled) + np.diag(1e-10 + noise)
     mean = k[-1, :-1] @ np.linalg.solve(k[:-1, :-1], residual[:-1])
     variance = k[-1, -1] - k[-1, :-1] @ np.linalg.solve(k[:-1, :-1], k[:-1, -1])
     assert error[-1] == pytest.approx(residual[-1] - mean, rel=1e-6)
-    assert spread[-1] == pytest.approx(np.sqrt(variance), rel=1e-6)
+    assert spread[-1] == pytest.approx(np.sqrt(variance - noise[-1]), rel=1e-6)
+
+
+def _bump_and_wild_run() -> tuple[Floats, Floats, Floats]:
+    """A smooth residual without noise to speak of, and the same with one run that took twice as long."""
+    rng = np.random.default_rng(4)
+    points = np.full((40, 4), 0.3)
+    points[:, 0] = rng.uniform(-1.0, 1.0, 40)
+    residual = 0.1 * np.sin(2.0 * points[:, 0]) + 0.01 * rng.normal(size=40)
+    wild = residual.copy()
+    wild[7] += np.log(2.0)
+    return points, residual, wild
+
+
+def test_one_wild_run_does_not_bend_the_process() -> None:
+    points, residual, wild = _bump_and_wild_run()
+    others = np.delete(points, 7, axis=0)  # left to itself, the process follows the wild run by 0.05
+    without = ResidualProcess(points, residual, optimise=True).predict(others)[0]
+    with_it = ResidualProcess(points, wild, optimise=True).predict(others)[0]
+    assert np.abs(with_it - without).max() < 0.02
+
+
+def test_one_wild_run_does_not_bend_a_resistant_polynomial() -> None:
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(40, 4))
+    law = points @ np.array([0.9, -0.8, -1.0, -0.2]) + 0.01 * rng.normal(size=40)
+    wild = law.copy()
+    wild[7] += np.log(2.0)
+    resistant, plain = (
+        np.abs(LogPolynomial(1, points, wild, resistant=way)(points) - law).mean() for way in (True, False)
+    )
+    assert resistant < 0.5 * plain
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30))
+def test_the_farther_off_a_run_the_less_it_counts(errors: list[float]) -> None:
+    weights = t_weights(np.array(errors))
+    assert ((weights > 0.0) & (weights <= 1.0)).all()
+    order = np.argsort(np.abs(errors))
+    assert (np.diff(weights[order]) <= 1e-12).all()
 
 
 def test_well_chosen_runs_hold_the_newest_and_the_outermost() -> None:

@@ -109,6 +109,13 @@ def test_runs_of_one_size_or_one_processor_count_are_fitted_as_far_as_they_go(ma
     assert any("processor count" in warning for warning in found.warnings)
 
 
+def test_a_constant_cost_under_a_growing_one_is_told_apart_on_one_processor_count() -> None:
+    one_count = [Run("lj", "gpus", n, 16, 1.0, 1000.0, 2.0 + 1e-5 * n) for n in np.geomspace(1e3, 5e5, 12)]
+    found = RobustPredictor().fit(one_count).predict(Request(16e6, 16, 1.0, 1000.0))
+    assert found.execution_time == pytest.approx(162.0, rel=0.1)
+    assert any("processor count" in warning for warning in found.warnings)
+
+
 @BOTH
 def test_a_simple_model_grows_into_a_searched_one(make: type[Adaptive]) -> None:
     predictor = make().fit(runs(3))

@@ -64,3 +64,25 @@ def test_without_accounting_they_come_from_the_controllers_memory(commands: Path
     (ended,) = SlurmSource("c").finished(150.0)
     assert (ended.job, ended.exit_status, ended.processors) == ("3", 3, 2)
     assert SlurmSource("c").finished(250.0) == []
+
+
+def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free(commands: Path) -> None:
+    def waits() -> list[float]:
+        return [float(each.state.queue_wait.at(1)) for each in SlurmSource("c").partitions()]
+
+    free = sum(each.state.processors[each.state.up].sum() for each in SlurmSource("c", ["racka"]).partitions())
+    rows = [
+        "RUNNING|racka|4|1:40|10:00|None",
+        f"PENDING|racka|{free + 4}|INVALID|5:00|Resources",
+        "PENDING|all|100000|INVALID|5:00|Dependency",
+        "PENDING|all|x|INVALID|5:00|Resources",
+    ]
+    script(commands / "squeue", "\n".join(f'echo "{row}"' for row in rows))
+    assert waits() == [400.0, 0.0]
+    script(
+        commands / "squeue",
+        f'echo "RUNNING|racka,all|4|1:40|10:00|None"; echo "PENDING|all|{free}|0:00|1-0:0:0|JobHeldUser"',
+    )
+    assert waits() == [0.0, 0.0]
+    script(commands / "squeue", "echo down >&2; exit 1")
+    assert waits() == [0.0, 0.0]

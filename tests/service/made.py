@@ -51,18 +51,19 @@ def learned_database() -> bytes:
         path = Path(folder, "learned.db")
         with Store.open(path) as store:
             for cluster in ("east", "west"):
-                store.add_runs(runs(cluster))
+                store.add_runs(made := runs(cluster))
                 predictor = RobustPredictor("cg", cluster).fit(store.runs(cluster=cluster))
-                store.save_model("cg", cluster, json.loads(documents.dump(predictor)))
+                document = json.loads(documents.dump(predictor))
+                store.save_model("cg", cluster, document, learned=[record.uid for record in made])
         with closing(sqlite3.connect(path)) as connection:
             return connection.serialize()
 
 
 @contextmanager
-def running(folder: Path, *, learned: bool = True, **settings: object) -> Iterator[Daemon]:
+def running(folder: Path, *, learned: bool = True, clusters: str = CLUSTERS, **settings: object) -> Iterator[Daemon]:
     """A started daemon on a database of its own."""
     described = folder / "clusters.toml"
-    described.write_text(CLUSTERS)
+    described.write_text(clusters)
     configuration = Configuration.model_validate({"clusters": str(described)} | settings)
     if learned and not (folder / "metasched.db").exists():
         (folder / "metasched.db").write_bytes(learned_database())

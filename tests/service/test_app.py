@@ -75,11 +75,47 @@ def test_a_revoked_token_lets_nobody_in(daemon: Daemon, client: TestClient) -> N
 def test_an_agent_writes_only_its_own_nodes_loads(client: TestClient, daemon: Daemon, as_: Headers) -> None:
     now = time.time()
     batch = {"node": "e1", "samples": [[now - 2, 0.25, 80.0], [now - 1, 0.5, 90.0]]}
-    assert client.post("/v1/loads", json=batch, headers=as_("agent")).json() == {"taken": 2}
+    assert client.post("/v1/loads", json=batch, headers=as_("agent")).json()["taken"] == 2
     assert len(daemon.store.loads(node="e1")) == 2
     assert client.post("/v1/loads", json=batch | {"node": "e2"}, headers=as_("agent")).status_code == 403
     assert client.post("/v1/placements", json=ASK, headers=as_("agent")).status_code == 403
     assert client.get("/v1/placements", headers=as_("agent")).status_code == 403
+
+
+def test_bad_samples_are_left_out_counted_and_never_believed(client: TestClient, daemon: Daemon, as_: Headers) -> None:
+    now = time.time()
+    samples = [[now - 1, 0.5, 90.0], [now - 2, 1.004, 90.0], [now - 3, 7.0, 90.0], [now + 4e3, 0.01, 1.0]]
+    before = counted(client, as_)
+    answer = client.post("/v1/loads", json={"node": "e3", "samples": samples}, headers=as_("admin")).json()
+    assert answer["taken"] == 2
+    assert answer["refused"] == {"above capacity": 1, "from the future": 1}
+    assert answer["repaired"] == {"clamped": 1, "put in order": 1}
+    assert daemon.store.loads(node="e3").available_cpu.tolist() == [1.0, 0.5]
+    assert daemon.board.latest["e3"].available_cpu == 0.5
+    risen = {name for name, value in counted(client, as_).items() if value == before[name] + 1}
+    assert {
+        'metasched_loads_refused_total{reason="above capacity"}',
+        'metasched_loads_refused_total{reason="from the future"}',
+        'metasched_loads_repaired_total{rule="clamped"}',
+        'metasched_loads_repaired_total{rule="put in order"}',
+    } == risen
+
+
+def test_loads_of_a_node_that_nobody_has_named_are_refused(client: TestClient, daemon: Daemon, as_: Headers) -> None:
+    batch = {"node": "stranger", "samples": [[time.time(), 0.5, 90.0]]}
+    answer = client.post("/v1/loads", json=batch, headers=as_("admin"))
+    assert answer.status_code == 422
+    assert "unknown node" in answer.json()["detail"]
+    assert "stranger" not in daemon.board.latest
+    daemon.tokens.add("stranger's agent", "agent", node="stranger")
+    daemon.learn_tokens()
+    assert client.post("/v1/loads", json=batch, headers=as_("admin")).status_code == 200
+
+
+def counted(client: TestClient, as_: Headers) -> dict[str, float]:
+    lines = client.get("/metrics", headers=as_("reader")).text.splitlines()
+    told = (line.rpartition(" ") for line in lines if line.startswith(("metasched_loads_re",)) and "_total{" in line)
+    return {name: float(value) for name, _, value in told}
 
 
 def test_a_reader_changes_nothing(client: TestClient, as_: Headers) -> None:

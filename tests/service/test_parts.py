@@ -9,13 +9,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import func, select
 
-from metasched.records import InputError
+from metasched.placement.running import StartedJob
+from metasched.records import InputError, Load
 from metasched.service.configuration import read_configuration
 from metasched.service.matching import mark_of, match
 from metasched.service.messages import Ask
+from metasched.store.downsampling import mean_loads
+from metasched.store.engine import reading
 from metasched.store.jobs import EndedJob, Mark, read_mark
 from metasched.store.placements import Advice
+from metasched.store.tables import FIVE_MINUTES, LoadMeanRow
 from tests.service.made import running
 
 
@@ -93,3 +98,37 @@ def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:
         ask = Ask(application="cg", problem_size=1400, processors=[4], per_node=4)
         answers = [daemon.placer.answer(ask, time.time()) for _ in range(4)]
     assert len({answer.nodes for answer in answers}) == 4
+
+
+def test_the_daemon_rolls_up_what_came_in_by_itself(tmp_path: Path) -> None:
+    with running(tmp_path, learned=False, periods={"means": 0.2}) as daemon:
+        now = time.time()
+        daemon.writer.loads([Load(now - 900.0 + 10 * k, "e1", 0.25, 90.0) for k in range(60)]).result()
+
+        def means() -> int:
+            with reading(daemon.store.engine) as connection:
+                return connection.scalar(select(func.count()).select_from(LoadMeanRow)) or 0
+
+        end = time.monotonic() + 60.0
+        while means() < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        kept = mean_loads(daemon.store, FIVE_MINUTES, since=now - 1800.0, until=now)
+        assert set(kept.available_cpu) == {0.25}
+
+
+def test_a_placement_keeps_away_from_jobs_that_fill_the_links(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        ask = Ask(application="cg", problem_size=1900, processors=[4], per_node=1)
+        alone = daemon.placer.answer(ask, time.time())
+        assert alone.placement is not None
+        assert (alone.placement["slowdown"], alone.warnings) == (1.0, [])
+        nodes = tuple(f"e{index}" for index in range(1, 5))
+        jobs = [StartedJob(nodes, (2,) * 4, 1.0, "cg", 9e4), StartedJob(("e1",), (1,), 1.0, "lu", 5.0)]
+        daemon.board.put_running("", jobs, time.time())
+        daemon.refresh()
+        shared = daemon.placer.answer(ask, time.time())
+        assert shared.placement is not None
+        assert shared.placement["slowdown"] > 1.02
+        assert f"{shared.placement['slowdown']:.2f} times as long as alone" in shared.message
+        assert shared.warnings == ["1 job on east is taken not to share, since it has no model: lu"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from metasched.records import Load
 from metasched.store.campaigns import Loads
 from metasched.store.database import Store
-from metasched.store.downsampling import FIVE_MINUTES, HOUR, mean_loads, roll_up
+from metasched.store.downsampling import FIVE_MINUTES, HOUR, keep_up, mean_loads, roll_up
 from metasched.store.retention import prune
 
 START = 7200.0
@@ -99,6 +100,23 @@ def test_rolling_up_again_changes_nothing(tmp_path: Path) -> None:
         once = as_slots(mean_loads(store, FIVE_MINUTES, since=0.0, until=START + 2 * HOUR))
         roll_up(store, START + 2 * HOUR)
         assert as_slots(mean_loads(store, FIVE_MINUTES, since=0.0, until=START + 2 * HOUR)) == once
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 12 * HOUR), st.floats(0, 1)), max_size=5), min_size=1, max_size=3))
+def test_keeping_up_makes_the_same_means_however_late_samples_come(batches: list[list[tuple[int, float]]]) -> None:
+    now = time.time() // FIVE_MINUTES * FIVE_MINUTES
+    stored: dict[float, Load] = {}
+    with Store.open(":memory:") as store:
+        for batch in batches:
+            loads = [Load(now - 60.0 - age, "a", cpu, 90.0) for age, cpu in batch]
+            store.add_loads(loads)
+            stored = {load.time: load for load in reversed(loads)} | stored
+            keep_up(store, now)
+        keep_up(store, now + 60.0)  # the last minute is settled
+        for step in (FIVE_MINUTES, HOUR):
+            found = as_slots(mean_loads(store, step, since=0.0, until=now))
+            assert same(found, by_hand([*stored.values()], step))
 
 
 def test_there_are_no_means_over_other_steps(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from metasched.cli import main
 from metasched.predictors import documents
 from metasched.predictors.robust import RobustPredictor
+from metasched.schedulers.slurm.source import SlurmSource
 from metasched.store.database import RecordedRun, Store
 from tests.service.made import runs
 from tests.system import real_slurm
@@ -39,9 +40,10 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     folder = tmp_path_factory.mktemp("daemon")
     with Store.open(folder / "metasched.db") as store:
-        store.add_runs(runs("proof"))
+        store.add_runs(made := runs("proof"))
         predictor = RobustPredictor("cg", "proof").fit(store.runs())
-        store.save_model("cg", "proof", json.loads(documents.dump(predictor)))
+        document = json.loads(documents.dump(predictor))
+        store.save_model("cg", "proof", document, learned=[record.uid for record in made])
     daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
     daemon.start()
     slurm.hooks({"socket": daemon.socket})
@@ -275,3 +277,18 @@ def test_asking_the_daemon_costs_little(slurm: Slurm, daemon: Daemon, tmp_path_f
     print(f"sbatch placed by the daemon: median {1000 * statistics.median(seconds['with']):.1f} ms")
     print(f"overhead of hook and daemon: median {1000 * extra:.1f} ms")
     assert extra <= 0.015
+
+
+def test_slurm_tells_which_jobs_run_where(slurm: Slurm) -> None:
+    slurm.sbatch(
+        "--ntasks=2", "--ntasks-per-node=1", "--comment=metasched:app=lu,n=700", script=b"#!/bin/sh\nsleep 6\n"
+    )
+    source = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf"))
+    end = time.monotonic() + 30.0
+    while not (found := [job for job in source.running() if job.application == "lu"]):
+        assert time.monotonic() < end, "the job was not told of"
+        time.sleep(0.2)
+    (job,) = found
+    assert (job.problem_size, job.processors, job.dedicated) == (700.0, (1, 1), True)
+    assert len(job.nodes) == 2
+    assert 0.0 <= job.running_for < 30.0

@@ -66,6 +66,19 @@ def grid_shape(processes: int, dimensions: int) -> tuple[int, ...]:
     return tuple(sorted((side, *grid_shape(processes // side, dimensions - 1)), reverse=True))
 
 
+def neighbours(processes: int, dimensions: int) -> int:
+    """How many messages a process of a grid sends for one to each neighbour, ends being neighbours too.
+
+    Along a side of two both ways lead to the same process; along a side of one there is nobody.
+
+    Examples
+    --------
+    >>> neighbours(2, 2), neighbours(64, 2), neighbours(64, 3)
+    (2, 4, 6)
+    """
+    return 2 * sum(side > 1 for side in grid_shape(processes, dimensions))
+
+
 def distance_law(exponent: float, processes: int) -> Floats:
     """Probability of each circular distance 1, 2, ..., n // 2 between partners, shape (n // 2,).
 

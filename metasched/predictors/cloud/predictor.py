@@ -16,7 +16,10 @@ from metasched.predictors.cloud.model import CloudModel, Method
 from metasched.predictors.cloud.profile import Profile
 from metasched.predictors.contract import Floats
 from metasched.predictors.peers import LogRegression
-from metasched.records import Run
+from metasched.records import InputError, Run
+
+#: Runs that are kept.
+_CAPACITY = 512
 
 
 class CloudPredictor(LogRegression):
@@ -28,6 +31,7 @@ class CloudPredictor(LogRegression):
     hardware : servers to run on; processes fill them one by one.
     problem_size : N that was profiled.
     method : which network.
+    application, cluster : what it models; those of the first run where empty.
 
     Examples
     --------
@@ -48,12 +52,18 @@ class CloudPredictor(LogRegression):
         *,
         problem_size: float,
         method: Method = "synchronous",
+        application: str = "",
+        cluster: str = "",
     ) -> None:
-        super().__init__()
+        super().__init__(application, cluster, capacity=_CAPACITY)
+        self.profiles = tuple(profiles)
+        if not (np.isfinite(problem_size) and problem_size > 0):
+            raise InputError(f"the problem size profiled is {problem_size:g}, expected a finite number above 0")
         self.model = CloudModel.fit(profiles, hardware, method=method)
         self.hardware = hardware
-        self._log_size = float(np.log(problem_size))
-        self._growth, self._level = 1.0, 0.0
+        self.problem_size = problem_size
+        #: How the logarithm of the time grows with that of N, and what it is off by at the size profiled.
+        self.growth, self.level = 1.0, 0.0
 
     def fit(self, runs: Iterable[Run]) -> CloudPredictor:
         """Learn growth and level from runs; without any the profiles alone answer."""
@@ -64,14 +74,15 @@ class CloudPredictor(LogRegression):
 
     def _fit_log_time(self, points: Floats, log_time: Floats) -> None:
         left = log_time - self._modelled(points)
-        size = points[:, 0] - self._log_size
+        size = points[:, 0] - np.log(self.problem_size)
         if np.ptp(size) > 0.1:
-            self._growth, self._level = (float(value) for value in np.polyfit(size, left, 1))
+            self.growth, self.level = (float(value) for value in np.polyfit(size, left, 1))
         else:
-            self._level = float(np.median(left[-20:] - self._growth * size[-20:]))
+            self.level = float(np.median(left[-20:] - self.growth * size[-20:]))
 
     def _log_time(self, points: Floats) -> Floats:
-        return self._modelled(points) + self._growth * (points[:, 0] - self._log_size) + self._level
+        size = points[:, 0] - float(np.log(self.problem_size))
+        return self._modelled(points) + self.growth * size + self.level
 
     def _modelled(self, points: Floats) -> Floats:
         """Logarithms of the model's times at the size profiled, for logarithms of N, P, CPU and bandwidth."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from metasched.predictors.cloud.locality import Locality, exponent_of
+from metasched.predictors.cloud.locality import Locality, exponent_of, neighbours
 from metasched.predictors.cloud.profile import Profile
 from metasched.predictors.contract import Floats
 from metasched.records import InputError
@@ -57,6 +57,37 @@ class Law:
         return f"{self.slope:.4g} {self.form}" + (f" {self.constant:+.4g}" if self.constant else "")
 
 
+@dataclass(frozen=True, slots=True)
+class GridLaw:
+    """Messages of a process that talks to its neighbours in a grid: so many to each, times the neighbours it has.
+
+    A law in n alone cannot tell that two processes have fewer neighbours than eight, and that 64 have no more.
+
+    Parameters
+    ----------
+    dimensions : of the grid.
+    each : messages to one neighbour as a function of n.
+
+    Examples
+    --------
+    >>> GridLaw(2, Law("ln n", 0.0, 40.0))([2, 8, 64])
+    array([ 80., 160., 160.])
+    """
+
+    dimensions: int
+    each: Law
+
+    def __call__(self, processes: ArrayLike) -> Floats:
+        """Values at numbers of processes."""
+        counts = np.asarray(processes, dtype=float)
+        known = [neighbours(max(round(float(n)), 2), self.dimensions) for n in counts.ravel()]
+        return np.asarray(np.reshape(known, counts.shape) * self.each(counts))
+
+    def __str__(self) -> str:
+        """The formula."""
+        return f"({self.each}) for each neighbour in {self.dimensions} dimensions"
+
+
 def fit_law(processes: ArrayLike, values: ArrayLike, forms: Sequence[str]) -> Law:
     """Relative least squares for each form; the first of the best, among those that stay positive.
 
@@ -96,7 +127,7 @@ class Workload:
     """
 
     message_size: Law
-    sends: Law
+    sends: Law | GridLaw
     exchanges: Law
     waiting_share: float
     locality: Locality
@@ -120,16 +151,24 @@ class Workload:
             )
         sends = np.array([profile.sends for profile in profiles])
         exchanges = np.array([profile.exchanges or profile.sends for profile in profiles])
+        locality = _locality(profiles)
         growing = ("ln n", "1/n", "1/n^2", "sqrt n", "n")
         return cls(
             message_size=fit_law(
                 counts, [profile.message_size for profile in profiles], ("1/n", "1/n^2", "1/sqrt n", "ln n")
             ),
-            sends=fit_law(counts, sends, growing),
+            sends=_sends(counts, sends, locality, growing),
             exchanges=fit_law(counts, exchanges, growing),
             waiting_share=float(np.mean([profile.waiting_time / profile.execution_time for profile in profiles])),
-            locality=_locality(profiles),
+            locality=locality,
         )
+
+
+def _sends(counts: NDArray[np.int64], sends: Floats, locality: Locality, forms: Sequence[str]) -> Law | GridLaw:
+    if locality.dimensions is None:
+        return fit_law(counts, sends, forms)
+    known = [neighbours(int(n), locality.dimensions) for n in counts]
+    return GridLaw(locality.dimensions, fit_law(counts, sends / np.array(known), forms))
 
 
 def _locality(profiles: Sequence[Profile]) -> Locality:

@@ -7,30 +7,56 @@ is saved and after it was loaded.
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
+from metasched.predictors.cloud.predictor import CloudPredictor
 from metasched.predictors.contract import Predictor
 from metasched.predictors.documents.adaptive import PublishedDocument, RobustDocument, document_of
+from metasched.predictors.documents.cloud import CloudDocument
 from metasched.predictors.documents.parts import checked
 from metasched.predictors.documents.phased import PhasedDocument
 from metasched.predictors.documents.ported import PortedDocument
+from metasched.predictors.documents.spmd import SpmdDocument
+from metasched.predictors.documents.tournament import TournamentDocument
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.spmd.predictor import SpmdPredictor
+from metasched.predictors.tournament import Tournament
 from metasched.records import InputError
 
 #: What a document says it is, and the only version of its layout there has been.
 FORMAT, VERSION = "metasched-model", 1
 
 #: Predictors that have a document.
-Saved = PublishedPredictor | RobustPredictor | PortedPredictor | PhasedPredictor
+Saved = (
+    PublishedPredictor
+    | RobustPredictor
+    | PortedPredictor
+    | PhasedPredictor
+    | SpmdPredictor
+    | CloudPredictor
+    | Tournament
+)
+_Document = (
+    PublishedDocument
+    | RobustDocument
+    | PortedDocument
+    | PhasedDocument
+    | SpmdDocument
+    | CloudDocument
+    | TournamentDocument
+)
 
-_DOCUMENTS: dict[str, type[PublishedDocument | RobustDocument | PortedDocument | PhasedDocument]] = {
+_DOCUMENTS: dict[str, type[_Document]] = {
     "published": PublishedDocument,
     "robust": RobustDocument,
     "ported": PortedDocument,
     "phased": PhasedDocument,
+    "spmd": SpmdDocument,
+    "cloud": CloudDocument,
+    "tournament": TournamentDocument,
 }
 
 
@@ -47,12 +73,29 @@ def dump(predictor: Predictor) -> str:
     ------
     InputError : there is no document for this kind of predictor, or it has learned nothing yet.
     """
+    try:
+        return _document_of(predictor).model_dump_json()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise InputError(f"a {predictor.name} predictor cannot be saved: {place}: {first['msg']}") from None
+
+
+def _document_of(predictor: Predictor) -> _Document:
     if isinstance(predictor, PublishedPredictor | RobustPredictor):
-        return document_of(predictor).model_dump_json()
+        return document_of(predictor)
     if isinstance(predictor, PortedPredictor):
-        return PortedDocument.of(predictor).model_dump_json()
+        return PortedDocument.of(predictor)
     if isinstance(predictor, PhasedPredictor):
-        return PhasedDocument.of(predictor).model_dump_json()
+        return PhasedDocument.of(predictor)
+    if isinstance(predictor, SpmdPredictor):
+        if predictor.fitted is None:
+            raise InputError("a spmd predictor that has learned nothing yet cannot be saved")
+        return SpmdDocument.of(predictor)
+    if isinstance(predictor, CloudPredictor):
+        return CloudDocument.of(predictor)
+    if isinstance(predictor, Tournament):
+        return TournamentDocument.of(predictor)
     raise InputError(f"a {predictor.name} predictor cannot be saved, expected {_either()}")
 
 
@@ -80,6 +123,8 @@ def parse(text: str, *, where: str = "model") -> Saved:
         raise InputError(f"method is {header.method!r}, expected {_either()}", where=where)
     document = checked(_DOCUMENTS[header.method], text, where)
     try:
+        if isinstance(document, SpmdDocument) and document.fit is None:
+            raise InputError("the spmd predictor has learned nothing, expected fit to hold what was fitted")
         return document.build()
     except ValueError as error:
         raise InputError(str(error), where=where) from None

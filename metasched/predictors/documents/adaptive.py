@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from metasched.predictors.calibration import Calibration
 from metasched.predictors.committee import Record
 from metasched.predictors.documents.parts import Count, DomainPart, ListPart, Part, Positive, Row, Scores, rows
 from metasched.predictors.experts import NAMES, Experts
+from metasched.predictors.extrapolation import Extrapolation
 from metasched.predictors.published import PublishedPredictor, PublishedState
 from metasched.predictors.residual import Hyperparameters
 from metasched.predictors.robust import RobustPredictor, RobustState
@@ -95,6 +96,20 @@ class _Record(Part):
     count: Positive
 
 
+class _Extrapolation(Part):
+    low: tuple[FiniteFloat, FiniteFloat, FiniteFloat, FiniteFloat]
+    high: tuple[FiniteFloat, FiniteFloat, FiniteFloat, FiniteFloat]
+    squares: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+    @classmethod
+    def of(cls, found: Extrapolation) -> _Extrapolation:
+        return cls(low=found.low, high=found.high, squares=found.squares, weight=found.weight)
+
+    def build(self) -> Extrapolation:
+        return Extrapolation(self.low, self.high, self.squares, self.weight)
+
+
 class RobustDocument(_Adaptive):
     """A robust predictor."""
 
@@ -102,6 +117,8 @@ class RobustDocument(_Adaptive):
     trend: ListPart
     kernels: tuple[_Kernel, _Kernel] | None
     record: _Record
+    #: Documents from before it was kept have none: the box of the window stands in.
+    extrapolation: _Extrapolation | None = None
 
     @classmethod
     def of(cls, predictor: RobustPredictor) -> RobustDocument:
@@ -113,6 +130,7 @@ class RobustDocument(_Adaptive):
             trend=ListPart.of(state.trend.models),
             kernels=(_Kernel.of(kernels[0]), _Kernel.of(kernels[1])) if kernels is not None else None,
             record=_Record(squares=list(state.record.squares), count=state.record.count),
+            extrapolation=_Extrapolation.of(state.extrapolation),
         )
 
     def build(self) -> RobustPredictor:
@@ -120,16 +138,18 @@ class RobustDocument(_Adaptive):
         predictor = RobustPredictor(self.application, self.cluster, capacity=self.capacity)
         predictor.window = self.runs()
         trend = Trend(self.trend.build())
+        kept, extrapolation = predictor.window.observations(), self.extrapolation
         experts = None
         if self.kernels is not None:
             kernels = (self.kernels[0].build(), self.kernels[1].build())
-            experts = Experts.fit(trend, predictor.window.observations(), kernels, optimise=False)
+            experts = Experts.fit(trend, kept, kernels, optimise=False)
         predictor.state = RobustState(
             trend=trend,
             experts=experts,
             record=Record(tuple(self.record.squares), self.record.count),
             calibration=Calibration(tuple(self.scores), self.rehearsed),
             domain=self.domain.build(),
+            extrapolation=extrapolation.build() if extrapolation is not None else Extrapolation.of(kept),
             notes=tuple(self.notes),
             since_search=self.since_search,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from candidate_functions.terms import names, positions
 from metasched.predictors.domain import Domain
 from metasched.predictors.sorted_list import SortedList
+from metasched.predictors.window import RunWindow
 from metasched.records import InputError, Run
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -93,6 +94,13 @@ def rows(runs: Iterable[Run]) -> list[Row]:
         (run.problem_size, run.processors, run.min_avg_avail_cpu, run.min_avg_avail_bw, run.execution_time)
         for run in runs
     ]
+
+
+def window(kept: Sequence[Row], application: str, cluster: str, seen: int, capacity: int) -> RunWindow:
+    """The window that rows were kept of."""
+    found = RunWindow((Run(application, cluster, *row) for row in kept), capacity)
+    found.seen = max(seen, found.seen)
+    return found
 
 
 Document = TypeVar("Document", bound=BaseModel)

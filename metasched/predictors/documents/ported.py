@@ -10,10 +10,13 @@ from metasched.predictors.calibration import Calibration
 from metasched.predictors.documents.adaptive import AdaptiveDocument, document_of
 from metasched.predictors.documents.parts import Count, DomainPart, Part, Positive, Row, Scores, rows
 from metasched.predictors.porting.factors import Factor
+from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.predictor import PortedPredictor, PortedState
 from metasched.predictors.porting.transfer import TransferScales
 from metasched.predictors.window import RunWindow
 from metasched.records import Run
+
+Nodes = Annotated[int | None, Field(ge=1, le=1_000_000)]
 
 
 class _Factor(Part):
@@ -47,6 +50,10 @@ class PortedDocument(Part):
     rcpu: _Factor
     rbw: _Factor
     bandwidth_ratio: Positive
+    #: Dedicated runs of the reference, and how many nodes both platforms have.
+    dedicated: list[Row] = Field(default_factory=list)
+    reference_nodes: Nodes = None
+    target_nodes: Nodes = None
     capacity: Annotated[int, Field(ge=1, le=1_000_000)]
     #: Runs of the target, oldest first.
     window: list[Row] = Field(min_length=1)
@@ -69,6 +76,9 @@ class PortedDocument(Part):
             rcpu=_Factor.of(predictor.rcpu),
             rbw=_Factor.of(predictor.rbw),
             bandwidth_ratio=predictor.bandwidth_ratio,
+            dedicated=rows(predictor.dedicated_runs),
+            reference_nodes=predictor.formula.sharing.reference,
+            target_nodes=predictor.formula.sharing.target,
             capacity=predictor.window.capacity,
             window=rows(predictor.window),
             seen=predictor.window.seen,
@@ -82,12 +92,15 @@ class PortedDocument(Part):
 
     def build(self) -> PortedPredictor:
         """The predictor; its process is conditioned again on the window."""
+        reference = self.reference.build()
         predictor = PortedPredictor(
-            self.reference.build(),
+            reference,
             self.cluster,
             self.rcpu.build(),
             self.rbw.build(),
             bandwidth_ratio=self.bandwidth_ratio,
+            dedicated_runs=[Run(reference.application, reference.cluster, *row) for row in self.dedicated],
+            sharing=LinkSharing(self.reference_nodes, self.target_nodes),
             capacity=self.capacity,
         )
         predictor.window = RunWindow(

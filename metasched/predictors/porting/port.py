@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from metasched.predictors.porting.factors import Factor, bandwidth_factor, cpu_factor, dedicated
+from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.ported_formula import PortedFormula
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.porting.transfer import misfit
@@ -19,7 +20,10 @@ PAIR = 2
 
 
 def port(
-    reference: PublishedPredictor | RobustPredictor, reference_runs: Iterable[Run], target_runs: Iterable[Run]
+    reference: PublishedPredictor | RobustPredictor,
+    reference_runs: Iterable[Run],
+    target_runs: Iterable[Run],
+    sharing: LinkSharing | None = None,
 ) -> PortedPredictor:
     """Port a model with dedicated runs on one and on two processors of both platforms.
 
@@ -29,6 +33,7 @@ def port(
     reference_runs : runs there; those that are not dedicated, or on more processors, are passed over.
     target_runs : runs on one target platform. Its scale factors are found from the dedicated ones on one and on two
         processors; the model then learns them all.
+    sharing : how many nodes both platforms have, where that is known.
 
     Raises
     ------
@@ -39,11 +44,11 @@ def port(
     target_one, target_two = (dedicated(target_runs, count, where="target runs") for count in (1, PAIR))
     rcpu = cpu_factor(observations(one), observations(target_one))
     ratio = max(run.min_avg_avail_bw for run in two) / max(run.min_avg_avail_bw for run in target_two)
-    unscaled = PortedFormula.of(reference)
+    unscaled = PortedFormula.of(reference, [*one, *two])
     rbw = Factor(1.0, 1.0, 1.0)
     if unscaled.trend.communicates:
         known, new = observations([*one, *two]), observations([*target_one, *target_two])
-        ported = PortedFormula.of(reference, ratio)
+        ported = PortedFormula.of(reference, [*one, *two], ratio, sharing)
         points = ported.points(new.problem_size, new.processors, new.cpu, new.bw)
         rbw = bandwidth_factor(
             lambda log_rbw: misfit(points, ported.scaled(rcpu.value, math.exp(log_rbw)).log_error(new)),
@@ -52,20 +57,46 @@ def port(
             ),
             len(new),
         )
-    return PortedPredictor(reference, target_runs[0].cluster, rcpu, rbw, bandwidth_ratio=ratio).fit(target_runs)
+    ported_predictor = PortedPredictor(
+        reference,
+        target_runs[0].cluster,
+        rcpu,
+        rbw,
+        bandwidth_ratio=ratio,
+        dedicated_runs=[*one, *two],
+        sharing=sharing,
+    )
+    return ported_predictor.fit(target_runs)
 
 
 def port_to_each(
-    reference: PublishedPredictor | RobustPredictor, reference_runs: Iterable[Run], target_runs: Iterable[Run]
+    reference: PublishedPredictor | RobustPredictor,
+    reference_runs: Iterable[Run],
+    target_runs: Iterable[Run],
+    nodes: Mapping[str, int] | None = None,
 ) -> dict[str, PortedPredictor]:
-    """Port a model to every cluster that the runs of the targets name, in alphabetical order."""
+    """Port a model to every cluster that the runs of the targets name, in alphabetical order.
+
+    Parameters
+    ----------
+    reference, reference_runs, target_runs : as :func:`port` takes them, the runs of all targets together.
+    nodes : how many nodes clusters have, by name, where that is known.
+
+    Raises
+    ------
+    InputError : a cluster is named that is neither the reference nor a target, or one cannot be ported to.
+    """
     reference_runs, by_cluster = tuple(reference_runs), dict[str, list[Run]]()
     for run in target_runs:
         by_cluster.setdefault(run.cluster, []).append(run)
+    nodes, known = nodes or {}, {reference.cluster, *by_cluster}
+    if strange := sorted(nodes.keys() - known):
+        raise InputError(f"nodes of {strange[0]} are given, expected one of {', '.join(sorted(known))}")
     found = {}
     for cluster in sorted(by_cluster):
+        sharing = LinkSharing(nodes.get(reference.cluster), nodes.get(cluster))
         try:
-            found[cluster] = port(reference, reference_runs, by_cluster[cluster])
+            found[cluster] = port(reference, reference_runs, by_cluster[cluster], sharing)
         except InputError as error:
             raise InputError(str(error), where=f"port to {cluster}") from None
     return found

@@ -16,6 +16,7 @@ from metasched.predictors.calibration import Calibration, score
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.domain import Domain
 from metasched.predictors.porting.factors import Factor
+from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.ported_formula import PortedFormula
 from metasched.predictors.porting.transfer import TransferProcess, TransferScales
 from metasched.predictors.published import PublishedPredictor
@@ -57,6 +58,8 @@ class PortedPredictor:
     cluster : name of the target platform.
     rcpu, rbw : scale factors.
     bandwidth_ratio : bandwidth of an idle link of the reference over that of the target.
+    dedicated_runs : of the reference, on one and on two processors.
+    sharing : how many nodes both platforms have; None where not known.
     capacity : runs that are looked back at.
 
     Examples
@@ -90,6 +93,8 @@ class PortedPredictor:
         rbw: Factor,
         *,
         bandwidth_ratio: float = 1.0,
+        dedicated_runs: Iterable[Run] = (),
+        sharing: LinkSharing | None = None,
         capacity: int = 512,
     ) -> None:
         self.reference = reference
@@ -97,7 +102,9 @@ class PortedPredictor:
         self.cluster = cluster
         self.rcpu, self.rbw = rcpu, rbw
         self.bandwidth_ratio = bandwidth_ratio
-        self.formula = PortedFormula.of(reference, bandwidth_ratio).scaled(rcpu.value, rbw.value)
+        self.dedicated_runs = tuple(dedicated_runs)
+        formula = PortedFormula.of(reference, self.dedicated_runs, bandwidth_ratio, sharing)
+        self.formula = formula.scaled(rcpu.value, rbw.value)
         self.window = RunWindow(capacity=capacity)
         self._state: PortedState | None = None
 
@@ -138,12 +145,12 @@ class PortedPredictor:
         defined = np.isfinite(time)
         error = np.log(measured[defined] / time[defined])
         points = self.formula.points(n, p, cpu, bw)[defined]
-        return TransferProcess(points, share[defined], error, scales, optimise=optimise)
+        return TransferProcess(points, self.formula.levers(share, p)[defined], error, scales, optimise=optimise)
 
     def expected(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms, for arrays of one shape (n,)."""
         time, share = self.formula.split(n, p, cpu, bw)
-        mean, spread = self.state.process.predict(self.formula.points(n, p, cpu, bw), share)
+        mean, spread = self.state.process.predict(self.formula.points(n, p, cpu, bw), self.formula.levers(share, p))
         return time * np.exp(mean), spread
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:

@@ -65,18 +65,25 @@ class ScaledTrend:
         """The same formulas under other factors."""
         return replace(self, computation=computation, communication=communication)
 
-    def split(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+    def split(
+        self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats, congestion: Floats | float = 1.0
+    ) -> tuple[Floats, Floats]:
         """Time (s) and the share of it spent computing, for arrays of one shape (n,).
 
         The share is also the derivative of log time by the log of the computation's factor, and one less the share that
-        by the log of the communication's. Where none
-        of the models is defined the time is infinite and the share 1.
+        by the log of the communication's. Where none of the models is defined the time is infinite and the share 1.
+
+        Parameters
+        ----------
+        problem_size, processors, cpu, bw : what is asked about.
+        congestion : factor of each communication term beside the one for all, of the same shape or one number.
         """
         columns = TermTable(problem_size, processors, cpu, bw).columns(self.combinations)
         # A term with the coefficient 0 takes no part, even where its function is not defined.
         coefficients = (self.coefficients * (self.computation, self.communication))[:, :, None]
         with np.errstate(over="ignore"):
             terms = np.where(coefficients > 0.0, np.where(coefficients > 0.0, columns, 0.0) * coefficients, 0.0)
+            terms[:, 1] *= congestion
             times = terms.sum(axis=1)  # Eq. (3), shape (m, n)
         defined = (times > 0.0) & (times < np.inf)
         weights = np.where(defined, self.weights[:, None], 0.0)

@@ -1,12 +1,14 @@
 """What a ported formula gets wrong on its new platform: a Gaussian process whose kernel knows how porting fails.
 
-Log measured over ported time is a sum of five parts. The two scale factors may be off: a change of log Rcpu moves log
-time by the share of time spent computing, a change of log Rbw by the rest, so each adds a kernel of rank one. The
-application may scale otherwise than on the reference, the farther from one processor the more: a Wiener process in
-log P. The platform may bend the formula in its own way, smoothly in the logarithms of N / P, P, available CPU and
-bandwidth: a Matern 5/2 kernel. And clocks are noisy. How far runs are believed against the ported formula follows from
-the variances of these parts, and those from the runs themselves: marginal likelihood, held by log-normal priors while
-runs are few (Rasmussen & Williams, Gaussian Processes for Machine Learning, sections 2.7 and 5.4.1).
+Log measured over ported time is a sum of six parts. The two scale factors may be off: a change of log Rcpu moves log
+time by the share of time spent computing, a change of log Rbw by the rest, so each adds a kernel of rank one. So does
+the sharing of links: an application that sends mostly within a node raises the congestion reckoned with to a power of
+less than 1. The application may scale otherwise than on the reference, the farther from one processor the more: a
+Wiener process in log P. The platform may bend the formula in its own way, smoothly in the logarithms of N / P, P,
+available CPU and bandwidth: a Matern 5/2 kernel. And clocks are noisy. How far runs are believed against the ported
+formula follows from the variances of these parts, and those from the runs themselves: marginal likelihood, held by
+log-normal priors while runs are few (Rasmussen & Williams, Gaussian Processes for Machine Learning, sections 2.7 and
+5.4.1).
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from scipy import linalg, optimize
 
 from metasched.predictors.contract import Floats
 
-#: Spreads of log Rcpu and log Rbw around their estimates before the runs of the target are looked at.
-CPU_SPREAD, BANDWIDTH_SPREAD = 0.3, math.log(2.0)
+#: Spreads of log Rcpu, log Rbw and the power of the congestion before the runs of the target are looked at.
+LEVER_SPREADS = np.array([0.3, math.log(2.0), 0.4])
 #: Medians of the priors: spread of the bend, its length scales for log N / P, P, CPU and bandwidth, spread of the
 #: Wiener process over one unit of log P, spread of the noise.
 PRIOR_MEDIANS = (0.1, 2.0, 2.0, 2.0, 2.0, 0.12, 0.03)
@@ -49,7 +51,8 @@ class TransferProcess:
     Parameters
     ----------
     points : array of shape (n, 4), see ``metasched.predictors.residual.inputs``.
-    share : share of the ported time spent computing, shape (n,).
+    levers : array of shape (n, 3), derivatives of log time by log Rcpu, log Rbw and the power of the congestion: the
+        share of the ported time spent computing, the rest, and the rest times the logarithm of the congestion.
     error : array of shape (n,), log(measured / ported).
     scales : to use as they are, or to start from.
     optimise : whether to look for the scales of largest posterior density.
@@ -57,8 +60,9 @@ class TransferProcess:
     Examples
     --------
     >>> points = np.log(np.array([[100.0, 1.0, 1.0, 90.0], [200.0, 1.0, 1.0, 90.0], [200.0, 2.0, 1.0, 90.0]]))
-    >>> process = TransferProcess(points, np.array([1.0, 1.0, 0.8]), np.array([0.10, 0.11, 0.09]))
-    >>> mean, spread = process.predict(points[:1], np.ones(1))
+    >>> levers = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.8, 0.2, 0.0]])
+    >>> process = TransferProcess(points, levers, np.array([0.10, 0.11, 0.09]))
+    >>> mean, spread = process.predict(points[:1], levers[:1])
     >>> mean.round(2), bool(spread[0] < 0.06)
     (array([0.1]), True)
     """
@@ -66,27 +70,27 @@ class TransferProcess:
     def __init__(
         self,
         points: Floats,
-        share: Floats,
+        levers: Floats,
         error: Floats,
         scales: TransferScales | None = None,
         *,
         optimise: bool = False,
     ) -> None:
-        self._points, self._share, self._error = points, share, error
+        self._points, self._levers, self._error = points, levers, error
         self.scales = scales or TransferScales()
         if optimise:
             self.scales = self._most_probable(self.scales)
-        covariance = self._covariance(points, share)
+        covariance = self._covariance(points, levers)
         covariance[np.diag_indices(len(points))] += self.scales.noise**2
         self._factor = linalg.cholesky(covariance, lower=True)
         self._weights = linalg.cho_solve((self._factor, True), error)
 
-    def predict(self, points: Floats, share: Floats) -> tuple[Floats, Floats]:
-        """Mean and spread of a new run's log(measured / ported), for points (m, 4) and shares (m,)."""
-        across = self._covariance(points, share)
+    def predict(self, points: Floats, levers: Floats) -> tuple[Floats, Floats]:
+        """Mean and spread of a new run's log(measured / ported), for points (m, 4) and levers (m, 3)."""
+        across = self._covariance(points, levers)
         mean = across @ self._weights
         seen = linalg.solve_triangular(self._factor, across.T, lower=True)
-        before = _scale_variance(share) + self.scales.bend**2 + self.scales.scaling**2 * points[:, _P]
+        before = _lever_variance(levers) + self.scales.bend**2 + self.scales.scaling**2 * points[:, _P]
         variance = before + self.scales.noise**2 - np.einsum("nm,nm->m", seen, seen)
         return mean, np.sqrt(np.maximum(variance, self.scales.noise**2))
 
@@ -96,17 +100,17 @@ class TransferProcess:
         diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
         return self._weights / diagonal, 1.0 / np.sqrt(diagonal)
 
-    def _covariance(self, points: Floats, share: Floats) -> Floats:
+    def _covariance(self, points: Floats, levers: Floats) -> Floats:
         """Covariance of the noise-free parts between points (m, 4) and the runs, shape (m, n)."""
         form = _form_covariance(self.scales, points, self._points)
-        return np.asarray(form + _scale_covariance(share, self._share))
+        return np.asarray(form + _lever_covariance(levers, self._levers))
 
     def _most_probable(self, start: TransferScales) -> TransferScales:
         """The scales of largest posterior density."""
         medians = np.log(PRIOR_MEDIANS)
         steps = _squared_steps(self._points, self._points)
         wiener = np.minimum.outer(self._points[:, _P], self._points[:, _P])
-        fixed = _scale_covariance(self._share, self._share)
+        fixed = _lever_covariance(self._levers, self._levers)
         identity = np.eye(len(self._error))
 
         def negative_log_posterior(logs: Floats) -> tuple[float, Floats]:
@@ -183,10 +187,9 @@ def _matern_slope(distance: Floats) -> Floats:
     return np.asarray(5.0 / 3.0 * (1.0 + root) * np.exp(-root))
 
 
-def _scale_covariance(first: Floats, second: Floats) -> Floats:
-    cpu = CPU_SPREAD**2 * np.outer(first, second)
-    return np.asarray(cpu + BANDWIDTH_SPREAD**2 * np.outer(1.0 - first, 1.0 - second))
+def _lever_covariance(first: Floats, second: Floats) -> Floats:
+    return np.asarray((first * LEVER_SPREADS**2) @ second.T)
 
 
-def _scale_variance(share: Floats) -> Floats:
-    return np.asarray((CPU_SPREAD * share) ** 2 + (BANDWIDTH_SPREAD * (1.0 - share)) ** 2)
+def _lever_variance(levers: Floats) -> Floats:
+    return np.asarray(levers**2 @ LEVER_SPREADS**2)

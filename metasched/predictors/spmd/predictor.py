@@ -6,7 +6,8 @@ computation, and the available bandwidth stretches communication.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -17,12 +18,33 @@ from metasched.predictors.spmd.application import Phase
 from metasched.predictors.spmd.bursts import Scale
 from metasched.predictors.spmd.fitting import PARAMETERS
 from metasched.predictors.spmd.surface import phase_time
-from metasched.records import InputError
+from metasched.records import InputError, Run
 
 #: The growth of computation and of data with N starts here, and stays below the last.
 _GROWTH, _STEEPEST = 1.0, 5.0
 #: Share of new runs that is worth fitting all parameters again; in between only the level follows.
 _WORTH_FITTING = 0.2
+#: Runs that are kept.
+_CAPACITY = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SpmdFit:
+    """What was fitted.
+
+    Parameters
+    ----------
+    values : array of shape (9,), the parameters in the order of ``PARAMETERS``, and the growth of computation and of
+        data with N.
+    origin : array of shape (4,), logarithms of N, P, CPU and bandwidth at which they hold.
+    level : what recent runs add to the logarithm of the time.
+    fitted_to : number of runs that had been learned when the values were fitted.
+    """
+
+    values: Floats
+    origin: Floats
+    level: float
+    fitted_to: int
 
 
 class SpmdPredictor(LogRegression):
@@ -46,55 +68,58 @@ class SpmdPredictor(LogRegression):
 
     name = "spmd"
 
-    def __init__(self, template: Phase | None = None, *, disks: int = 1) -> None:
-        super().__init__()
+    def __init__(
+        self, template: Phase | None = None, *, disks: int = 1, application: str = "", cluster: str = ""
+    ) -> None:
+        super().__init__(application, cluster, capacity=_CAPACITY)
         self.template = template if template is not None else Phase(1.0, io="bus")
         self.disks = disks
-        self._values: Floats | None = None
-        self._origin = np.zeros(4)
-        self._level = 0.0
-        self._fitted_to = 0
+        self.fitted: SpmdFit | None = None
+
+    def fit(self, runs: Iterable[Run]) -> SpmdPredictor:
+        """Fit to runs and forget everything learned before."""
+        self.fitted = None
+        super().fit(runs)
+        return self
 
     def _fit_log_time(self, points: Floats, log_time: Floats) -> None:
-        if (
-            self._values is None
-            or len(points) < self._fitted_to
-            or len(points) >= (1 + _WORTH_FITTING) * self._fitted_to
-        ):
-            self._fit_parameters(points, log_time)
-        self._level = 0.0
+        seen, fitted = self.window.seen, self.fitted
+        if fitted is None or seen >= (1 + _WORTH_FITTING) * fitted.fitted_to:
+            fitted = self._fit_parameters(points, log_time)
         # Recent runs say at what level the times are now, whatever the parameters were fitted to.
-        self._level = float(np.median((log_time - self._log_time(points))[-20:]))
+        left = log_time - np.log(self._time(fitted.values, points, fitted.origin))
+        self.fitted = replace(fitted, level=float(np.median(left[-20:])))
 
-    def _fit_parameters(self, points: Floats, log_time: Floats) -> None:
+    def _fit_parameters(self, points: Floats, log_time: Floats) -> SpmdFit:
         unknown = len(PARAMETERS) + 2
         if len(points) < unknown:
             raise InputError(f"{len(points)} runs, expected at least {unknown} for the SPMD model")
         if np.unique(points[:, 1]).size < 2:
             raise InputError("runs with 1 number of processors, expected at least two for the SPMD model")
-        self._origin = np.append(points.mean(axis=0)[:1], [0.0, 0.0, points[:, 3].mean()])
+        origin = np.append(points.mean(axis=0)[:1], [0.0, 0.0, points[:, 3].mean()])
         work = float(np.exp((log_time + points[:, 1]).min()))
         first = np.append(np.array([1.0, 0.02, 0.02, 0.2, 0.02, 0.1]) * work, [0.5, _GROWTH, _GROWTH])
         upper = np.append(np.full(6, np.inf), [1.0, _STEEPEST, _STEEPEST])
 
         def residual(values: Floats) -> Floats:
-            return np.asarray(np.log(self._time(values, points)) - log_time)
+            return np.asarray(np.log(self._time(values, points, origin)) - log_time)
 
         if not np.isfinite(residual(first)).all():
             raise InputError(f"the {self.template.io} model is not defined for all numbers of processors of the runs")
         found = least_squares(residual, first, bounds=(np.zeros(unknown), upper), x_scale="jac", max_nfev=60)
-        self._values, self._fitted_to = np.asarray(found.x), len(points)
+        return SpmdFit(np.asarray(found.x), origin, 0.0, self.window.seen)
 
     def _log_time(self, points: Floats) -> Floats:
-        if self._values is None:
+        fitted = self.fitted
+        if fitted is None:
             raise InputError("the model has learned nothing yet, expected it to be fitted to runs")
-        time = self._time(self._values, points)
-        return np.where(np.isnan(time), np.inf, np.log(time) + self._level)
+        time = self._time(fitted.values, points, fitted.origin)
+        return np.where(np.isnan(time), np.inf, np.log(time) + fitted.level)
 
-    def _time(self, values: Floats, points: Floats) -> Floats:
+    def _time(self, values: Floats, points: Floats, origin: Floats) -> Floats:
         """Times for logarithms of N, P, CPU and bandwidth, shape (n, 4); NaN where the model is not defined."""
         phase = replace(self.template, **dict(zip(PARAMETERS, values[:7].tolist(), strict=True)))
-        size, processors, cpu, bandwidth = (points - self._origin).T
+        size, processors, cpu, bandwidth = (points - origin).T
         data = values[8] * size
         scale = Scale(np.exp(values[7] * size - cpu), np.exp(data - bandwidth), np.exp(data))
         counts = np.exp(processors).round().astype(np.int64)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import re
+import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from metasched.placement.cluster import ClusterState
 from metasched.placement.names import unfold
 from metasched.placement.partition import Partition
+from metasched.placement.running import StartedJob
 from metasched.placement.slurm import cluster_from_slurm
+from metasched.placement.waits import QueueWait
 from metasched.records import InputError
 from metasched.schedulers.slurm.commands import PATIENCE, Commands
-from metasched.store.jobs import EndedJob, Fate, plain
+from metasched.schedulers.slurm.queue import FORMAT, queue_waits, seconds
+from metasched.store.jobs import EndedJob, Fate, plain, read_mark
+
+_log = logging.getLogger(__name__)
 
 #: States in which a job has ended, and the exit status of those that Slurm ended itself.
 ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
@@ -57,21 +65,64 @@ class SlurmSource:
             When Slurm does not answer.
         """
         sinfo = self._commands.json("sinfo", "--json")
-        limits = {row[0]: seconds_of(row[1]) for row in self._commands.rows("sinfo", "--noheader", "--format=%R|%l")}
+        limits = {row[0]: seconds(row[1]) for row in self._commands.rows("sinfo", "--noheader", "--format=%R|%l")}
         missing = [name for name in self._wanted if name not in limits]
         if missing:
             raise RuntimeError(f"no partition {missing[0]}, expected one of {', '.join(sorted(limits))}")
+        states = {
+            name: cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name)
+            for name in limits
+            if not self._wanted or name in self._wanted
+        }
+        waits = self._waits(states)
         return [
             Partition(
-                cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name),
+                replace(state, queue_wait=waits.get(name, state.queue_wait)),
                 self._platform,
                 self.name,
                 name,
-                limit,
+                limits[name],
             )
-            for name, limit in limits.items()
-            if not self._wanted or name in self._wanted
+            for name, state in states.items()
         ]
+
+    def waits(self) -> Mapping[str, QueueWait]:
+        """How long a job would wait in each partition, those where nobody waits yet too.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        free = {each.name: int(each.state.processors[each.state.up].sum()) for each in self.partitions()}
+        return queue_waits(self._queue(), free, everywhere=True)
+
+    def _queue(self) -> Sequence[Sequence[str]]:
+        return self._commands.rows(
+            "squeue", "--noheader", "--states=running,pending", "--sort=-p,i", f"--format={FORMAT}"
+        )
+
+    def _waits(self, states: Mapping[str, ClusterState]) -> Mapping[str, QueueWait]:
+        """The wait in the queue of each partition; none is known where Slurm does not tell of its queue."""
+        free = {name: int(state.processors[state.up].sum()) for name, state in states.items()}
+        try:
+            rows = self._queue()
+        except RuntimeError as error:
+            _log.warning("the queue of %s is not known: %s", self.name, error)
+            return {}
+        return queue_waits(rows, free)
+
+    def running(self) -> Sequence[StartedJob]:
+        """The jobs that run now, each on processors of its own, as many on every node as it has on average.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        rows = self._commands.rows("squeue", "--noheader", "--states=running", "--format=%N|%C|%S|%k")
+        now = time.time()
+        return [job for row in rows if (job := _started(row, now)) is not None]
 
     def fates(self, jobs: Sequence[str]) -> Mapping[str, Fate]:
         """What became of each of these jobs that the controller remembers.
@@ -157,21 +208,29 @@ class SlurmSource:
             return
 
 
-def _status(text: str) -> int:
-    status, _, signal = text.partition(":")
-    return 128 + int(signal) if signal not in ("", "0") else int(status or 0)
-
-
-def seconds_of(text: str) -> float | None:
-    """Slurm's time limit, such as 1-12:00:00, 12:00:00, 30:00 or infinite.
+def _started(row: Sequence[str], now: float) -> StartedJob | None:
+    """The job in a row of nodes, processors, start and comment, which may hold bars itself; None where it is not whole.
 
     Examples
     --------
-    >>> [seconds_of(text) for text in ("1-12:00:00", "2:00:00", "30:00", "infinite")]
-    [129600.0, 7200.0, 1800.0, None]
+    >>> _started(["n[1-2]", "5", "100", "metasched:app=cg,n=1400"], 160.0)
+    StartedJob(nodes=('n1', 'n2'), processors=(3, 2), running_for=60.0, application='cg', problem_size=1400.0, \
+dedicated=True)
     """
-    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
-    if found is None:
+    try:
+        nodes, processors, start = row[:3]
+        names = tuple(unfold(nodes, where="nodes"))
+        each, more = divmod(int(processors), len(names))
+        taken = tuple(max(each + (index < more), 1) for index in range(len(names)))
+        running_for = max(now - float(start), 0.0)
+    except (InputError, ValueError, ZeroDivisionError):
         return None
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return 86_400.0 * days + 3600.0 * hours + 60.0 * minutes + seconds
+    mark = read_mark("|".join(row[3:]))
+    if mark is None:
+        return StartedJob(names, taken, running_for)
+    return StartedJob(names, taken, running_for, mark.application, mark.problem_size)
+
+
+def _status(text: str) -> int:
+    status, _, signal = text.partition(":")
+    return 128 + int(signal) if signal not in ("", "0") else int(status or 0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from monitors.forecasters.battery import SPANS, Battery, primaries
+from monitors.forecasters.blend import Blend
 from monitors.forecasters.scores import Scores
 
 
@@ -92,14 +93,27 @@ def test_the_battery_finds_the_forecaster_that_suits_each_series() -> None:
 
 def test_the_blend_is_never_far_from_the_best_primary() -> None:
     values = series(400, 5, seed=7)
-    battery = Battery(5)
+    battery, blend = Battery(5), Blend(5)
     blended, singles = [], []
     for row in values:
-        blended.append(np.abs(battery.blend() - row))
+        blended.append(np.abs(blend.forecast() - row))
+        blend.update(row)
         singles.append(np.abs(battery.forecasts() - row[:, None]))
         battery.update(row)
     best = np.mean(singles[50:], axis=0).min(axis=1)
     assert (np.mean(blended[50:], axis=0) <= 1.05 * best).all()
+
+
+def test_a_missing_value_leaves_the_blend_as_it_is() -> None:
+    values = series(120, 2, seed=3)
+    whole, holed = Blend(2), Blend(2)
+    for step, row in enumerate(values):
+        whole.update(row)
+        holed.update(row)
+        if step % 3 == 0:
+            holed.update([np.nan, np.nan])
+    assert np.isnan(Blend(2).forecast()).all()
+    np.testing.assert_array_equal(whole.forecast(), holed.forecast())
 
 
 def test_a_missing_value_changes_nothing() -> None:

@@ -199,3 +199,11 @@ def test_a_distribution_that_does_not_fit_is_refused() -> None:
         model.execution_time(CLUSTER, np.array([-1, 1, 1, 1]))
     with pytest.raises(InputError, match="processes, expected at most"):
         model.execution_time(CLUSTER, np.array([10**6, 0, 0, 0]))
+
+
+def test_messages_in_a_process_grid_follow_the_neighbours_that_a_process_has() -> None:
+    # Two processes are a side of two and one of one; 8 are 4 by 2, 64 are 8 by 8.
+    profiles = [Profile(n, sends, 1e5, 0.01, 8.0 / n + 0.1, dimensions=2) for n, sends in ((2, 80), (4, 160), (8, 160))]
+    workload = Workload.of(profiles)
+    assert workload.sends([2, 8, 64]).tolist() == pytest.approx([80.0, 160.0, 160.0])
+    assert str(workload.sends) == "(40) for each neighbour in 2 dimensions"

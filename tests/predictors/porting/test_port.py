@@ -9,11 +9,12 @@ from metasched.predictors.conditions import observed, predict
 from metasched.predictors.contract import Predictor
 from metasched.predictors.documents import dump, parse
 from metasched.predictors.evaluation import Evaluation, Outcome, follow
+from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.port import port, port_to_each
 from metasched.predictors.porting.trust import trust
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
-from metasched.records import InputError, Request
+from metasched.records import InputError, Request, Run
 from tests.predictors.porting.platforms import FAST, SLOW, campaign, idle
 
 
@@ -60,7 +61,9 @@ def test_a_port_to_the_same_platform_changes_nothing(reference) -> None:
     assert same.bandwidth_ratio == 1.0
     runs = campaign(SLOW, 60, seed=4)
     ppe = judged(same, runs).summary()["ppe_mean"]
-    assert ppe < judged(reference, runs).summary()["ppe_mean"] + 5.0
+    # The idle runs on one and two processors are new to the reference, and on eight they decide about Rbw: where they
+    # leave 5 % of it open, the time there, of which more than half is sending, is off by up to 3 %.
+    assert ppe < judged(reference, runs).summary()["ppe_mean"] + 1.5
 
 
 def test_rcpu_does_not_depend_on_the_unit_of_bandwidth_of_the_target(reference) -> None:
@@ -104,3 +107,28 @@ def test_a_target_without_dedicated_runs_is_refused_by_name(reference, count: in
     runs = [run for run in idle(FAST) if run.processors != count]
     with pytest.raises(InputError, match=r"^port to fast16: target runs: no dedicated run on"):
         port_to_each(reference, idle(SLOW), runs)
+
+
+def test_links_that_several_processes_share_are_reckoned_with_before_any_run() -> None:
+    """A target of 8 nodes whose links carry two processes each on 16 processors, which the reference never saw."""
+
+    def time(run: Run) -> float:
+        sharing = 2.0 * 14.0 / 15.0 if run.processors == 16 else 1.0
+        sending = 0.5 * run.problem_size * np.log2(run.processors) * sharing / run.min_avg_avail_bw
+        return 2e-4 * run.problem_size**1.5 / (run.min_avg_avail_cpu * run.processors) + sending
+
+    def timed(runs: list[Run]) -> list[Run]:
+        return [replace(run, execution_time=time(run)) for run in runs]
+
+    wide = replace(SLOW, name="wide16", processors=(2, 4, 8, 16))
+    learned = RobustPredictor("made", SLOW.name).fit(timed(campaign(SLOW, 120)))
+    both = timed(idle(SLOW)), timed(idle(wide))
+    asked = [run for run in timed(campaign(wide, 60, seed=3)) if run.processors == 16]
+    unaware, aware = port(learned, *both), port(learned, *both, LinkSharing(8, 8))
+    assert judged(aware, asked).summary()["ppe_mean"] < 8.0 < 15.0 < judged(unaware, asked).summary()["ppe_mean"]
+    assert parse(dump(aware)).predict(Request(1000, 16, 0.5, 50.0)) == aware.predict(Request(1000, 16, 0.5, 50.0))
+
+
+def test_nodes_of_a_cluster_that_has_no_part_are_refused(reference) -> None:
+    with pytest.raises(InputError, match="nodes of fast61 are given, expected one of fast16, slow8"):
+        port_to_each(reference, idle(SLOW), idle(FAST), {"fast61": 8})

@@ -1,0 +1,1 @@
+"""The daemon under load, on the loopback: placements beside the loads of a thousand nodes."""

@@ -1,0 +1,117 @@
+"""A large site: a thousand nodes, twenty applications with full sorted lists, and the daemon that serves it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from metasched.predictors import documents
+from metasched.predictors.robust import RobustPredictor
+from metasched.records import Run
+from metasched.service.talk import ask
+from metasched.store.database import RecordedRun, Store
+
+NODES, RACKS, APPLICATIONS, RUNS = 1000, 20, 20, 80
+SIZES, COUNTS = range(200, 4000, 100), (1, 2, 4, 8, 16, 32)
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
+
+
+def node(number: int) -> str:
+    """Name of a node, counted from 0."""
+    return f"n{number + 1:04d}"
+
+
+def application(number: int) -> str:
+    """Name of an application, counted from 0."""
+    return f"app{number:02d}"
+
+
+def describe(folder: Path, nodes: int = NODES, racks: int = RACKS) -> None:
+    """Write a description of the site's cluster: racks of nodes below one switch."""
+    each = nodes // racks
+    lines = ["[[cluster]]", 'name = "site"', "nodes = ["]
+    lines += [f'  {{ names = "n[{1:04d}-{nodes:04d}]", processors = 16, available_bandwidth = 1000.0 }},', "]"]
+    for rack in range(racks):
+        names = f"n[{rack * each + 1:04d}-{(rack + 1) * each:04d}]"
+        lines += ["[[cluster.switches]]", f'name = "rack{rack}"', f'nodes = "{names}"', "uplink = 4000.0"]
+    lines += ["[[cluster.switches]]", 'name = "top"', f'switches = "rack[0-{racks - 1}]"']
+    (folder / "clusters.toml").write_text("\n".join(lines) + "\n")
+
+
+def learn(folder: Path, applications: int = APPLICATIONS) -> list[int]:
+    """Fill the database with runs and the models learned from them; return the lengths of their sorted lists."""
+    lengths: list[int] = []
+    with Store.open(folder / "metasched.db") as store:
+        for number in range(applications):
+            name, draw = application(number), random.Random(number)
+            work, talk = 10 ** draw.uniform(-3.5, -2.5), 10 ** draw.uniform(-3.0, -1.5)
+            power = draw.choice((1.0, 1.5, 2.0))
+            runs = []
+            for _ in range(RUNS):
+                size, count = draw.choice(SIZES), draw.choice(COUNTS)
+                cpu, bandwidth = draw.uniform(0.3, 1.0), draw.uniform(200.0, 1000.0)
+                seconds = work * size**power / (cpu * count) + talk * size * (count - 1) / bandwidth * 10
+                runs.append(Run(name, "site", size, count, cpu, bandwidth, draw.uniform(0.95, 1.05) * seconds))
+            records = [RecordedRun(run) for run in runs]
+            store.add_runs(records)
+            predictor = RobustPredictor(name, "site").fit(runs)
+            lengths.append(len(predictor.state.trend.models))
+            document = json.loads(documents.dump(predictor))
+            store.save_model(name, "site", document, learned=[record.uid for record in records])
+    return lengths
+
+
+def learned(folder: Path) -> list[int]:
+    """The lengths of the sorted lists in a folder's database, which is filled unless it was before."""
+    kept = folder / "lengths.json"
+    if not kept.exists():
+        kept.write_text(json.dumps(learn(folder)))
+    return list(json.loads(kept.read_text()))
+
+
+class Daemon:
+    """``metasched serve`` for the site, in a folder, on a Unix socket and a free port."""
+
+    def __init__(self, folder: Path, *, mode: str = "shadow") -> None:
+        self.socket = str(folder / "d.sock")
+        (folder / "metasched.toml").write_text(
+            f'database = "metasched.db"\nclusters = "clusters.toml"\nmode = "{mode}"\n'
+            f'[listen]\nport = 0\nsocket = "d.sock"\n[limits]\nrequests_per_second = 100000\nburst = 100000\n'
+        )
+        with (folder / "daemon.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "metasched", "serve", "--config", str(folder / "metasched.toml")],
+                cwd=ROOT, stdout=log, stderr=log, env=dict(os.environ, OPENBLAS_NUM_THREADS="1"),
+            )  # fmt: skip
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                ask(self.socket, "GET", "/v1/health")
+            except RuntimeError:
+                if self.process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError((folder / "daemon.log").read_text()) from None
+                time.sleep(0.05)
+            else:
+                return
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(PATIENCE)
+
+    def memory(self) -> float:
+        """Resident memory (MB)."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGESIZE") / 1e6
+
+    def cpu(self) -> float:
+        """Processor time used so far (s)."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

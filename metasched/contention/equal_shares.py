@@ -1,0 +1,36 @@
+"""The simple answer where the queueing network would take too long: whoever is there at all takes an equal share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.contention.synchronised import Stage
+
+Floats = NDArray[np.float64]
+
+
+def equal_shares(computing: Stage, sending: Stage, active: NDArray[np.bool_]) -> Floats:
+    """Factor by which each job is stretched, were all others at each of their stations all the time.
+
+    Parameters
+    ----------
+    computing, sending : the two stages of each job's cycle.
+    active : array of shape (candidates, jobs), which jobs are there.
+
+    Examples
+    --------
+    >>> cpu = Stage(np.array([[[1.0], [1.0]]]), np.ones((1, 2, 1)), np.array([[1.0]]))
+    >>> net = Stage(np.eye(2)[None], np.eye(2)[None], np.zeros((1, 2)))
+    >>> equal_shares(cpu, net, np.ones((1, 2), dtype=bool))
+    array([[1.5, 1.5]])
+    """
+    alone, stretched = np.zeros(active.shape), np.zeros(active.shape)
+    for stage in (computing.of(active), sending.of(active)):
+        there = stage.demands > 0
+        asked = np.where(there, stage.loads, 0.0).sum(axis=1, keepdims=True)
+        full = np.maximum(stage.capacity[:, None], stage.loads)
+        share = np.divide(asked, full, out=np.ones(stage.loads.shape), where=there & (full > 0))
+        alone = alone + stage.alone
+        stretched = stretched + (stage.demands * np.maximum(share, 1.0)).max(axis=-1, initial=0.0)
+    return np.where(active, stretched / np.maximum(alone, np.finfo(float).tiny), 1.0)

@@ -1,0 +1,175 @@
+"""The best placement from fronts found beforehand, in a few predictions, for a daemon that is asked all the time.
+
+It answers as :func:`metasched.placement.ranker.rank` does for the earliest completion without contention, which is what
+most questions ask for; for any other it says so, and the ranker has to be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metasched.placement.constraints import Constraints
+from metasched.placement.fronts import Front, Fronts
+from metasched.placement.reasons import Cause, why_best
+from metasched.predictors.contract import Floats, Predictions, Predictor
+from metasched.records import Interval, Placement, Prediction, Request, ResourceSet, Run
+
+Ints = NDArray[np.int64]
+
+#: Numbers of processors that are compared at most: beyond, the ranker's search is quicker than so many fronts.
+MOST_COUNTS = 64
+#: How much more CPU and bandwidth must not make a prediction longer.
+MORE = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Quickest:
+    """The best placement, and what the user should know."""
+
+    placement: Placement
+    warnings: tuple[str, ...]
+
+
+def quickest(
+    fronts: Sequence[Fronts], predictors: Mapping[str, Predictor], problem_size: float, constraints: Constraints,
+    level: float,
+) -> Quickest | None:  # fmt: skip
+    """The placement with the earliest completion; None where the ranker has to be asked.
+
+    Parameters
+    ----------
+    fronts : of each cluster, made with the same constraints.
+    predictors : by name of the cluster.
+    problem_size : N.
+    constraints : what is demanded.
+    level : of the prediction interval.
+
+    Examples
+    --------
+    >>> from metasched.placement.cluster import ClusterState
+    >>> from metasched.predictors.published import PublishedPredictor
+    >>> conditions = [(n, p, cpu) for n in range(100, 900, 100) for p in (1, 2, 4) for cpu in (0.25, 0.5, 1.0)]
+    >>> runs = [Run("a", "c", n, p, cpu, 90.0, 0.01 * n / cpu / p) for n, p, cpu in conditions]
+    >>> model = PublishedPredictor("a", "c").fit(runs)
+    >>> state = ClusterState.make("c", ["n0", "n1", "n2"], available_cpu=[1.0, 0.5, 0.25], available_bandwidth=90.0)
+    >>> at_most = Constraints(max_processors=2)
+    >>> found = quickest([Fronts(state, at_most)], {"c": model}, 400, at_most, 0.9)
+    >>> found.placement.resource_set.nodes, round(found.placement.prediction.execution_time, 3)
+    (('n0',), 4.0)
+    """
+    counts = constraints.counts(max((each.largest for each in fronts), default=0))
+    if not 0 < counts.size <= MOST_COUNTS or not all(each.exact for each in fronts):
+        return None
+    able = [(each, front) for each in fronts if (front := each.of(counts.tolist())).processors.size]
+    if not able:
+        return None
+    times = [_expected(predictors[each.cluster.name], problem_size, front) for each, front in able]
+    waits = [each.cluster.queue_wait.at(front.processors) for each, front in able]
+    completion = np.concatenate([time + wait for time, wait in zip(times, waits, strict=True)])
+    order = np.argsort(completion, kind="stable")
+    if not np.isfinite(completion[order[0]]):
+        return None
+    bounds = np.cumsum([0, *(front.processors.size for _, front in able)])
+
+    def placed(position: int) -> tuple[Placement, Predictor]:
+        number = int(np.searchsorted(bounds, position, side="right")) - 1
+        own, front = able[number]
+        local = position - int(bounds[number])
+        chosen = own.resource_set(front, local)
+        time, wait = float(times[number][local]), float(waits[number][local])
+        prediction = Prediction(time, Interval(time, time, level), "")
+        return Placement(chosen, prediction, wait), predictors[chosen.cluster]
+
+    best, predictor = placed(int(order[0]))
+    second = next(
+        (other for position in order[1:3] if _differ(other := placed(int(position))[0], best)), None
+    )  # a set that lies in one rack is found for the rack and for the switches above it
+    return _told(best, second, predictor, problem_size, level)
+
+
+def _told(
+    best: Placement, second: Placement | None, predictor: Predictor, problem_size: float, level: float
+) -> Quickest:
+    """The best placement with its interval, its model and its reason."""
+    chosen = best.resource_set
+    request = Request(problem_size, chosen.processors, min(1.0, chosen.available_cpu), chosen.available_bandwidth)
+    prediction = predictor.predict(request, level)
+    table = _Table(predictor, problem_size, chosen, second.resource_set if second else None)
+    if chosen.available_cpu > 1.0:  # a processor faster than the reference node's: one request stops at 1
+        many = predictor.predict_many(
+            problem_size, chosen.processors, chosen.available_cpu, chosen.available_bandwidth, level
+        )
+        interval = Interval(many.low.item(), many.high.item(), level)
+        prediction = replace(prediction, execution_time=many.execution_time.item(), interval=interval)
+    best = replace(best, prediction=prediction)
+    reason = "the only resource set"
+    if second is not None:
+        reason = why_best(best, second, Cause({chosen.cluster: table}, problem_size, level))
+    unnatural = tuple(
+        f"the model for cluster {chosen.cluster} predicts longer times for more {what}" for what in table.unnatural
+    )
+    return Quickest(replace(best, reason=reason), prediction.warnings + unnatural)
+
+
+class _Table(Predictor):
+    """A predictor that was asked beforehand all that the reason for a placement will ask, in one batch."""
+
+    name = "table"
+
+    def __init__(
+        self, predictor: Predictor, problem_size: float, chosen: ResourceSet, other: ResourceSet | None
+    ) -> None:
+        p, cpu, bandwidth = own = chosen.processors, chosen.available_cpu, chosen.available_bandwidth
+        points = [own, (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]
+        if other is not None:
+            points += [
+                (other.processors, cpu, bandwidth),
+                (p, other.available_cpu, bandwidth),
+                (p, cpu, other.available_bandwidth),
+            ]
+        times = _times(predictor, problem_size, *np.array(points, dtype=np.float64).T).tolist()
+        self._known = dict(zip(points, times, strict=True))
+        self.unnatural = [
+            what for what, time in zip(("CPU", "bandwidth"), times[1:3], strict=True) if time > times[0] * (1 + 1e-9)
+        ]
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        raise NotImplementedError
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """One of the points that were asked beforehand."""
+        time = np.array([self._known[processors, available_cpu, available_bandwidth]])  # type: ignore[index]
+        return Predictions(time, time, time, level)
+
+    def learn(self, run: Run) -> None:
+        raise NotImplementedError
+
+
+def _differ(one: Placement, other: Placement) -> bool:
+    first, second = one.resource_set, other.resource_set
+    return (first.cluster, first.nodes, first.processors) != (second.cluster, second.nodes, second.processors)
+
+
+def _expected(predictor: Predictor, problem_size: float, front: Front) -> Floats:
+    return _times(predictor, problem_size, front.processors, front.cpu, front.bandwidth)
+
+
+def _times(
+    predictor: Predictor, problem_size: float, processors: ArrayLike, cpu: ArrayLike, bandwidth: ArrayLike
+) -> Floats:
+    """Predicted times, without their intervals where the predictor can leave those out."""
+    expect = getattr(predictor, "expect_many", None)
+    if expect is not None:
+        return np.asarray(expect(problem_size, processors, cpu, bandwidth))
+    return predictor.predict_many(problem_size, processors, cpu, bandwidth).execution_time

@@ -1,0 +1,137 @@
+"""Jobs that run already: as their schedulers or a description tell of them, and with what they have left to do.
+
+What a job has left follows from its application's model: the time that it should take there, less the time for which it
+has run, shared out over computation and communication as the model's two terms are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.cluster import ClusterState
+from metasched.predictors.contract import Predictor
+
+Floats = NDArray[np.float64]
+
+#: The bandwidth at which no communication is left (Mbit/s).
+BOUNDLESS = 1e9
+#: A job that has run for longer than its model said is taken to have this part of that time left.
+OVERDUE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that runs, with what it has left.
+
+    Parameters
+    ----------
+    nodes : names of its nodes.
+    processors : processes on each of them.
+    computation, communication : seconds left of each, were it alone.
+    dedicated : whether its processors are its own, so that the state does not count them among those free.
+    running_for : seconds since it started; loads measured since then show it.
+    """
+
+    nodes: tuple[str, ...]
+    processors: tuple[int, ...]
+    computation: float
+    communication: float
+    dedicated: bool = False
+    running_for: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StartedJob:
+    """A job that runs, as far as its scheduler knows it.
+
+    Parameters
+    ----------
+    nodes, processors, running_for, dedicated : see :class:`RunningJob`.
+    application : name, empty where the job tells none.
+    problem_size : N.
+    """
+
+    nodes: tuple[str, ...]
+    processors: tuple[int, ...]
+    running_for: float
+    application: str = ""
+    problem_size: float = 1.0
+    dedicated: bool = True
+
+
+def terms_left(
+    jobs: Sequence[StartedJob], cluster: ClusterState, model: Callable[[str], Predictor | None]
+) -> tuple[tuple[RunningJob, ...], tuple[str, ...]]:
+    """What jobs on a cluster have left by their models, and a line about those that no model is known of.
+
+    Parameters
+    ----------
+    jobs : those without any node in the cluster are passed over.
+    cluster : its state.
+    model : gives the predictor of an application on this cluster, None where there is none.
+
+    Examples
+    --------
+    >>> from metasched.predictors.spmd.predictor import SpmdPredictor
+    >>> job = StartedJob(("n0",), (1,), 30.0, "cg", 1000.0)
+    >>> terms_left([job], ClusterState.make("east", ["n0"]), lambda name: None)
+    ((), ('1 job on east is taken not to share, since it has no model: cg',))
+    """
+    number = {name: index for index, name in enumerate(cluster.nodes)}
+    here = [job for job in jobs if any(name in number for name in job.nodes)]
+    found: list[RunningJob] = []
+    unknown: Counter[str] = Counter()
+    for application in sorted({job.application for job in here}):
+        mine = [job for job in here if job.application == application]
+        predictor = model(application) if application else None
+        times = None if predictor is None else _terms(mine, cluster, number, predictor)
+        if times is None:
+            unknown[application or "no application named"] += len(mine)
+            continue
+        for job, whole, computing in zip(mine, *times, strict=True):
+            left = max(whole - job.running_for, OVERDUE * whole)
+            found.append(
+                RunningJob(
+                    job.nodes,
+                    job.processors,
+                    left * computing / whole,
+                    left * (1.0 - computing / whole),
+                    job.dedicated,
+                    job.running_for,
+                )
+            )
+    if not unknown:
+        return tuple(found), ()
+    count = unknown.total()
+    one, many = (
+        "1 job on {} is taken not to share, since it has",
+        "{} jobs on {} are taken not to share, since they have",
+    )
+    who = one.format(cluster.name) if count == 1 else many.format(count, cluster.name)
+    return tuple(found), (f"{who} no model: {', '.join(sorted(unknown))}",)
+
+
+def _terms(
+    jobs: Sequence[StartedJob], cluster: ClusterState, number: dict[str, int], predictor: Predictor
+) -> tuple[Floats, Floats] | None:
+    """Whole time and computation of each job; None where the model gives none."""
+    nodes = [np.array([number[name] for name in job.nodes if name in number]) for job in jobs]
+    size = np.array([job.problem_size for job in jobs])
+    processors = np.array([sum(job.processors) for job in jobs])
+    cpu = np.array([cluster.effective_cpu[each].min() for each in nodes])
+    bandwidth = np.array([max(cluster.network.bandwidth(cluster.available_bandwidth, each), 1e-6) for each in nodes])
+    try:
+        whole, computing = (
+            predictor.predict_many(size, processors, cpu, width).execution_time
+            for width in (bandwidth, np.full(len(jobs), BOUNDLESS))
+        )
+    except ValueError:
+        return None
+    if not (np.all(np.isfinite(whole)) and np.all(whole > 0) and not np.any(np.isnan(computing))):
+        return None
+    return whole, np.clip(computing, 0.0, whole)

@@ -1,0 +1,84 @@
+"""What the dashboard says of each cluster: what it has to spare now, and how its loads went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metasched.placement.freshness import STALE_AFTER
+from metasched.placement.partition import Partition
+from metasched.service.dashboard.words import figure
+from metasched.service.traces import Row, Traces
+
+#: Nodes told of by name, the ones with the least to spare, and rows of the table beside a picture.
+TIGHTEST, ROWS = 8, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Tight:
+    """A node with little to spare."""
+
+    name: str
+    cpu: float
+    bandwidth: float
+    age: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A cluster as the page shows it."""
+
+    name: str
+    scheduler: str
+    nodes: int
+    up: int
+    silent: int
+    free: int
+    chart: dict[str, Any] | None
+    rows: Sequence[Row]
+    tight: Sequence[Tight]
+
+    @property
+    def latest(self) -> Row | None:
+        """The newest row."""
+        return self.rows[-1] if self.rows else None
+
+
+def shown(partition: Partition, traces: Traces, *, day: bool) -> Shown:
+    """One cluster."""
+    state = partition.state
+    rows = traces.of(state.name, day=day)
+    order = np.argsort(np.where(state.up, state.available_cpu, np.inf), kind="stable")[:TIGHTEST].tolist()
+    picked = np.unique(np.linspace(0, max(len(rows) - 1, 0), min(ROWS, len(rows))).round().astype(int)).tolist()
+    return Shown(
+        name=state.name,
+        scheduler=partition.scheduler,
+        nodes=len(state.nodes),
+        up=int(np.count_nonzero(state.up)),
+        silent=int(np.count_nonzero(state.age > STALE_AFTER)),
+        free=int(state.processors[state.up].sum()),
+        chart=_chart(rows) if len(rows) > 1 else None,
+        rows=[rows[index] for index in picked],
+        tight=[
+            Tight(
+                state.nodes[index],
+                float(state.available_cpu[index]),
+                float(state.available_bandwidth[index]),
+                float(state.age[index]),
+            )
+            for index in order
+            if state.up[index]
+        ],
+    )
+
+
+def _chart(rows: Sequence[Row]) -> dict[str, Any]:
+    """The numbers of the picture: times, and for CPU and bandwidth the low end, the middle and the high end."""
+    return {
+        "time": [round(row.time) for row in rows],
+        "cpu": [[figure(row.cpu[end]) for row in rows] for end in range(3)],
+        "bandwidth": [[figure(row.bandwidth[end]) for row in rows] for end in range(3)],
+    }

@@ -1,0 +1,144 @@
+"""The pages: the dashboard at ``/``, and how a browser logs in.
+
+A browser sends its token once, in a form, and is given a session's random word in a cookie that no script can read and
+no other site can send. The cookie opens these pages and nothing else: the interface at ``/v1`` does not know it.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import parse_qs, urlsplit
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.staticfiles import StaticFiles
+
+from metasched import __version__
+from metasched.records import InputError
+from metasched.service.access import NOBODY, SESSION
+from metasched.service.asking import TheClient, TheDaemon
+from metasched.service.daemon import Daemon
+from metasched.service.dashboard import advice, applications, clusters, health, words
+from metasched.store.tokens import digest
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+
+#: Nothing may come from elsewhere, nothing may be written into the page, no other site may frame it.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+COOKIE = "metasched_session"
+#: Clusters and models that are shown in full, models in the list below them, placements, and bytes of a login.
+CLUSTERS, MODELS, LISTED, PLACEMENTS, LOGIN_BYTES = 8, 6, 200, 30, 4096
+
+_HERE = Path(__file__).parent
+static = StaticFiles(directory=_HERE / "static")
+
+
+def _templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"seconds": words.seconds, "ago": words.ago, "moment": words.moment}
+    made.globals |= {"count": words.count, "version": __version__}
+    return made
+
+
+_TEMPLATES = _templates()
+
+
+@router.get("/")
+def dashboard(
+    request: Request,
+    daemon: TheDaemon,
+    client: TheClient,
+    application: Annotated[str, Query(max_length=255)] = "",
+    day: bool = False,
+) -> Response:
+    """The dashboard; whoever may not read is sent to log in."""
+    if client is NOBODY:
+        client = daemon.doorkeeper.of_digest(daemon.sessions.token(request.cookies.get(COOKIE, "")) or "")
+    if not client.may("reader", "scheduler"):
+        return RedirectResponse("/login", 303, HEADERS)
+    return _page("dashboard.html", **content(daemon, time.time(), application=application, day=day), client=client)
+
+
+@router.get("/login")
+async def ask_for_token(client: TheClient) -> Response:
+    """The form that asks for a token."""
+    return _page("login.html", wrong="")
+
+
+@router.post("/login")
+async def log_in(request: Request, daemon: TheDaemon, client: TheClient) -> Response:
+    """Begin a session with a token that may read."""
+    origin = request.headers.get("origin")
+    if origin not in (None, "null") and urlsplit(origin).netloc != request.headers.get("host"):
+        return _page("login.html", 403, wrong="The form was sent by another site.")
+    body = await request.body()
+    fields = parse_qs(body[:LOGIN_BYTES].decode("utf-8", "replace"))
+    kept = digest(fields.get("token", [""])[0].strip())
+    if not daemon.doorkeeper.of_digest(kept).may("reader", "scheduler"):
+        return _page("login.html", 401, wrong="This token is not known, or may not read.")
+    answer = RedirectResponse("/", 303, HEADERS)
+    answer.set_cookie(
+        COOKIE, daemon.sessions.begin(kept), max_age=int(SESSION), path="/", httponly=True, samesite="strict",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
+    return answer
+
+
+@router.post("/logout")
+async def log_out(request: Request, daemon: TheDaemon, client: TheClient) -> Response:
+    """End the session."""
+    daemon.sessions.end(request.cookies.get(COOKIE, ""))
+    answer = RedirectResponse("/login", 303, HEADERS)
+    answer.delete_cookie(COOKIE, path="/")
+    return answer
+
+
+def content(daemon: Daemon, now: float, *, application: str = "", day: bool = False) -> dict[str, Any]:
+    """All that the dashboard shows, from memory but for the newest placements."""
+    partitions = sorted(daemon.board.view.partitions, key=lambda each: each.state.name)
+    models, track = daemon.models.all(), daemon.models.track
+    order = applications.in_order(models, track, application)
+    unread = ""
+    try:
+        newest = daemon.placements.recent(PLACEMENTS)
+    except InputError as error:
+        newest, unread = (), str(error)
+    return {
+        "now": now,
+        "up": now - daemon.started_at,
+        "mode": daemon.configuration.mode,
+        "meaning": health.MODES[daemon.configuration.mode],
+        "checks": list(health.checks(daemon, now)),
+        "figures": list(health.figures(daemon.ledger.quality())),
+        "day": day,
+        "clusters": [clusters.shown(each, daemon.traces, day=day) for each in partitions[:CLUSTERS]],
+        "other_clusters": [each.state.name for each in partitions[CLUSTERS : CLUSTERS + LISTED]],
+        "application": application,
+        "models": [applications.shown(*key, models[key], track) for key in order[:MODELS]],
+        "other_models": [
+            applications.summary(*key, models[key], track) for key in islice(order, MODELS, MODELS + LISTED)
+        ],
+        "hidden_models": max(0, len(order) - MODELS - LISTED),
+        "placements": [advice.shown(each) for each in newest],
+        "unread": unread,
+    }
+
+
+def _page(name: str, status: int = 200, **values: Any) -> Response:
+    return HTMLResponse(_TEMPLATES.get_template(name).render(**values), status, HEADERS)
