@@ -65,8 +65,8 @@ def submit(
 
 
 def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
-    from metasched.schedulers.slurm.asked import asked_for
     from metasched.schedulers.slurm.source import SlurmSource
+    from metasched.schedulers.slurm.submission import asked_for
     from metasched.service.completing import estimates
     from metasched.service.talk import address_of, ask
 
@@ -78,7 +78,7 @@ def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
     for each in settings.slurm:
         source = SlurmSource(each.name, each.partitions, configuration=each.configuration, patience=PATIENCE)
         try:
-            found = {one.name: one.state.queue_wait for one in source.partitions()}
+            found = source.waits()
         except RuntimeError as error:
             silent = str(error)
             output.complain(f"{each.name} is left out: {silent}")
@@ -101,7 +101,7 @@ PATIENCE = 5.0
 
 
 def _named(words: list[str]) -> bool:
-    from metasched.schedulers.slurm.asked import asked_for
+    from metasched.schedulers.slurm.submission import asked_for
 
     return len(asked_for(words).partitions) == 1
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, HTTPException, Response
 
 from metasched.records import Request
 from metasched.service.asking import Reader, Scheduler, TheDaemon
+from metasched.service.daemon import Daemon
 from metasched.service.messages import Answer, Ask, PredictIn
 from metasched.store.placements import Advice
 
@@ -22,12 +23,16 @@ async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Response:
     now = time.time()
     answer = daemon.placer.answer(ask, now)
     if not ask.trial:
-        daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
-        advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
-        daemon.askers.note(advised.question)
-        daemon.writer.placements([advised])
+        _noted(daemon, ask, answer, now)
     # Spelt out here: the framework would check what was checked when it was made.
     return Response(answer.model_dump_json(), media_type="application/json")
+
+
+def _noted(daemon: Daemon, ask: Ask, answer: Answer, now: float) -> None:
+    daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
+    advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
+    daemon.askers.note(advised.question)
+    daemon.writer.placements([advised])
 
 
 @router.post("/predictions")

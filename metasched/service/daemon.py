@@ -42,10 +42,10 @@ _log = logging.getLogger(__name__)
 #: How many of the newest loads of each node count after a restart: those of so many seconds.
 REMEMBERED = 900.0
 DAY = 86_400.0
-#: Finished jobs from before a restart that tell how good the advice is.
-REMEMBERED_JOBS = 2000
 #: Placements without an outcome that are looked for after a restart, the newest first.
 MOST_OPEN = 10_000
+#: Finished jobs from before a restart that tell how good the advice is.
+REMEMBERED_JOBS = 2000
 #: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
 REACH = 7 * DAY
 #: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
@@ -79,11 +79,11 @@ class Daemon:
         self.placer = Placer(configuration, self.board, self.models, self.ahead)
         self.writer = Writer(store)
         self.waiting = Waiting(self.sources)
+        self.askers = Askers()
         self.ledger = Ledger()
         # Placements settled before the past was remembered, so that none is counted twice; None from then on.
         self._settled_meanwhile: set[str] | None = set()
         self.traces = Traces()
-        self.askers = Askers()
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
         self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
@@ -122,6 +122,7 @@ class Daemon:
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
+        self._scheduler.add_job(self.remember, args=(now,))
         self._scheduler.add_job(self.catch_up, "date", run_date=_later(CATCH_UP_AFTER), args=(now,))
         self._scheduler.start()
 
@@ -178,8 +179,7 @@ class Daemon:
         )
 
     def catch_up(self, now: float) -> None:
-        """Take the jobs that ended while the daemon was down, and what it knew before: once, when it starts."""
-        self.remember(now)
+        """Take the jobs that ended while the daemon was down: once, soon after it has started."""
         for record in self.store.recorded_runs(learnable=False, since=now - REACH):
             if record.exit_status == 0 and self.waiting.concerns(record.run.extra.get("scheduler", "")):
                 told = record.run.extra

@@ -19,13 +19,16 @@ WAITING = frozenset({"None", "Priority", "Resources"})
 UNLIMITED = 86_400.0
 
 
-def queue_waits(rows: Iterable[Sequence[str]], free: Mapping[str, int]) -> dict[str, QueueWait]:
-    """The wait in each partition by the number of processors.
+def queue_waits(
+    rows: Iterable[Sequence[str]], free: Mapping[str, int], *, everywhere: bool = False
+) -> dict[str, QueueWait]:
+    """The wait in each partition by the number of processors; nothing is said of partitions where nobody waits.
 
     Parameters
     ----------
     rows : the fields of ``FORMAT`` of each job that runs or waits, those that wait in the order of their priority.
     free : processors that are free in each partition.
+    everywhere : tell of all partitions, as a job must know that may wait where nobody does yet.
 
     Examples
     --------
@@ -46,8 +49,9 @@ def queue_waits(rows: Iterable[Sequence[str]], free: Mapping[str, int]) -> dict[
             elif state == "PENDING" and reason in WAITING:
                 ahead.setdefault(partition, []).append((int(processors), seconds(limit) or UNLIMITED))
     return {
-        partition: earliest_start(count, running.get(partition, ()), ahead.get(partition, ()))
-        for partition, count in free.items()
+        partition: earliest_start(free[partition], running.get(partition, ()), ahead.get(partition, ()))
+        for partition in (free if everywhere else ahead)
+        if partition in free
     }
 
 

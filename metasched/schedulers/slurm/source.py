@@ -86,16 +86,31 @@ class SlurmSource:
             for name, state in states.items()
         ]
 
+    def waits(self) -> Mapping[str, QueueWait]:
+        """How long a job would wait in each partition, those where nobody waits yet too.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        free = {each.name: int(each.state.processors[each.state.up].sum()) for each in self.partitions()}
+        return queue_waits(self._queue(), free, everywhere=True)
+
+    def _queue(self) -> Sequence[Sequence[str]]:
+        return self._commands.rows(
+            "squeue", "--noheader", "--states=running,pending", "--sort=-p,i", f"--format={FORMAT}"
+        )
+
     def _waits(self, states: Mapping[str, ClusterState]) -> Mapping[str, QueueWait]:
         """The wait in the queue of each partition; none is known where Slurm does not tell of its queue."""
+        free = {name: int(state.processors[state.up].sum()) for name, state in states.items()}
         try:
-            rows = self._commands.rows(
-                "squeue", "--noheader", "--states=running,pending", "--sort=-p,i", f"--format={FORMAT}"
-            )
+            rows = self._queue()
         except RuntimeError as error:
             _log.warning("the queue of %s is not known: %s", self.name, error)
             return {}
-        return queue_waits(rows, {name: int(state.processors[state.up].sum()) for name, state in states.items()})
+        return queue_waits(rows, free)
 
     def running(self) -> Sequence[StartedJob]:
         """The jobs that run now, each on processors of its own, as many on every node as it has on average.

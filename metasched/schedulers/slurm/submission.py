@@ -1,4 +1,4 @@
-"""What is known of a job before it is submitted: the words of its sbatch command and the lines of its script."""
+"""What is known of a job before it is submitted, from the words of its sbatch command and from its script."""
 
 from __future__ import annotations
 
