@@ -128,6 +128,7 @@ class Daemon:
 
     def stop(self) -> None:
         """End the periodic work; write and save what is waiting."""
+        self._scheduler.pause()  # Else a job that is just being taken off the schedule is missed in it.
         self._scheduler.shutdown(wait=True)
         self.writer.stop()
         self.models.stop()
