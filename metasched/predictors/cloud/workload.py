@@ -97,7 +97,7 @@ def fit_law(processes: ArrayLike, values: ArrayLike, forms: Sequence[str]) -> La
     '3000 1/n^2'
     """
     n, value = np.asarray(processes, dtype=float), np.asarray(values, dtype=float)
-    ahead = np.geomspace(1.0, _FAR, 60)
+    ends = np.array([n.min(), _FAR])  # Every form is monotone, so a law that is positive here is so in between.
     found: list[tuple[float, int, Law]] = []
     for order, form in enumerate(forms):
         columns = np.stack([FORMS[form](n), np.ones_like(n)], axis=1)
@@ -106,7 +106,7 @@ def fit_law(processes: ArrayLike, values: ArrayLike, forms: Sequence[str]) -> La
         slope, constant = (0.0 if abs(c) < 1e-9 * np.abs(value).max() else float(c) for c in (slope, constant))
         law = Law(form, slope, constant)
         error = round(float(np.sqrt(np.mean((law(n) / value - 1.0) ** 2))), 4)
-        if np.all(law(ahead[ahead >= n.min()]) > 0):
+        if np.all(law(ends) > 0):
             found.append((error, order, law))
     if not found:
         return Law(forms[0], 0.0, float(np.exp(np.log(value).mean())))

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metasched.predictors.cloud.baseline import ScalabilityAnalysis
@@ -105,6 +105,7 @@ def test_the_law_that_the_profiles_follow_is_found(form: str, value: object) -> 
 
 
 @given(st.lists(st.floats(1.0, 1e7), min_size=3, max_size=3))
+@example([1072408.0, 1.75, 3.0])
 def test_laws_stay_positive_far_beyond_the_profiles(values: list[float]) -> None:
     law = fit_law([2, 4, 8], values, ("1/n", "1/n^2", "1/sqrt n", "ln n"))
     assert np.all(law(np.geomspace(2, 50_000, 40)) > 0)
