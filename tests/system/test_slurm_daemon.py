@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,11 @@ def test_a_shadow_changes_nothing_and_yet_finds_what_became_of_its_advice(
         for job, size in jobs.items():
             record = run_of(shadow, job)
             assert (record.learnable, record.run.problem_size, record.run.processors) == (True, size, 2)
-        outcomes = {each["outcome"]["job"]: each for each in shadow.ask("GET", "/v1/placements") if each["outcome"]}
+        end = time.monotonic() + 30.0  # A run is stored a moment before its advice is judged by it.
+        outcomes: dict[str, dict[str, Any]] = {}
+        while len(outcomes) < len(jobs) and time.monotonic() < end:
+            outcomes = {each["outcome"]["job"]: each for each in shadow.ask("GET", "/v1/placements") if each["outcome"]}
+            time.sleep(0.2)
         assert {int(job): each["question"]["problem_size"] for job, each in outcomes.items()} == jobs
         assert shadow.ask("GET", "/v1/status")["quality"]["jobs"] == len(jobs)
     finally:
