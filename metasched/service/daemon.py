@@ -50,6 +50,8 @@ REMEMBERED_JOBS = 2000
 REACH = 7 * DAY
 #: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
 CATCH_UP_AFTER = 5.0
+#: Rest between pieces of long work beside (s): who asks for a placement meanwhile hardly waits.
+REST = 0.02
 #: Two accounts of the same start of a job differ by less than this (s).
 SAME_START = 2.0
 
@@ -156,7 +158,7 @@ class Daemon:
 
     def forecast(self) -> None:
         """Forecast the loads that placements count with."""
-        self.ahead.forecast(time.time())
+        self.ahead.forecast(time.time(), pause=REST)
 
     def learn_tokens(self) -> None:
         """Take notice of tokens that were made or revoked."""
@@ -211,7 +213,7 @@ class Daemon:
     def keep_up(self) -> None:
         """Make the means of the loads that came in, and pack them."""
         try:
-            keep_up(self.store)
+            keep_up(self.store, pause=REST)
         except InputError as error:  # such as a lock that others hold: the next time makes up for it
             _log.warning("loads were not rolled up: %s", error)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -65,6 +66,9 @@ def serve(daemon: Daemon) -> None:
             servers.append((_server(_Local(app), listen, tls=False), unix))
         sys.setswitchinterval(TURN)
         daemon.start()
+        # What is there now stays: to look through it for garbage would stop all threads for a tenth of a second.
+        gc.collect()
+        gc.freeze()
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_run(servers))
