@@ -60,6 +60,7 @@ class Placer:
         self._models = models
         self._sharing = Sharing(board, models)
         self._placed: deque[Placed] = deque(maxlen=MOST_PLACED)
+        self._forgotten_in: View | None = None
         self._ahead = ahead or Ahead()
         self._kept_of: tuple[View, Forecasts] | None = None
         self._kept: dict[tuple[str, Constraints, int], Fronts] = {}
@@ -86,7 +87,7 @@ class Placer:
         }
         if not known:
             return self._nothing(uid, f"no model of {ask.application} yet")
-        self._forget(now)
+        self._forget(view, now)
         level = self._configuration.level
         able = [each for each in usable if each.state.name in known]
         running, notes = self._running(able)
@@ -214,11 +215,20 @@ class Placer:
     def _shaded(self, state: ClusterState, now: float) -> ClusterState:
         return shaded(state, self._placed, now) if self._placed else state
 
-    def _forget(self, now: float) -> None:
-        """Forget jobs that a scheduler's own account holds by now, and those that should be over."""
-        seen = max(self._board.seen_at.values(), default=0.0) - ALLOCATED_WITHIN
-        while self._placed and self._placed[0].start < seen:
-            self._placed.popleft()
+    def _forget(self, view: View, now: float) -> None:
+        """Forget jobs that their scheduler's own account holds by now, and those that should be over."""
+        if view is self._forgotten_in:
+            return
+        self._forgotten_in = view
+        seen = self._board.seen_at
+        source = {each.state.name: each.scheduler for each in view.partitions}
+        left = (
+            job
+            for job in self._placed
+            if now < job.start + job.execution_time
+            and job.start >= seen.get(source.get(job.cluster, ""), 0.0) - ALLOCATED_WITHIN
+        )
+        self._placed = deque(left, maxlen=MOST_PLACED)
 
 
 def _constraints(ask: Ask) -> Constraints:
