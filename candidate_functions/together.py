@@ -16,6 +16,8 @@ from candidate_functions.terms import FAMILIES, Combinations
 
 #: Stands for the logarithm of 0: its powers are 0 or infinite as they should be, and 0 times it is still 0.
 LOG_OF_ZERO = -1e6
+#: Conditions that are evaluated in one piece: their terms stay in the processor's cache.
+PIECE = 4096
 
 _COMPLEXITY, _, _BANDWIDTH, _SCALABILITY, _ = FAMILIES
 
@@ -60,6 +62,13 @@ class Together:
 
     def __call__(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Times (s) by every model at arrays of one shape (n,): shape (m, n); infinite where one is not defined."""
+        time = np.empty((len(self.exponents) // 2, processors.size))
+        for start in range(0, processors.size, PIECE):
+            piece = slice(start, start + PIECE)
+            time[:, piece] = self._piece(problem_size[piece], processors[piece], cpu[piece], bw[piece])
+        return time
+
+    def _piece(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
         with np.errstate(over="ignore"):
             terms = np.exp(self.exponents @ log_factors(problem_size, processors, cpu, bw) + self.log_coefficients)
         models = len(terms) // 2

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from candidate_functions.terms import FAMILIES, evaluate
-from candidate_functions.together import Together
+from candidate_functions.together import PIECE, Together
 
 CONDITIONS = (
     np.array([0.5, 1.0, 100.0, 3e4, 1e9, 250.0]),
@@ -41,3 +41,10 @@ def test_every_function_of_every_family_is_the_product_of_its_powers(family: int
 def test_what_is_too_large_for_any_number_is_infinite() -> None:
     huge = np.array([[1e200], [4.0], [1.0], [90.0]])
     assert Together.of(np.array([[22, 22, 1, 1, 1]]), np.ones((1, 2)))(*huge).tolist() == [[np.inf]]
+
+
+def test_more_conditions_than_a_piece_holds_are_told_in_their_order() -> None:
+    size = np.linspace(100.0, 9000.0, PIECE + 100)
+    where = size, np.full(size.size, 4.0), np.full(size.size, 0.5), np.full(size.size, 90.0)
+    chosen, scales = np.array([[12, 6, 1, 1, 9]], dtype=np.int16), np.array([[1e-3, 0.2]])
+    np.testing.assert_allclose(Together.of(chosen, scales)(*where), [evaluate(chosen[0], scales[0], *where)])
