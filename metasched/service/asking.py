@@ -61,3 +61,4 @@ def allowed(*roles: Role) -> Callable[[Client], Awaitable[Client]]:
 Reader = Annotated[Client, Depends(allowed("reader", "scheduler"))]
 Scheduler = Annotated[Client, Depends(allowed("scheduler"))]
 Writing = Annotated[Client, Depends(allowed("agent", "scheduler"))]
+Admin = Annotated[Client, Depends(allowed("admin"))]
