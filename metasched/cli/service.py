@@ -49,7 +49,8 @@ def serve_verb(
     if port is not None:
         settings = settings.model_copy(update={"listen": settings.listen.model_copy(update={"port": port})})
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("apscheduler").setLevel(logging.WARNING)
+    for noisy in ("apscheduler", "alembic.runtime.plugins"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
     sources = [
         SlurmSource(each.name, each.partitions, platform=each.platform, configuration=each.configuration)
         for each in settings.slurm
