@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args
 import typer
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
@@ -115,8 +116,8 @@ def _show_parts(told: dict[str, Any]) -> None:
                   box=box.SIMPLE_HEAD)  # fmt: skip
     for part in told["by_application"]:
         table.add_row(
-            part["application"],
-            part["cluster"],
+            Text(part["application"]),
+            Text(part["cluster"]),
             f"{part['judged']}",
             _figure(part["ppe_mean_there"], "{:.1f} %"),
             _figure(part["held"], "{:.0%}"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from metasched.cli import main
+from metasched.cli import main, output
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.service.quality import Settled
@@ -89,7 +89,7 @@ def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
                     Settled(False, actual=10.0 + number % 4, advised=11.0 * gain, there=11.0, held=number > 1,
                             application=application, cluster="east")
                 )  # fmt: skip
-        monkeypatch.setenv("COLUMNS", "200")
+        monkeypatch.setattr(output.out, "width", 200)
         status, out, _ = run(capsys, "status", "--url", url)
         text = " ".join(out.split())
         assert status == 0
