@@ -58,3 +58,4 @@ class Allowed(HTTPBearer):
 Reader = Annotated[Client, Security(Allowed("reader", "scheduler"))]
 Scheduler = Annotated[Client, Security(Allowed("scheduler"))]
 Writing = Annotated[Client, Security(Allowed("agent", "scheduler"))]
+Admin = Annotated[Client, Security(Allowed("admin"))]

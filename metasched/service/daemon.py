@@ -16,7 +16,7 @@ from metasched.records import InputError
 from metasched.service.access import Buckets, Doorkeeper, Sessions
 from metasched.service.ahead import Ahead
 from metasched.service.board import Board
-from metasched.service.configuration import Configuration
+from metasched.service.configuration import Configuration, Mode
 from metasched.service.confirming import Pending, Waiting, ended_by_scheduler
 from metasched.service.matching import AFTER, BEFORE, Askers, mark_of, match
 from metasched.service.metrics import Metrics
@@ -25,12 +25,14 @@ from metasched.service.outcomes import Concluded, conclude
 from metasched.service.placing import Placer
 from metasched.service.quality import Ledger, settled
 from metasched.service.sources import Source
+from metasched.service.switching import Switch
 from metasched.service.traces import Traces
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
 from metasched.store.downsampling import keep_up, mean_loads
 from metasched.store.jobs import EndedJob, Fate, read_mark
+from metasched.store.modes import Modes
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
 from metasched.store.tables import FIVE_MINUTES
@@ -61,13 +63,14 @@ class Daemon:
 
     Parameters
     ----------
-    configuration : what the administrator has set.
+    configuration : what the administrator has configured; ``mode`` as it was set last.
     store : the database; it stays the caller's to close.
     sources : batch schedulers to ask for their partitions.
     """
 
     def __init__(self, configuration: Configuration, store: Store, sources: Sequence[Source] = ()) -> None:
-        self.configuration = configuration
+        self.switch, self._switching = Switch(configuration.mode, Modes(store)), Lock()
+        self.configuration = configuration = configuration.model_copy(update={"mode": self.switch.mode})
         self.store = store
         self.sources = tuple(sources)
         self.placements = Placements(store)
@@ -85,6 +88,8 @@ class Daemon:
         self.ledger = Ledger()
         # Placements settled before the past was remembered, so that none is counted twice; None from then on.
         self._settled_meanwhile: set[str] | None = set()
+        #: Whether what is told of the time before the daemon started was taken up.
+        self.remembered = False
         self.traces = Traces()
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
@@ -141,6 +146,19 @@ class Daemon:
         self.writer.stop()
         self.models.stop()
 
+    def set_mode(self, mode: Mode, by: str) -> None:
+        """Be in another mode from the next answer on, and after a restart too.
+
+        Raises
+        ------
+        RuntimeError
+            When that could not be noted; nothing has changed then.
+        """
+        with self._switching:
+            self.switch.set(mode, by)
+            self.configuration = self.configuration.model_copy(update={"mode": self.switch.mode})
+            self.placer.configure(self.configuration)
+
     def knows(self, node: str) -> bool:
         """Whether there is such a node: a scheduler or a description names it, or an agent's token was made for it.
 
@@ -187,6 +205,7 @@ class Daemon:
         self.traces.remember(
             self.board.view.partitions, mean_loads(self.store, FIVE_MINUTES, since=now - DAY, until=now)
         )
+        self.remembered = True
 
     def catch_up(self, now: float) -> None:
         """Take the jobs that ended while the daemon was down: once, soon after it has started."""

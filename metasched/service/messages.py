@@ -124,3 +124,9 @@ class PredictIn(_Message):
     available_cpu: Fraction
     available_bandwidth: Positive
     level: Annotated[float, Field(gt=0, lt=1)] = 0.9
+
+
+class ModeIn(_Message):
+    """The mode that the daemon shall be in."""
+
+    mode: Mode

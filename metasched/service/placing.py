@@ -66,6 +66,10 @@ class Placer:
         self._kept: dict[tuple[str, Constraints, int], Fronts] = {}
         self._rungs: dict[tuple[str, int], int] = {}
 
+    def configure(self, configuration: Configuration) -> None:
+        """Answer by another configuration from the next question on."""
+        self._configuration = configuration
+
     def answer(self, ask: Ask, now: float) -> Answer:
         """The best placement, or why there is none. Never raises for a question that is sound by itself.
 

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Engine, RowMapping, Table, bindparam, delete,
 from metasched.records import InputError, Load, Run
 from metasched.store import packed
 from metasched.store.campaigns import Loads
-from metasched.store.engine import connect, default_location, name_of, reading, writing
+from metasched.store.engine import connect, default_location, make_as_folder_owner, name_of, reading, writing
 from metasched.store.schema import bring_up
 from metasched.store.tables import FIVE_MINUTES, LateSlotRow, LoadRow, ModelRow, RunRow, table
 
@@ -85,6 +85,7 @@ class Store:
             When it cannot be opened, is locked, damaged, another program's, or of a newer schema.
         """
         engine = connect(default_location() if location is None else location, patience)
+        make_as_folder_owner(engine)
         try:
             bring_up(engine)
         except BaseException:

@@ -60,6 +60,23 @@ def connect(location: str | os.PathLike[str], patience: float) -> Engine:
     return engine
 
 
+def make_as_folder_owner(engine: Engine) -> None:
+    """Let a SQLite file that root makes belong to whom its folder belongs to.
+
+    An administrator makes the first token, or looks around, as root; the daemon has to write the file as its own user.
+    """
+    name = engine.url.database
+    if engine.dialect.name != "sqlite" or not name or os.geteuid() != 0:
+        return
+    path = Path(name)
+    try:
+        folder = os.stat(path.parent)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o640))
+        os.chown(path, folder.st_uid, folder.st_gid)
+    except OSError:
+        return  # It is there already, or cannot be made: whoever opens it next says so.
+
+
 def name_of(url: URL) -> str:
     """What to call the database in messages: the path of a file, else the URL without its password."""
     return url.database or "memory" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
