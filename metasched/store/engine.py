@@ -49,7 +49,9 @@ def connect(location: str | os.PathLike[str], patience: float) -> Engine:
     text = os.fspath(location)
     try:
         url = make_url(text) if "://" in text else URL.create("sqlite", database=text)
-        engine = create_engine(url)
+        kept_in_memory = url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+        # The connection given back last is taken first: each one that is used holds its own cache, and its last blob.
+        engine = create_engine(url) if kept_in_memory else create_engine(url, pool_use_lifo=True)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise InputError(f"no driver is installed for it ({error})", where=name_of(url)) from None
     except (ArgumentError, ValueError):
