@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from metasched import __version__
 from metasched.records import InputError
-from metasched.service import answering, reporting, taking
+from metasched.service import answering, consulting, reporting, taking
 from metasched.service.daemon import Daemon
 from metasched.service.dashboard import pages
 from metasched.service.gate import Gate
@@ -22,7 +22,14 @@ def make_app(daemon: Daemon) -> FastAPI:
     """
     app = FastAPI(title="metasched", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None)
     app.state.daemon = daemon
-    for router in (taking.router, answering.router, reporting.router, reporting.metrics, pages.router):
+    for router in (
+        taking.router,
+        answering.router,
+        consulting.router,
+        reporting.router,
+        reporting.metrics,
+        pages.router,
+    ):
         app.include_router(router)
     app.mount("/static", pages.static)
     app.add_middleware(Gate, most_bytes=daemon.configuration.limits.body_bytes, metrics=daemon.metrics)
