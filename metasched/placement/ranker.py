@@ -116,6 +116,9 @@ def _searched(
 
     def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
         count = processors[pair]
+        if question.objective.time_alone:
+            time = layout.expect(question.problem_size, cluster[pair], count, cpu, bandwidth)
+            return question.objective.score_time(wait[pair] + time, count)
         predicted = layout.predict(question.problem_size, question.level, cluster[pair], count, cpu, bandwidth)
         terms = Terms.of(
             predicted.execution_time, predicted.high, processors=count, queue_wait=wait[pair], power=watts[pair]
