@@ -1,4 +1,4 @@
-"""Runs all measurements of placement: ``python -m benchmarks.placement [regret|speed|herd|completion ...]``."""
+"""Runs all measurements of placement: ``python -m benchmarks.placement [regret|speed|herd|completion|law ...]``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import warnings
 from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.placement import completion, herd, regret, speed
+from benchmarks.placement import completion, herd, law, regret, speed
 
-PARTS = {"regret": regret.main, "speed": speed.main, "herd": herd.main, "completion": completion.main}
+PARTS = {"regret": regret.main, "speed": speed.main, "herd": herd.main, "completion": completion.main, "law": law.main}
 
 
 def main(names: list[str]) -> None:

@@ -12,6 +12,7 @@ from benchmarks.placement.grid import APPLICATIONS, Site, sites
 from benchmarks.placement.policies import REQUESTED, Ranked, oracle
 from benchmarks.placement.stream import Job, jobs, simulate
 from benchmarks.testbed.loading import LOADINGS
+from metasched.placement.question import Forecast
 from metasched.predictors.contract import Predictor
 from metasched.predictors.robust import RobustPredictor
 from metasched.records import Run
@@ -46,14 +47,21 @@ def outcomes(stream: Sequence[Job], grid: Sequence[Site]) -> dict[str, np.ndarra
     all_knowing = oracle(grid)
     found = {
         "oracle": simulate(stream, grid, all_knowing),
-        "ranker, learning": simulate(stream, grid, Ranked(trained(grid, SEED))),
-        "ranker, true model": simulate(stream, grid, Ranked(all_knowing.predictors)),
+        "ranker, learning, forecasts": simulate(stream, grid, Ranked(trained(grid, SEED), outlook)),
+        "ranker, learning, measured loads": simulate(stream, grid, Ranked(trained(grid, SEED))),
+        "ranker, true model, forecasts": simulate(stream, grid, Ranked(all_knowing.predictors, outlook)),
+        "ranker, true model, measured loads": simulate(stream, grid, Ranked(all_knowing.predictors)),
     }
     for name, policy in REQUESTED.items():
         tries = {asked: simulate(stream, grid, policy(asked)) for asked in ASKED}
         best = min(tries, key=lambda asked: float(tries[asked].mean()))
         found[f"{name}, {best} asked"] = tries[best]
     return found
+
+
+def outlook(site: Site, now: float) -> Forecast:
+    """Forecasts from what the monitors reported until now."""
+    return site.outlook(now)
 
 
 def main(console: Console, count: int = JOBS) -> None:

@@ -58,7 +58,7 @@ class Ranked:
                 wait = self._wait(queue, now)
                 states.append(replace(measured, name=f"{measured.name}, later", queue_wait=wait))
                 sources.append(number)
-        best = self._best(job, states, [queues[number] for number in sources], now, Constraints(), _price(queues))
+        best = self._best(job, states, [queues[number] for number in sources], now, Constraints(), price_of(queues))
         chosen = best.resource_set
         source = next(number for state, number in zip(states, sources, strict=True) if state.name == chosen.cluster)
         site = queues[source].site
@@ -114,7 +114,7 @@ class Ranked:
         return max(start + thought - now, 0.1 * thought)
 
 
-def _price(queues: Sequence[Queue]) -> float:
+def price_of(queues: Sequence[Queue]) -> float:
     """What a core-hour is worth in seconds: whoever takes it from the grid keeps each job that waits or comes waiting.
 
     P T processor-seconds of a grid of C processors put each of W jobs off by P T / C.

@@ -30,6 +30,9 @@ OTHER_TRAFFIC = (0.80, 0.98)  # what other users' jobs leave of the network of a
 JITTER_STEP, JITTER_SIZE, JITTER_MEMORY = 30.0, 0.015, 0.7
 FLOOR = 0.05
 
+#: For each place its loads: start and end (s), and the share that each takes.
+Loads = list[list[tuple[float, float, float]]]
+
 
 def _streams(seed: int, name: str, count: int) -> list[np.random.Generator]:
     root = np.random.SeedSequence([seed, *name.encode()])
@@ -58,8 +61,8 @@ def _random_sets(
     share: tuple[float, float],
     places: int,
     horizon: float,
-) -> list[Series]:
-    loads: list[list[tuple[float, float, float]]] = [[] for _ in range(places)]
+) -> Loads:
+    loads: Loads = [[] for _ in range(places)]
     time = 0.0
     while time < horizon:
         for group in choose(rng):
@@ -68,11 +71,11 @@ def _random_sets(
             for place in group:
                 loads[place].append((time, time + stay, amount))
         time += rng.exponential(EPOCH)
-    return [_available(one) for one in loads]
+    return loads
 
 
-def random_loading(cluster: ClusterModel, seed: int, horizon: float) -> Timeline:
-    """Section 4.1: sets of processors, and source-destination pairs, drawn at random for random loads and durations."""
+def random_loads(cluster: ClusterModel, seed: int, horizon: float) -> tuple[Loads, Loads]:
+    """The loads of each processor and of each node's link: (start, end, share)."""
     processors, nodes = cluster.processors, cluster.nodes
 
     def some_processors(rng: np.random.Generator) -> list[list[int]]:
@@ -85,7 +88,13 @@ def random_loading(cluster: ClusterModel, seed: int, horizon: float) -> Timeline
 
     for_cpu, for_network = _streams(seed, "random", 2)
     cpu = _random_sets(for_cpu, some_processors, CPU_SHARE, len(processors), horizon)
-    network = _random_sets(for_network, some_pairs, NETWORK_SHARE, len(nodes), horizon)
+    return cpu, _random_sets(for_network, some_pairs, NETWORK_SHARE, len(nodes), horizon)
+
+
+def random_loading(cluster: ClusterModel, seed: int, horizon: float) -> Timeline:
+    """Section 4.1: sets of processors, and source-destination pairs, drawn at random for random loads and durations."""
+    processors, nodes = cluster.processors, cluster.nodes
+    cpu, network = ([_available(one) for one in loads] for loads in random_loads(cluster, seed, horizon))
     return Timeline(
         dict(zip(processors, cpu, strict=True)),
         {node: Series(one.times, one.values * cluster.bandwidth) for node, one in zip(nodes, network, strict=True)},

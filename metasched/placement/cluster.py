@@ -23,6 +23,29 @@ COLUMNS = ("processors", "available_cpu", "available_bandwidth", "speed", "memor
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """What sets of nodes keep of the least that is expected of each node, by how many processors they have.
+
+    Parameters
+    ----------
+    cpu, bandwidth : arrays of shape (p,), in (0, 1], for 1, 2, ... processors; the last holds for more.
+
+    Examples
+    --------
+    >>> Kept(np.array([1.0, 0.9]), np.array([1.0, 0.8])).at(np.array([1, 2, 64]))[0].tolist()
+    [1.0, 0.9, 0.9]
+    """
+
+    cpu: Floats
+    bandwidth: Floats
+
+    def at(self, processors: Ints) -> tuple[Floats, Floats]:
+        """What is kept of CPU and of bandwidth by so many processors."""
+        place = np.minimum(processors, self.cpu.size) - 1
+        return self.cpu[place], self.bandwidth[place]
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterState:
     """What the nodes of one cluster are and have to spare. Made by :meth:`make` or :meth:`of`.
 
@@ -42,6 +65,7 @@ class ClusterState:
     network : what lies between the nodes.
     queue_wait : how long a job would wait before it starts.
     watts : power that one busy processor draws (W).
+    kept : what sets keep of the least of their nodes, where that was forecast; all of it where None.
     """
 
     name: str
@@ -58,6 +82,7 @@ class ClusterState:
     network: Network
     queue_wait: QueueWait
     watts: float
+    kept: Kept | None = None
 
     @classmethod
     def make(

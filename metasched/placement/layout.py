@@ -44,6 +44,7 @@ class Layout:
         self, size: float, level: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
     ) -> Predictions:
         """Predict a batch, each entry by its own cluster's predictor; arrays of shape (k,)."""
+        cpu, bandwidth = self._kept(cluster, processors, cpu, bandwidth)
         different = {id(predictor): predictor for predictor in self.predictors}
         if len(different) == 1:
             return self.predictors[0].predict_many(size, processors, cpu, bandwidth, level)
@@ -57,6 +58,7 @@ class Layout:
 
     def expect(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
         """The execution times that :meth:`predict` tells, without their intervals (s)."""
+        cpu, bandwidth = self._kept(cluster, processors, cpu, bandwidth)
         different = {id(predictor): predictor for predictor in self.predictors}
         if len(different) == 1:
             return expected(self.predictors[0], size, processors, cpu, bandwidth)
@@ -66,6 +68,15 @@ class Layout:
             mine = np.flatnonzero(np.isin(cluster, numbers))
             time[mine] = expected(predictor, size, processors[mine], cpu[mine], bandwidth[mine])
         return time
+
+    def _kept(self, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
+        """What sets keep of their least nodes' CPU and bandwidth; arrays of shape (k,)."""
+        for number, state in enumerate(self.clusters):
+            if state.kept is not None:
+                mine = cluster == number
+                of_cpu, of_bandwidth = state.kept.at(processors)
+                cpu, bandwidth = np.where(mine, cpu * of_cpu, cpu), np.where(mine, bandwidth * of_bandwidth, bandwidth)
+        return cpu, bandwidth
 
     def wait(self, cluster: Ints, processors: Ints) -> Floats:
         """The queue wait of each entry (s); arrays of shape (k,)."""
@@ -82,12 +93,13 @@ class Layout:
     def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
         """The record of some nodes, numbered within their cluster."""
         cluster = self.clusters[number]
+        cpu, bandwidth = (np.ones(1),) * 2 if cluster.kept is None else cluster.kept.at(np.array([processors]))
         return ResourceSet(
             cluster=cluster.name,
             nodes=tuple(cluster.nodes[index] for index in nodes.tolist()),
             processors=processors,
-            available_cpu=float(cluster.effective_cpu[nodes].min()),
-            available_bandwidth=cluster.network.bandwidth(cluster.available_bandwidth, nodes),
+            available_cpu=float(cpu[0] * cluster.effective_cpu[nodes].min()),
+            available_bandwidth=float(bandwidth[0]) * cluster.network.bandwidth(cluster.available_bandwidth, nodes),
         )
 
 

@@ -1,4 +1,4 @@
-"""Forecasts of every node's loads over the time a job is predicted to take, from what was recorded."""
+"""Forecasts of the loads over the time a job is predicted to take, of nodes and of sets, from what was recorded."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.placement.cluster import ClusterState
+from metasched.placement.cluster import ClusterState, Kept
 from metasched.placement.freshness import LEAST_BANDWIDTH, LEAST_CPU
-from monitors.forecasters.horizon import forecast_each
 from monitors.forecasters.samples import Kind
+from monitors.forecasters.sets import forecast_sets
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class RecordedLoads:
     samples: Kind = "moments"
 
     def __call__(self, cluster: ClusterState, horizon: float) -> ClusterState:
-        """The cluster with each node's expected average over the next ``horizon`` seconds."""
+        """The cluster with each node's expected average over the next ``horizon`` seconds, and what sets keep of it."""
         before = self.time <= self.now
         known = [index for index, name in enumerate(self.nodes) if np.isfinite(self.available_cpu[before, index]).any()]
         place = {self.nodes[index]: position for position, index in enumerate(known)}
@@ -52,11 +52,24 @@ class RecordedLoads:
         if not mine:
             return cluster
         numbers, places = (np.array(column, dtype=np.int64) for column in zip(*mine, strict=True))
+        time, rows = self.time[before], np.flatnonzero(before)[:, None]
+        told = forecast_sets(
+            time,
+            np.minimum(self.available_cpu[rows, [known[place] for place in places]], 1.0),
+            self.available_bandwidth[rows, [known[place] for place in places]],
+            self.now,
+            horizon,
+            least=(LEAST_CPU, LEAST_BANDWIDTH),
+            samples=self.samples,
+        )
         cpu, bandwidth = cluster.available_cpu.copy(), cluster.available_bandwidth.copy()
-        for values, recorded, least, most in (
-            (cpu, self.available_cpu, LEAST_CPU, 1.0),
-            (bandwidth, self.available_bandwidth, LEAST_BANDWIDTH, np.inf),
-        ):
-            expected = forecast_each(self.time, recorded[:, known], self.now, horizon, samples=self.samples)
-            values[numbers] = np.clip(expected[places], least, most)
-        return replace(cluster, available_cpu=cpu, available_bandwidth=bandwidth)
+        cpu[numbers], bandwidth[numbers] = told.cpu, told.bandwidth
+        # Nodes are chosen the best first, each with all its processors.
+        chosen = numbers[np.argsort(-cluster.speed[numbers] * told.cpu, kind="stable")]
+        of = np.repeat(np.arange(chosen.size), np.maximum(cluster.processors[chosen], 1))
+        return replace(
+            cluster,
+            available_cpu=cpu,
+            available_bandwidth=bandwidth,
+            kept=Kept(told.kept_cpu[of], told.kept_bandwidth[of]),
+        )
