@@ -86,7 +86,8 @@ class Daemon:
         self.traces = Traces()
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
-        self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
+        self._rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
+        self._links: dict[str, float] = limits.link_of_each()
         self.started_at = time.time()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
 
@@ -101,6 +102,7 @@ class Daemon:
         if self.configuration.clusters is not None:
             described = read_description(self.configuration.clusters)
             self.board.put("described", [Partition.of(state) for state in described.clusters])
+            self._links = {**described.links, **self._links}
         for advice in self.placements.recent(MOST_OPEN, settled=False):
             self.askers.note(advice.question)
         self.models.start()
@@ -141,6 +143,11 @@ class Daemon:
         heard = all(source.name in self.board.seen_at for source in self.sources)
         named = node in self.board.nodes or self.doorkeeper.speaks_for(node)
         return named or not heard or not self.board.nodes
+
+    def rules(self, node: str) -> Rules:
+        """What is believed of a node: no more bandwidth than its own link has, where that is known."""
+        link = self._links.get(node)
+        return self._rules if link is None else replace(self._rules, bandwidth=link)
 
     def refresh(self) -> None:
         """Put up a view of this moment for placements."""

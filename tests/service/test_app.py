@@ -101,6 +101,33 @@ def test_bad_samples_are_left_out_counted_and_never_believed(client: TestClient,
     } == risen
 
 
+def test_no_more_bandwidth_is_believed_than_the_link_of_the_node_has(tmp_path: Path) -> None:
+    clusters = """
+[[cluster]]
+name = "north"
+nodes = [{names = "n[1-2]", link = [100.0, 1000.0]}, {names = "n3"}, {names = "n4", link = 100.0}]
+"""
+    with running(tmp_path, learned=False, clusters=clusters, limits={"links": {"n[4-5]": 10.0}}) as daemon:
+        headers = {"Authorization": f"Bearer {daemon.tokens.add('admin', 'admin')}"}
+        daemon.learn_tokens()
+        with TestClient(make_app(daemon)) as client:
+            for node, bandwidth, taken in [
+                ("n1", 99.0, True),
+                ("n1", 100.5, True),
+                ("n1", 500.0, False),
+                ("n2", 500.0, True),
+                ("n2", 1500.0, False),
+                ("n3", 1500.0, True),
+                ("n4", 9.0, True),
+                ("n4", 90.0, False),
+            ]:
+                batch = {"node": node, "samples": [[time.time(), 0.5, bandwidth]]}
+                answer = client.post("/v1/loads", json=batch, headers=headers)
+                assert (answer.status_code == 200) == taken, (node, bandwidth, answer.text)
+                assert taken or "above capacity" in answer.json()["detail"]
+        assert daemon.board.latest["n1"].available_bandwidth == 100.0  # rounding above the link is taken off
+
+
 def test_loads_of_a_node_that_nobody_has_named_are_refused(client: TestClient, daemon: Daemon, as_: Headers) -> None:
     batch = {"node": "stranger", "samples": [[time.time(), 0.5, 90.0]]}
     answer = client.post("/v1/loads", json=batch, headers=as_("admin"))
