@@ -13,6 +13,7 @@ from typing import Any
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from metasched.records import InputError
+from metasched.service import memory
 from metasched.service.access import Buckets, Doorkeeper, Sessions
 from metasched.service.ahead import Ahead
 from metasched.service.board import Board
@@ -54,7 +55,7 @@ REACH = 7 * DAY
 #: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
 CATCH_UP_AFTER = 5.0
 #: Rest between pieces of long work beside (s): who asks for a placement meanwhile hardly waits.
-REST = 0.02
+REST = 0.04
 #: Two accounts of the same start of a job differ by less than this (s).
 SAME_START = 2.0
 
@@ -247,6 +248,7 @@ class Daemon:
             keep_up(self.store, pause=REST)
         except InputError as error:  # such as a lock that others hold: the next time makes up for it
             _log.warning("loads were not rolled up: %s", error)
+        memory.give_back()
 
     def let_go(self) -> None:
         """Remove what is older than it is to be kept."""
