@@ -97,8 +97,8 @@ def _told(
     """The best placement with its interval, its model and its reason."""
     chosen = best.resource_set
     request = Request(problem_size, chosen.processors, min(1.0, chosen.available_cpu), chosen.available_bandwidth)
-    prediction = predictor.predict(request, level)
-    table = _Table(predictor, problem_size, chosen, second.resource_set if second else None)
+    table = _Table(predictor, request, level, chosen, second.resource_set if second else None)
+    prediction = table.prediction
     if chosen.available_cpu > 1.0:  # a processor faster than the reference node's: one request stops at 1
         many = predictor.predict_many(
             problem_size, chosen.processors, chosen.available_cpu, chosen.available_bandwidth, level
@@ -121,7 +121,7 @@ class _Table(Predictor):
     name = "table"
 
     def __init__(
-        self, predictor: Predictor, problem_size: float, chosen: ResourceSet, other: ResourceSet | None
+        self, predictor: Predictor, request: Request, level: float, chosen: ResourceSet, other: ResourceSet | None
     ) -> None:
         p, cpu, bandwidth = own = chosen.processors, chosen.available_cpu, chosen.available_bandwidth
         points = [own, (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]
@@ -131,7 +131,8 @@ class _Table(Predictor):
                 (p, other.available_cpu, bandwidth),
                 (p, cpu, other.available_bandwidth),
             ]
-        times = _times(predictor, problem_size, *np.array(points, dtype=np.float64).T).tolist()
+        self.prediction, asked = _beside(predictor, request, np.array(points, dtype=np.float64).T, level)
+        times = asked.tolist()
         self._known = dict(zip(points, times, strict=True))
         self.unnatural = [
             what for what, time in zip(("CPU", "bandwidth"), times[1:3], strict=True) if time > times[0] * (1 + 1e-9)
@@ -163,6 +164,15 @@ def _differ(one: Placement, other: Placement) -> bool:
 
 def _expected(predictor: Predictor, problem_size: float, front: Front) -> Floats:
     return _times(predictor, problem_size, front.processors, front.cpu, front.bandwidth)
+
+
+def _beside(predictor: Predictor, request: Request, others: Floats, level: float) -> tuple[Prediction, Floats]:
+    """A prediction, and the times of other (processors, CPU, bandwidth), in one evaluation where that is possible."""
+    among = getattr(predictor, "predict_among", None)
+    if among is not None:
+        told: tuple[Prediction, Floats] = among(request, others, level)
+        return told
+    return predictor.predict(request, level), _times(predictor, request.problem_size, *others)
 
 
 def _times(

@@ -6,8 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from threading import Lock
+from threading import Lock, Timer
 from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -53,6 +52,8 @@ REMEMBERED_JOBS = 2000
 REACH = 7 * DAY
 #: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
 CATCH_UP_AFTER = 5.0
+#: Rest between pieces of long work beside (s): who asks for a placement meanwhile hardly waits.
+REST = 0.02
 #: Two accounts of the same start of a job differ by less than this (s).
 SAME_START = 2.0
 
@@ -94,6 +95,9 @@ class Daemon:
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
         self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
         self.started_at = time.time()
+        self._tokens_read = Lock()
+        # Work done once is not on the schedule: one that ends while a job is taken off it misses the job.
+        self._once: tuple[Timer, ...] = ()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
 
     def start(self) -> None:
@@ -128,14 +132,17 @@ class Daemon:
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
-        self._scheduler.add_job(self.remember, args=(now,))
-        self._scheduler.add_job(self.catch_up, "date", run_date=_later(CATCH_UP_AFTER), args=(now,))
         self._scheduler.start()
+        self._once = (Timer(0.0, self.remember, args=(now,)), Timer(CATCH_UP_AFTER, self.catch_up, args=(now,)))
+        for once in self._once:
+            once.start()
 
     def stop(self) -> None:
         """End the periodic work; write and save what is waiting."""
-        self._scheduler.pause()  # Else a job that is just being taken off the schedule is missed in it.
         self._scheduler.shutdown(wait=True)
+        for once in self._once:
+            once.cancel()
+            once.join()
         self.writer.stop()
         self.models.stop()
 
@@ -169,11 +176,12 @@ class Daemon:
 
     def forecast(self) -> None:
         """Forecast the loads that placements count with."""
-        self.ahead.forecast(time.time())
+        self.ahead.forecast(time.time(), pause=REST)
 
     def learn_tokens(self) -> None:
         """Take notice of tokens that were made or revoked."""
-        self.doorkeeper.learn(self.tokens.all())
+        with self._tokens_read:  # Else what was read before a token was made could be taken notice of after it.
+            self.doorkeeper.learn(self.tokens.all())
 
     def ask_sources(self) -> None:
         """Ask the schedulers for partitions and running jobs; what one that does not answer said before stays."""
@@ -224,7 +232,7 @@ class Daemon:
     def keep_up(self) -> None:
         """Make the means of the loads that came in, and pack them."""
         try:
-            keep_up(self.store)
+            keep_up(self.store, pause=REST)
         except InputError as error:  # such as a lock that others hold: the next time makes up for it
             _log.warning("loads were not rolled up: %s", error)
 
@@ -311,7 +319,3 @@ class Daemon:
         return any(
             (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
         )
-
-
-def _later(seconds: float) -> datetime:
-    return datetime.now(UTC) + timedelta(seconds=seconds)

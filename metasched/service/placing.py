@@ -6,6 +6,7 @@ import math
 import uuid
 from collections import deque
 from dataclasses import replace
+from functools import lru_cache
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
@@ -59,6 +60,7 @@ class Placer:
         self._models = models
         self._sharing = Sharing(board, models)
         self._placed: deque[Placed] = deque(maxlen=MOST_PLACED)
+        self._forgotten_in: View | None = None
         self._ahead = ahead or Ahead()
         self._kept_of: tuple[View, Forecasts] | None = None
         self._kept: dict[tuple[str, Constraints, int], Fronts] = {}
@@ -89,7 +91,7 @@ class Placer:
         }
         if not known:
             return self._nothing(uid, f"no model of {ask.application} yet")
-        self._forget(now)
+        self._forget(view, now)
         level = self._configuration.level
         able = [each for each in usable if each.state.name in known]
         running, notes = self._running(able)
@@ -118,8 +120,7 @@ class Placer:
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
         if self._configuration.mode == "act" and not ask.trial:
             self._placed.append(_placed(best, chosen.state, now))
-        told = self._told(uid, ask, best, chosen, known[chosen.state.name])
-        return told.model_copy(update={"warnings": list(warnings)})
+        return self._told(uid, ask, best, chosen, known[chosen.state.name], warnings)
 
     def _running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
         """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""
@@ -132,28 +133,31 @@ class Placer:
         mode, steer = self._configuration.mode, self._configuration.steer
         return Answer(id=uid, mode=mode, steer=steer, placed=False, message=why)
 
-    def _told(self, uid: str, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> Answer:
+    def _told(
+        self, uid: str, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor, warnings: tuple[str, ...]
+    ) -> Answer:
         sets, slowdown = best.resource_set, best.slowdown
         shared = f", {slowdown:.2f} times as long as alone" if slowdown >= WORTH_TELLING else ""
         limit = self._time_limit(ask, best, chosen, predictor)
-        interval = best.prediction.interval
+        interval, nodes = best.prediction.interval, fold(sets.nodes)
         return Answer(
             id=uid,
             mode=self._configuration.mode,
             steer=self._configuration.steer,
             placed=True,
             message=f"{ask.application} n={ask.problem_size:g} on {sets.processors} processors of "
-            f"{chosen.name or chosen.state.name} ({fold(sets.nodes)}): "
+            f"{chosen.name or chosen.state.name} ({nodes}): "
             f"{_seconds(slowdown * best.prediction.execution_time)} expected{shared}, "
             f"{_seconds(slowdown * interval.low)} to {_seconds(slowdown * interval.high)} at {interval.level:.0%}",
             scheduler=chosen.scheduler,
             partition=chosen.name,
-            nodes=fold(sets.nodes),
+            nodes=nodes,
             node_count=len(sets.nodes),
             processors=sets.processors,
             prefer=_common_feature(chosen.state, sets.nodes),
             time_limit=limit,
             placement=best.as_dict(),
+            warnings=list(warnings),
         )
 
     def _time_limit(self, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> float | None:
@@ -215,11 +219,20 @@ class Placer:
     def _shaded(self, state: ClusterState, now: float) -> ClusterState:
         return shaded(state, self._placed, now) if self._placed else state
 
-    def _forget(self, now: float) -> None:
-        """Forget jobs that a scheduler's own account holds by now, and those that should be over."""
-        seen = max(self._board.seen_at.values(), default=0.0) - ALLOCATED_WITHIN
-        while self._placed and self._placed[0].start < seen:
-            self._placed.popleft()
+    def _forget(self, view: View, now: float) -> None:
+        """Forget jobs that their scheduler's own account holds by now, and those that should be over."""
+        if view is self._forgotten_in:
+            return
+        self._forgotten_in = view
+        seen = self._board.seen_at
+        source = {each.state.name: each.scheduler for each in view.partitions}
+        left = (
+            job
+            for job in self._placed
+            if now < job.start + job.execution_time
+            and job.start >= seen.get(source.get(job.cluster, ""), 0.0) - ALLOCATED_WITHIN
+        )
+        self._placed = deque(left, maxlen=MOST_PLACED)
 
 
 def _constraints(ask: Ask) -> Constraints:
@@ -252,20 +265,28 @@ def _usable(view: View, ask: Ask) -> list[Partition]:
 def _placed(best: Placement, state: ClusterState, now: float) -> Placed:
     """The shadow of a placement: its processors spread over its nodes as far as each has some free."""
     sets = best.resource_set
-    free = dict(zip(state.nodes, state.processors.tolist(), strict=True))
+    place = _places(state.nodes)
     left, taken = sets.processors, []
     for position, node in enumerate(sets.nodes):
         others = len(sets.nodes) - position - 1
-        taken.append(max(1, min(free[node], left - others)))
+        taken.append(max(1, min(int(state.processors[place[node]]), left - others)))
         left -= taken[-1]
     return Placed(sets.cluster, sets.nodes, tuple(taken), now, best.completion)
 
 
 def _common_feature(state: ClusterState, nodes: tuple[str, ...]) -> str:
     """The feature that all these nodes have and the fewest others, empty where there is none."""
-    has = dict(zip(state.nodes, state.features, strict=True))
-    common = frozenset.intersection(*(has[node] for node in nodes))
-    return min(common, key=lambda feature: (sum(feature in each for each in state.features), feature), default="")
+    place = _places(state.nodes)
+    common = frozenset.intersection(*(state.features[place[node]] for node in nodes))
+    if not common:
+        return ""
+    return min(common, key=lambda feature: (sum(feature in each for each in state.features), feature))
+
+
+@lru_cache(maxsize=64)
+def _places(nodes: tuple[str, ...]) -> dict[str, int]:
+    """The number of each node of a cluster, which hardly ever change."""
+    return {node: number for number, node in enumerate(nodes)}
 
 
 def _seconds(seconds: float) -> str:
