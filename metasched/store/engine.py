@@ -49,7 +49,7 @@ def connect(location: str | os.PathLike[str], patience: float) -> Engine:
     text = os.fspath(location)
     try:
         url = make_url(text) if "://" in text else URL.create("sqlite", database=text)
-        engine = create_engine(url)
+        engine = _engine(url)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise InputError(f"no driver is installed for it ({error})", where=name_of(url)) from None
     except (ArgumentError, ValueError):
@@ -75,6 +75,14 @@ def make_as_folder_owner(engine: Engine) -> None:
         os.chown(path, folder.st_uid, folder.st_gid)
     except OSError:
         return  # It is there already, or cannot be made: whoever opens it next says so.
+
+
+def _engine(url: URL) -> Engine:
+    """An engine whose connection given back last is taken first: each that is used holds a cache and its last blob."""
+    try:
+        return create_engine(url, pool_use_lifo=True)
+    except TypeError:  # a database in memory has no such pool
+        return create_engine(url)
 
 
 def name_of(url: URL) -> str:

@@ -66,4 +66,6 @@ class AdaptiveMedian:
         return self._present.copy()
 
     def _median(self, length: Indices) -> Floats:
-        return medians(self._window.latest(length), np.minimum(self._window.filled, length))
+        latest = self._window.latest(length)
+        latest.sort(axis=1)
+        return medians(latest, np.minimum(self._window.filled, length))

@@ -99,7 +99,7 @@ class Battery:
 
     def forecasts(self) -> Floats:
         """What every primary expects, shape (n, number of primaries), in the order of ``names``."""
-        return np.concatenate([panel.pending for panel in self._panels])
+        return np.concatenate([panel.pending.T for panel in self._panels])
 
 
 class _Panel:
@@ -108,25 +108,27 @@ class _Panel:
     def __init__(self, forecasters: Mapping[str, Forecaster], series: int) -> None:
         self._primaries = tuple(forecasters.values())
         self._rows = np.arange(series)
-        self.pending = np.full((series, len(self._primaries)), np.nan)
+        self.pending = np.full((len(self._primaries), series), np.nan)
         self._scores = Scores(series, len(self._primaries), SPANS)
         self._choices = self._scores.best()
         self._cumulative = np.zeros(self._choices.shape)
         self._scored = np.zeros(series)
 
     def update(self, values: Floats) -> None:
-        misses = np.abs(self.pending - values[:, None])
-        rows = np.flatnonzero(~np.isnan(misses[:, 0]))
-        self._cumulative[:, rows] += misses[self._rows, self._choices][:, rows]
+        misses = np.abs(self.pending - values)
+        rows = np.flatnonzero(~np.isnan(misses[0]))
+        whole = len(rows) == len(values)
+        chosen = misses[self._choices, self._rows]
+        self._cumulative += chosen if whole else np.where(np.isnan(misses[0]), 0.0, chosen)
         self._scored[rows] += 1
-        self._scores.add(rows, misses[rows])
+        self._scores.add(rows, misses if whole else misses[:, rows])
         for primary in self._primaries:
             primary.update(values)
-        self.pending = np.stack([primary.forecast() for primary in self._primaries], axis=1)
+        self.pending = np.stack([primary.forecast() for primary in self._primaries])
         self._choices = self._scores.best()
 
     def forecast(self) -> Floats:
-        return self.pending[self._rows, self.chosen()]
+        return self.pending[self.chosen(), self._rows]
 
     def error(self) -> Floats:
         return np.where(self._scored > 0, self._cumulative.min(axis=0) / np.maximum(self._scored, 1), np.nan)

@@ -7,7 +7,7 @@ a window that is not full yet needs no case of its own.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from monitors.forecasters.contract import Floats, Indices, checked
 
@@ -31,8 +31,8 @@ class Window:
             raise ValueError(f"width is {width}, expected at least 1")
         self.values = np.full((series, width), np.nan)
         self.seen = np.zeros(series, dtype=np.intp)
+        self._together: int | None = 0  # how many values each series has had, as long as that is the same of all
         slots = np.arange(width)
-        self._age: NDArray[np.int16] | None = None  # made when first asked for after a push
         self._ages = ((slots[:, None] - slots) % width).astype(np.int16)  # [slot of the newest value, slot]
 
     @property
@@ -40,33 +40,44 @@ class Window:
         """How many values each window holds, shape (n,)."""
         return np.minimum(self.seen, self.values.shape[1])
 
+    @property
+    def full(self) -> bool:
+        """Whether every window is known to be full."""
+        return self._together is not None and self._together >= self.values.shape[1]
+
     def push(self, values: ArrayLike) -> None:
         """Put each value that is there in the place of the oldest one of its series."""
         array = checked(values, len(self.seen))
-        rows = np.flatnonzero(~np.isnan(array))
+        there = ~np.isnan(array)
+        if self._together is not None and there.all():
+            self.values[:, self._together % self.values.shape[1]] = array
+            self._together += 1
+            self.seen += 1
+            return
+        rows = np.flatnonzero(there)
         self.values[rows, self.seen[rows] % self.values.shape[1]] = array[rows]
         self.seen[rows] += 1
-        self._age = None
+        self._together = None
 
     def latest(self, lengths: Indices) -> Floats:
         """The window cut to the latest ``lengths`` (n,) values of each series: shape (n, width), NaN elsewhere."""
-        if self._age is None:
-            self._age = self._ages[(self.seen - 1) % self.values.shape[1]]
-        return np.where(self._age < lengths[:, None].astype(np.int16), self.values, np.nan)
+        newest = self.seen - 1 if self._together is None else self._together - 1
+        age = self._ages[newest % self.values.shape[1]]
+        return np.where(age < lengths[:, None].astype(np.int16), self.values, np.nan)
 
 
 def medians(values: Floats, filled: Indices) -> Floats:
-    """Medians along axis 1 of the first ``filled`` (n,) of the sorted values, NaN where there is none.
+    """Medians along axis 1 of the first ``filled`` (n,) values, NaN where there is none.
 
     Parameters
     ----------
-    values : array of shape (n, width), NaN where empty.
+    values : array of shape (n, width), every row sorted, NaN where empty.
     filled : array of shape (n,), how many values of each row are not NaN.
     """
-    ordered = np.sort(values, axis=1)
-    middle = np.stack([np.maximum(filled - 1, 0) // 2, filled // 2], axis=1)
-    middle = np.minimum(middle, values.shape[1] - 1)
-    median: Floats = np.take_along_axis(ordered, middle, axis=1).mean(axis=1)
+    rows = np.arange(len(values))
+    low = np.minimum(np.maximum(filled - 1, 0) // 2, values.shape[1] - 1)
+    high = np.minimum(filled // 2, values.shape[1] - 1)
+    median: Floats = (values[rows, low] + values[rows, high]) / 2
     return median
 
 
@@ -96,6 +107,8 @@ class SlidingMean:
 
     def forecast(self) -> Floats:
         """The means, shape (n,)."""
+        if self._window.full:
+            return np.asarray(self._window.values.mean(axis=1))
         filled = self._window.filled
         total = np.where(np.isnan(self._window.values), 0.0, self._window.values).sum(axis=1)
         return np.where(filled > 0, total / np.maximum(filled, 1), np.nan)
@@ -127,7 +140,7 @@ class SlidingMedian:
 
     def forecast(self) -> Floats:
         """The medians, shape (n,)."""
-        return medians(self._window.values, self._window.filled)
+        return medians(np.sort(self._window.values, axis=1), self._window.filled)
 
 
 class TrimmedMean:
@@ -160,9 +173,13 @@ class TrimmedMean:
 
     def forecast(self) -> Floats:
         """The trimmed means, shape (n,)."""
+        ordered = np.sort(self._window.values, axis=1)
+        if self._window.full:
+            width = ordered.shape[1]
+            most = int(self.trim * width)
+            return np.asarray(ordered[:, most : width - most].mean(axis=1))
         filled = self._window.filled
         left_out = (self.trim * filled).astype(np.intp)
-        ordered = np.sort(self._window.values, axis=1)
         rank = np.arange(ordered.shape[1])
         kept = (rank >= left_out[:, None]) & (rank < (filled - left_out)[:, None])
         total = np.where(kept, ordered, 0.0).sum(axis=1)

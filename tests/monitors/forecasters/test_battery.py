@@ -21,9 +21,9 @@ def test_scores_are_the_sums_over_the_latest_errors(missing: float) -> None:
     scores, errors = Scores(4, 3, SPANS), [[] for _ in range(4)]
     for _ in range(260):
         rows = np.flatnonzero(noise.random(4) >= missing)
-        misses = noise.exponential(size=(len(rows), 3))
+        misses = noise.exponential(size=(3, len(rows)))
         scores.add(rows, misses)
-        for row, miss in zip(rows, misses, strict=True):
+        for row, miss in zip(rows, misses.T, strict=True):
             errors[row].append(miss)
     for row in range(4):
         history = np.array(errors[row])
@@ -33,9 +33,9 @@ def test_scores_are_the_sums_over_the_latest_errors(missing: float) -> None:
 
 def test_an_enormous_error_leaves_no_trace_once_it_is_out_of_the_longest_span() -> None:
     scores = Scores(1, 2, SPANS)
-    scores.add(np.array([0]), np.array([[1e12, 0.0]]))
+    scores.add(np.array([0]), np.array([[1e12], [0.0]]))
     for _ in range(2 * SPANS[-1]):
-        scores.add(np.array([0]), np.array([[1e-6, 2e-6]]))
+        scores.add(np.array([0]), np.array([[1e-6], [2e-6]]))
     assert (scores.best().reshape(2, -1)[:, 1:] == 0).all()
 
 
@@ -79,6 +79,21 @@ def test_many_series_give_what_each_gives_alone() -> None:
         alone.update(row[[0, 1002]])
     assert together.forecast()[[0, 1002]] == pytest.approx(alone.forecast())
     assert (together.method()[0], together.method()[1002]) == alone.method()
+
+
+@pytest.mark.parametrize("holes_from", [0, 3, 70, 130])
+def test_series_that_fall_out_of_step_give_what_each_gives_alone(holes_from: int) -> None:
+    values = series(180, 3, seed=6)
+    holes = np.random.default_rng(8).random(values.shape) < 0.2
+    holes[:holes_from] = False
+    together, alone = Battery(3), [Battery(1) for _ in range(3)]
+    for row, missing in zip(values, holes, strict=True):
+        together.update(np.where(missing, np.nan, row))
+        for column in np.flatnonzero(~missing):
+            alone[column].update(row[[column]])
+    assert together.forecast() == pytest.approx(np.concatenate([one.forecast() for one in alone]), abs=1e-12)
+    assert together.error() == pytest.approx(np.concatenate([one.error() for one in alone]), abs=1e-12)
+    assert together.method() == tuple(one.method()[0] for one in alone)
 
 
 def test_the_battery_finds_the_forecaster_that_suits_each_series() -> None:
