@@ -125,6 +125,16 @@ def test_a_reader_changes_nothing(client: TestClient, as_: Headers) -> None:
         assert client.post(path, json={}, headers=as_("reader")).status_code in (403, 422)
 
 
+def test_a_reader_may_try_a_placement_but_not_ask_for_one(client: TestClient, as_: Headers) -> None:
+    before = client.get("/v1/placements", headers=as_("reader")).json()
+    refused = client.post("/v1/placements", json=ASK, headers=as_("reader"))
+    assert (refused.status_code, "trials only" in refused.json()["detail"]) == (403, True)
+    assert client.post("/v1/placements", json=ASK | {"trial": True}, headers=as_("agent")).status_code == 403
+    tried = client.post("/v1/placements", json=ASK | {"trial": True}, headers=as_("reader")).json()
+    assert tried["placed"]
+    assert client.get("/v1/placements", headers=as_("reader")).json() == before
+
+
 def test_the_better_cluster_is_advised_with_a_prediction_near_the_truth(client: TestClient, as_: Headers) -> None:
     answer = client.post("/v1/placements", json=ASK, headers=as_("scheduler")).json()
     assert answer["placed"]
