@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
@@ -67,9 +68,12 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
 
 
 def _show(found: list[Finding]) -> None:
-    table = Table("check", "", "found", "mend", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table("check", "", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("found", "mend"):
+        table.add_column(name, overflow="fold")
     for each in found:
-        table.add_row(each.check, each.state.upper() if each.state == "wrong" else each.state, each.told, each.mend)
+        state = each.state.upper() if each.state == "wrong" else each.state
+        table.add_row(*(Text(text) for text in (each.check, state, each.told, each.mend)))
     output.out.print(table)
     wrong, watch = (sum(each.state == state for each in found) for state in ("wrong", "watch"))
     output.out.print(f"{wrong} wrong, {watch} to watch")

@@ -1,4 +1,4 @@
-"""``metasched serve``, ``metasched status`` and ``metasched token``: the daemon and who may talk to it."""
+"""``metasched serve`` and ``metasched token``: the daemon and who may talk to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
     app.command("serve")(serve_verb)
-    app.command("status")(status_verb)
     tokens = typer.Typer(help="Make, list and revoke the tokens by which clients of the daemon are known.")
     tokens.command("add")(add_token)
     tokens.command("list")(list_tokens)
@@ -50,29 +49,14 @@ def serve_verb(
     if port is not None:
         settings = settings.model_copy(update={"listen": settings.listen.model_copy(update={"port": port})})
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("apscheduler").setLevel(logging.WARNING)
+    for noisy in ("apscheduler", "alembic.runtime.plugins"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
     sources = [
         SlurmSource(each.name, each.partitions, platform=each.platform, configuration=each.configuration)
         for each in settings.slurm
     ]
     with Store.open(database or settings.database) as store:
         serve(Daemon(settings, store, sources))
-
-
-def status_verb(
-    config: ConfigOption = None,
-    url: Annotated[str | None, typer.Option(help="Where the daemon listens; else its socket or address.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Tell what the daemon does and knows, and how good its advice was or would have been.
-
-    The Unix socket needs no token; by URL one is taken from $METASCHED_TOKEN.
-    """
-    told = talk(configuration(config), "GET", "/v1/status", url=url)
-    if as_json:
-        output.print_json(told)
-    else:
-        _show_status(told)
 
 
 def add_token(
@@ -149,43 +133,3 @@ def talk(settings: Configuration, method: str, path: str, document: Any = None, 
     except RuntimeError as error:
         output.complain(str(error))
         raise typer.Exit(1) from None
-
-
-#: What each mode does, and how to go on from it.
-_MODES = {
-    "shadow": 'nobody is advised and no job is changed; set mode = "advise" to tell users, "act" to place their jobs, '
-    "and restart the daemon",
-    "advise": 'users are told and no job is changed; set mode = "act" to place their jobs, and restart the daemon',
-    "act": 'jobs are placed; set mode = "shadow" to stop that, and restart the daemon',
-}
-
-
-def _show_status(told: dict[str, Any]) -> None:
-    quality = told["quality"]
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_row("mode", f"{told['mode']}: {_MODES[told['mode']]}")
-    table.add_row("version", f"{told['version']}, up for {told['up'] / 3600:.1f} h, database {told['database']}")
-    heard = ", ".join(f"{name} {age:.0f} s ago" for name, age in told["sources"].items())
-    table.add_row("partitions", f"{told['partitions']}; heard of {heard or 'none'}")
-    table.add_row("nodes", f"{told['nodes_with_loads']} have sent loads")
-    table.add_row(
-        "models", f"{told['models']}; {told['runs_to_learn']} runs wait, {told['learning_failures']} failures"
-    )
-    table.add_row("jobs", f"{quality['jobs']} finished that were advised on, {quality['failed']} failed or were killed")
-    if quality["followed"]:
-        table.add_row(
-            "followed",
-            f"{quality['followed']} ran where advised: prediction error {quality['ppe_mean']:.1f} % on average, "
-            f"{quality['interval_coverage']:.0%} inside the interval",
-        )
-    elsewhere = quality["jobs"] - quality["followed"]
-    if elsewhere and quality["time_taken"] > 0:
-        saved = 1.0 - quality["time_as_advised"] / quality["time_taken"]
-        table.add_row(
-            "elsewhere",
-            f"{elsewhere} ran elsewhere, {quality['faster']} of them slower than predicted where advised: "
-            f"following the advice would have saved {saved:.0%} of their time",
-        )
-    if quality["killed_by_limit"]:
-        table.add_row("limits", f"{quality['killed_by_limit']} ran longer than the suggested time limit")
-    output.out.print(table)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from metasched.placement.constraints import Constraints
 from metasched.placement.fronts import Front, Fronts
 from metasched.placement.reasons import Cause, why_best
-from metasched.predictors.contract import Floats, Predictions, Predictor
+from metasched.predictors.contract import Floats, Predictions, Predictor, expected
 from metasched.records import Interval, Placement, Prediction, Request, ResourceSet, Run
 
 Ints = NDArray[np.int64]
@@ -67,7 +67,7 @@ def quickest(
     able = [(each, front) for each in fronts if (front := each.of(counts.tolist())).processors.size]
     if not able:
         return None
-    times = [_expected(predictors[each.cluster.name], problem_size, front) for each, front in able]
+    times = [_on(predictors[each.cluster.name], problem_size, front) for each, front in able]
     waits = [each.cluster.queue_wait.at(front.processors) for each, front in able]
     completion = np.concatenate([time + wait for time, wait in zip(times, waits, strict=True)])
     order = np.argsort(completion, kind="stable")
@@ -97,8 +97,8 @@ def _told(
     """The best placement with its interval, its model and its reason."""
     chosen = best.resource_set
     request = Request(problem_size, chosen.processors, min(1.0, chosen.available_cpu), chosen.available_bandwidth)
-    prediction = predictor.predict(request, level)
-    table = _Table(predictor, problem_size, chosen, second.resource_set if second else None)
+    table = _Table(predictor, request, level, chosen, second.resource_set if second else None)
+    prediction = table.prediction
     if chosen.available_cpu > 1.0:  # a processor faster than the reference node's: one request stops at 1
         many = predictor.predict_many(
             problem_size, chosen.processors, chosen.available_cpu, chosen.available_bandwidth, level
@@ -121,7 +121,7 @@ class _Table(Predictor):
     name = "table"
 
     def __init__(
-        self, predictor: Predictor, problem_size: float, chosen: ResourceSet, other: ResourceSet | None
+        self, predictor: Predictor, request: Request, level: float, chosen: ResourceSet, other: ResourceSet | None
     ) -> None:
         p, cpu, bandwidth = own = chosen.processors, chosen.available_cpu, chosen.available_bandwidth
         points = [own, (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]
@@ -131,7 +131,8 @@ class _Table(Predictor):
                 (p, other.available_cpu, bandwidth),
                 (p, cpu, other.available_bandwidth),
             ]
-        times = _times(predictor, problem_size, *np.array(points, dtype=np.float64).T).tolist()
+        self.prediction, asked = _beside(predictor, request, np.array(points, dtype=np.float64).T, level)
+        times = asked.tolist()
         self._known = dict(zip(points, times, strict=True))
         self.unnatural = [
             what for what, time in zip(("CPU", "bandwidth"), times[1:3], strict=True) if time > times[0] * (1 + 1e-9)
@@ -161,15 +162,14 @@ def _differ(one: Placement, other: Placement) -> bool:
     return (first.cluster, first.nodes, first.processors) != (second.cluster, second.nodes, second.processors)
 
 
-def _expected(predictor: Predictor, problem_size: float, front: Front) -> Floats:
-    return _times(predictor, problem_size, front.processors, front.cpu, front.bandwidth)
+def _on(predictor: Predictor, problem_size: float, front: Front) -> Floats:
+    return expected(predictor, problem_size, front.processors, front.cpu, front.bandwidth)
 
 
-def _times(
-    predictor: Predictor, problem_size: float, processors: ArrayLike, cpu: ArrayLike, bandwidth: ArrayLike
-) -> Floats:
-    """Predicted times, without their intervals where the predictor can leave those out."""
-    expect = getattr(predictor, "expect_many", None)
-    if expect is not None:
-        return np.asarray(expect(problem_size, processors, cpu, bandwidth))
-    return predictor.predict_many(problem_size, processors, cpu, bandwidth).execution_time
+def _beside(predictor: Predictor, request: Request, others: Floats, level: float) -> tuple[Prediction, Floats]:
+    """A prediction, and the times of other (processors, CPU, bandwidth), in one evaluation where that is possible."""
+    among = getattr(predictor, "predict_among", None)
+    if among is not None:
+        told: tuple[Prediction, Floats] = among(request, others, level)
+        return told
+    return predictor.predict(request, level), expected(predictor, request.problem_size, *others)

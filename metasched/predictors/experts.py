@@ -63,7 +63,7 @@ class Experts:
         points = inputs(chosen.problem_size, chosen.processors, chosen.cpu, chosen.bw)
         log_time = np.log(chosen.time)
         of_trend, of_power_law = kernels or (None, None)
-        rest = log_time - np.log(trend(chosen.problem_size, chosen.processors, chosen.cpu, chosen.bw))
+        rest = log_time - trend.log_time(chosen.problem_size, chosen.processors, chosen.cpu, chosen.bw)
         defined = np.isfinite(rest)
         power_law = LogPolynomial(1, points, log_time, resistant=True)
         surface = LogPolynomial(2, points, log_time, resistant=True)
@@ -85,8 +85,7 @@ class Experts:
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Log times and spreads by every expert: arrays of shape (n,) to two of shape (4, n)."""
         points = inputs(n, p, cpu, bw)
-        with np.errstate(divide="ignore"):
-            trend = np.log(self.trend(n, p, cpu, bw))
+        trend = self.trend.log_time(n, p, cpu, bw)
         bend, bend_spread = self.beside_trend.predict(points)
         rest, rest_spread = self.beside_power_law.predict(points)
         log_time = np.stack([trend, trend + bend, self.power_law(points) + rest, self.surface(points)])
@@ -98,8 +97,7 @@ class Experts:
     def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Log times by every expert, as :meth:`predict` tells them, without the spreads that take most of its time."""
         points = inputs(n, p, cpu, bw)
-        with np.errstate(divide="ignore"):
-            trend = np.log(self.trend(n, p, cpu, bw))
+        trend = self.trend.log_time(n, p, cpu, bw)
         return np.stack(
             [
                 trend,

@@ -63,7 +63,7 @@ class LogPolynomial:
 
     def __call__(self, points: Floats) -> Floats:
         """Log time at points of shape (m, 4)."""
-        features = self._features(np.clip(points, self._low, self._high))
+        features = self._features(np.minimum(np.maximum(points, self._low), self._high))
         return np.asarray(features @ self._coefficients + self._intercept)
 
     def _features(self, points: Floats) -> Floats:

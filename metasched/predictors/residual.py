@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -109,6 +109,7 @@ class ResidualProcess:
         found = self.hyperparameters
         self._lengths = np.array(found.length_scales)
         self._variance, self._noise = found.variance, found.noise
+        self._factor = np.asfortranarray(self._process.L_)
         self._known, self._alpha = self._process.X_train_ / self._lengths, np.ravel(self._process.alpha_)
 
     def _weigh(self) -> None:
@@ -150,10 +151,11 @@ class ResidualProcess:
     def _outcome(self, scaled: Floats) -> tuple[Floats, Floats]:
         """Mean and spread at scaled points (Rasmussen & Williams, Eqs. 2.25 and 2.26).
 
-        The library computes the same, and checks its inputs for ten times as long as a small prediction takes.
+        The library computes the same, and checks its inputs for ten times as long as a small prediction takes; so
+        does its solver for triangular systems, and LAPACK's is asked directly.
         """
         covariance = self._covariance(scaled)
-        explained = solve_triangular(self._process.L_, covariance.T, lower=True, check_finite=False)
+        explained, _ = dtrtrs(self._factor, covariance.T, lower=1)
         left = self._variance + self._noise - np.einsum("ij,ij->j", explained, explained)
         return covariance @ self._alpha, np.sqrt(np.maximum(left, 0.0))
 

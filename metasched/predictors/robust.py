@@ -10,7 +10,7 @@ runs in the background.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,61 +18,21 @@ from numpy.typing import ArrayLike
 from candidate_functions.terms import Observations
 from metasched.predictors.background import BackgroundSearch
 from metasched.predictors.calibration import Calibration, score
-from metasched.predictors.committee import Record, combine, combined
+from metasched.predictors.committee import Record, combine
 from metasched.predictors.contract import Floats, Predictions
 from metasched.predictors.domain import Domain
 from metasched.predictors.experts import NAMES, Experts
 from metasched.predictors.extrapolation import Extrapolation
+from metasched.predictors.robust_state import Looked, RobustState
 from metasched.predictors.simple import supports_search
 from metasched.predictors.trend import Trend
 from metasched.predictors.window import RunWindow, observations
-from metasched.records import InputError, Interval, Prediction, Request, Run
+from metasched.records import InputError, Prediction, Request, Run
 
 #: Runs between two searches over all combinations and hyperparameters.
 REVISIT = 10
 #: Runs on most processors that a rehearsal counts at most.
 REHEARSALS = 10
-#: Spread of the log time assumed until the committee can be fitted.
-UNKNOWN_SPREAD = 0.3
-
-
-@dataclass(frozen=True)
-class RobustState:
-    """All that the robust method has learned.
-
-    Parameters
-    ----------
-    trend : the models of Eq. (1).
-    experts : the committee around the trend; None with too few runs.
-    record : how well each expert has predicted.
-    calibration : scores of past predictions.
-    domain : what was learned from.
-    extrapolation : how much less sure the committee is outside that.
-    notes : what a user of the predictions should know.
-    since_search : runs learned since the last search.
-    """
-
-    trend: Trend
-    experts: Experts | None
-    record: Record
-    calibration: Calibration
-    domain: Domain
-    extrapolation: Extrapolation
-    notes: tuple[str, ...] = ()
-    since_search: int = 0
-
-    def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
-        """Log times and their spreads, for arrays of one shape (n,); infinite where nothing is defined."""
-        if self.experts is None or not n.size:
-            return np.log(self.trend(n, p, cpu, bw)), np.full(n.shape, UNKNOWN_SPREAD)
-        log_time, spread = combine(*self.experts.predict(n, p, cpu, bw), self.record.weights())
-        return log_time, np.hypot(spread, self.extrapolation.spread(n, p, cpu, bw))
-
-    def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
-        """Log times alone."""
-        if self.experts is None or not n.size:
-            return np.log(self.trend(n, p, cpu, bw))
-        return combined(self.experts.expect(n, p, cpu, bw), self.record.weights())
 
 
 class RobustPredictor:
@@ -108,7 +68,7 @@ class RobustPredictor:
         self._state: RobustState | None = None
         self._search: BackgroundSearch[RobustState] = BackgroundSearch()
         self._since_start: list[Run] = []
-        self._last: tuple[RobustState, Request, float, float, str] | None = None
+        self._last: Looked | None = None
 
     @property
     def state(self) -> RobustState:
@@ -139,49 +99,36 @@ class RobustPredictor:
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time."""
-        state = self.state
         # The same is often asked at two levels, one for the interval and one for a time limit.
         last = self._last
-        if last is None or last[0] is not state or last[1] != request:
-            self._last = last = state, request, *self._looked_up(state, request)
-        _, _, log_time, spread, text = last
-        with np.errstate(over="ignore"):
-            time = np.exp([log_time])
-        low, high = state.calibration.ends(time, spread, level)
-        return Prediction(
-            float(time[0]),
-            Interval(float(low[0]), float(high[0]), level),
-            text,
-            state.notes + state.domain.warnings(request),
-        )
+        if last is None or last.state is not self.state or last.request != request:
+            return self.predict_among(request, np.empty((3, 0)), level)[0]
+        return last.at(level)
 
-    @staticmethod
-    def _looked_up(state: RobustState, request: Request) -> tuple[float, float, str]:
-        """Log time, its spread, and the model's name."""
-        where = np.array(
-            [[request.problem_size], [request.processors], [request.available_cpu], [request.available_bandwidth]],
-            dtype=np.float64,
-        )
-        if state.experts is None:
-            log_times, spreads = (each[None, :] for each in state.predict(*where))
-            log_time, spread = log_times[0], spreads[0]
-        else:
-            log_times, spreads = state.experts.predict(*where)
-            log_time, spread = combine(log_times, spreads, state.record.weights())
+    def predict_among(self, request: Request, others: ArrayLike, level: float = 0.9) -> tuple[Prediction, Floats]:
+        """Predict one execution time, and tell what is expected for others of the same size, in one evaluation.
+
+        Parameters
+        ----------
+        request : what to predict.
+        others : processors, available CPU and available bandwidth of each, shape (3, k).
+        level : of the interval.
+
+        Returns
+        -------
+        The prediction, and execution times of shape (k,).
+        """
+        state = self.state
+        own = [request.processors], [request.available_cpu], [request.available_bandwidth]
+        points = np.concatenate([np.array(own, dtype=np.float64), np.asarray(others, dtype=np.float64)], axis=1)
+        log_time, spread, trend = state.compare(np.full(points.shape[1], request.problem_size), *points)
         if not np.isfinite(log_time[0]):
             raise InputError(f"no model of the trend is defined for {request}")
-        # The first expert is the trend.
-        return float(log_time[0]), float(spread[0]), RobustPredictor._explained(state, log_time[0] - log_times[0, 0])
-
-    @staticmethod
-    def _explained(state: RobustState, log_shift: float) -> str:
-        """Name the formula, and what the committee made of it."""
-        text = state.trend.formula()
-        if state.experts is None:
-            return text
-        shift = float(np.expm1(log_shift))
-        shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(NAMES, state.record.weights(), strict=True))
-        return f"{text}; {shift:+.1%} by the committee ({shares})"
+        self._last = last = Looked(
+            state, request, float(log_time[0]), float(spread[0]), state.explained(log_time[0] - trend[0])
+        )
+        with np.errstate(over="ignore"):
+            return last.at(level), np.exp(log_time[1:])
 
     def predict_many(
         self,

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from candidate_functions.exhaustive import exhaustive_search
-from candidate_functions.terms import Observations, evaluate, formula
+from candidate_functions.terms import Observations, formula
+from candidate_functions.together import Together
 from metasched.predictors.contract import Floats
 from metasched.predictors.simple import simplest_model, supports_two_growths, two_growths
 from metasched.predictors.sorted_list import SortedList
@@ -77,26 +78,28 @@ class Trend:
         weight[weight < NEGLIGIBLE * weight.max()] = 0.0
         return np.asarray(weight / weight.sum())
 
+    @cached_property
+    def _averaged(self) -> tuple[Together, Floats]:
+        """The models that are averaged, and their weights, shape (m, 1)."""
+        weights = self._weights
+        chosen = np.flatnonzero(weights)
+        return Together.of(self.models.combinations[chosen], self.models.coefficients[chosen]), weights[chosen, None]
+
+    def log_time(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """Predict the logarithm of time for arrays of one shape (n,); infinite where no averaged model is defined."""
+        models, weights = self._averaged
+        time = models(problem_size, processors, cpu, bw)
+        defined = (time > 0.0) & (time < np.inf)
+        if defined.all():
+            return np.asarray((weights * np.log(time)).sum(axis=0))
+        mass = np.where(defined, weights, 0.0)
+        total, known = (mass * np.log(np.where(defined, time, 1.0))).sum(axis=0), mass.sum(axis=0)
+        return np.where(known > 0.0, total / np.where(known > 0.0, known, 1.0), np.inf)
+
     def __call__(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Predict for arrays of one shape (n,); infinite where none of the averaged models is defined."""
-        total = np.zeros(problem_size.shape)
-        mass = np.zeros(problem_size.shape)
-        weights = self.weights()
-        for position in np.flatnonzero(weights):
-            weight = weights[position]
-            time = evaluate(
-                self.models.combinations[position],
-                self.models.coefficients[position],
-                problem_size,
-                processors,
-                cpu,
-                bw,
-            )
-            defined = (time > 0.0) & (time < np.inf)
-            total += np.where(defined, weight * np.log(np.where(defined, time, 1.0)), 0.0)
-            mass += np.where(defined, weight, 0.0)
         with np.errstate(over="ignore"):
-            return np.where(mass > 0.0, np.exp(total / np.where(mass > 0.0, mass, 1.0)), np.inf)
+            return np.exp(self.log_time(problem_size, processors, cpu, bw))
 
     def formula(self) -> str:
         """The best model, and how many stand beside it."""

@@ -7,6 +7,7 @@ rung that is nearest to the time that its job should take.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -65,6 +66,18 @@ class Forecasts:
 NONE = Forecasts({}, np.empty((len(LADDER), 0)), np.empty((len(LADDER), 0)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What was measured of the nodes at one moment: available CPU and bandwidth, shape (n, 2)."""
+
+    at: float
+    nodes: tuple[str, ...]
+    values: Floats
+
+
+_MISSING = np.full((1, 2), np.nan)
+
+
 class Ahead:
     """The record, and the forecasts that were last made of it.
 
@@ -82,38 +95,45 @@ class Ahead:
     """
 
     def __init__(self) -> None:
-        self._rows: list[tuple[float, dict[str, tuple[float, float]]]] = []
+        self._rows: list[_Row] = []
         self.forecasts = NONE
 
     def note(self, loads: Iterable[Load], now: float) -> None:
         """Take the newest loads of all nodes as they are now, where the last row is old enough."""
-        if self._rows and now - self._rows[-1][0] < STEP:
+        if self._rows and now - self._rows[-1].at < STEP:
             return
-        row = {
-            load.node: (load.available_cpu, load.available_bandwidth)
-            for load in loads
-            if now - load.time <= STALE_AFTER
-        }
-        if row:
-            self._rows = [*self._rows[1 - ROWS :], (now, row)]
+        fresh = [load for load in loads if now - load.time <= STALE_AFTER]
+        if fresh:
+            nodes = tuple(load.node for load in fresh)
+            if self._rows and self._rows[-1].nodes == nodes:
+                nodes = self._rows[-1].nodes  # one tuple for all rows
+            values = np.array([(load.available_cpu, load.available_bandwidth) for load in fresh])
+            self._rows = [*self._rows[1 - ROWS :], _Row(now, nodes, values)]
 
-    def forecast(self, now: float) -> None:
-        """Make the forecasts anew."""
+    def forecast(self, now: float, *, pause: float = 0.0) -> None:
+        """Make the forecasts anew, with a rest (s) between pieces, in which other threads get their turn."""
         rows = self._rows
         if len(rows) < LEAST_ROWS:
             return
-        nodes = sorted(rows[-1][1])
-        time = np.array([at for at, _ in rows])
-        missing = (np.nan, np.nan)
+        nodes = sorted(rows[-1].nodes)
+        times = np.array([row.at for row in rows])
+        places = {known: _places(known, nodes) for known in {row.nodes for row in rows}}
         cpu = np.empty((len(LADDER), len(nodes)))
         bandwidth = np.empty_like(cpu)
         for start in range(0, len(nodes), PANEL):
             own = slice(start, start + PANEL)
-            loads = np.array([[row.get(node, missing) for node in nodes[own]] for _, row in rows])
+            loads = np.array([np.vstack([row.values, _MISSING])[places[row.nodes][own]] for row in rows])
             for number, horizon in enumerate(LADDER):
-                cpu[number, own] = np.clip(forecast_each(time, loads[..., 0], now, horizon), LEAST_CPU, 1.0)
-                bandwidth[number, own] = np.maximum(forecast_each(time, loads[..., 1], now, horizon), LEAST_BANDWIDTH)
+                cpu[number, own] = np.clip(forecast_each(times, loads[..., 0], now, horizon), LEAST_CPU, 1.0)
+                bandwidth[number, own] = np.maximum(forecast_each(times, loads[..., 1], now, horizon), LEAST_BANDWIDTH)
+                time.sleep(pause)
         self.forecasts = Forecasts({node: number for number, node in enumerate(nodes)}, cpu, bandwidth)
+
+
+def _places(known: tuple[str, ...], nodes: list[str]) -> NDArray[np.int64]:
+    """Where each of the nodes stands among those known, -1 where it does not."""
+    place = {node: number for number, node in enumerate(known)}
+    return np.array([place.get(node, -1) for node in nodes], dtype=np.int64)
 
 
 def rung(horizon: float) -> int:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Annotated, cast
 
 from fastapi import Depends, HTTPException, Request, Security
 from fastapi.security import HTTPBearer
-from fastapi.security.http import HTTPAuthorizationCredentials
 
 from metasched.service.access import LOCAL, NOBODY, Client
 from metasched.service.daemon import Daemon
@@ -15,8 +13,6 @@ from metasched.store.tokens import Role
 
 #: Set in the scope of a request that came by the Unix socket.
 LOCAL_SCOPE = "metasched.local"
-
-_bearer = HTTPBearer(auto_error=False, description="A token made by `metasched token add`.")
 
 
 async def daemon_of(request: Request) -> Daemon:
@@ -27,12 +23,9 @@ async def daemon_of(request: Request) -> Daemon:
 TheDaemon = Annotated[Daemon, Depends(daemon_of)]
 
 
-async def client_of(
-    request: Request,
-    daemon: TheDaemon,
-    _: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)] = None,
-) -> Client:
+async def client_of(request: Request) -> Client:
     """Whoever is asking, unless too often."""
+    daemon: Daemon = request.app.state.daemon
     client = daemon.doorkeeper.recognise(request.headers.get("authorization"))
     if client is NOBODY and request.scope.get(LOCAL_SCOPE):
         client = LOCAL
@@ -45,19 +38,24 @@ async def client_of(
 TheClient = Annotated[Client, Depends(client_of)]
 
 
-def allowed(*roles: Role) -> Callable[[Client], Awaitable[Client]]:
-    """A dependency that lets clients of some roles pass, and admins."""
+class Allowed(HTTPBearer):
+    """A dependency that lets clients of some roles pass, and admins; one step, since each costs every request."""
 
-    async def check(client: TheClient) -> Client:
+    def __init__(self, *roles: Role) -> None:
+        super().__init__(scheme_name="HTTPBearer", description="A token made by `metasched token add`.")
+        self._roles = roles
+
+    async def __call__(self, request: Request) -> Client:  # type: ignore[override]
+        """The client, where it may ask this."""
+        client = await client_of(request)
         if client.role is None:
             raise HTTPException(401, "a token is needed", {"WWW-Authenticate": 'Basic realm="metasched"'})
-        if not client.may(*roles):
-            raise HTTPException(403, f"the role {client.role} may not do this, expected {' or '.join(roles)}")
+        if not client.may(*self._roles):
+            raise HTTPException(403, f"the role {client.role} may not do this, expected {' or '.join(self._roles)}")
         return client
 
-    return check
 
-
-Reader = Annotated[Client, Depends(allowed("reader", "scheduler"))]
-Scheduler = Annotated[Client, Depends(allowed("scheduler"))]
-Writing = Annotated[Client, Depends(allowed("agent", "scheduler"))]
+Reader = Annotated[Client, Security(Allowed("reader", "scheduler"))]
+Scheduler = Annotated[Client, Security(Allowed("scheduler"))]
+Writing = Annotated[Client, Security(Allowed("agent", "scheduler"))]
+Admin = Annotated[Client, Security(Allowed("admin"))]

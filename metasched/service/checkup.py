@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from metasched.records import InputError
 from metasched.service.configuration import Configuration
 from metasched.store.engine import connect, default_location, reading
-from metasched.store.findings import Finding
+from metasched.store.findings import Finding, User
 from metasched.store.schema import HEAD, revision_of
 from metasched.store.tables import LoadRow, TokenRow
 
@@ -30,9 +30,8 @@ Ask = Callable[[str], Any]
 def check_database(location: str | None) -> Iterator[Finding]:
     """Whether the database opens, is of this version's schema, and is sound; it is only read."""
     location = location or default_location()
-    start = "run `metasched db upgrade`, or start the daemon, which does so"
     if "://" not in location and not Path(location).exists():
-        yield Finding("database", "wrong", f"{location} is not there", start)
+        yield Finding("database", "wrong", f"{location} is not there", "start the daemon, which makes it")
         return
     try:
         engine = connect(location, 10.0)
@@ -52,8 +51,11 @@ def check_database(location: str | None) -> Iterator[Finding]:
         newer = at is not None and at > HEAD
         yield Finding(
             "database", "wrong", f"{name} is at schema {at or 'none'}, this metasched knows {HEAD}",
-            "upgrade metasched" if newer else start,
+            "upgrade metasched" if newer else "restart the daemon, which upgrades it",
         )  # fmt: skip
+    elif whose := _anothers(location):
+        told = f"{name} belongs to {whose[0]} and its folder to {whose[1]}, who cannot write it"
+        yield Finding("database", "wrong", told, f"chown {whose[1]} {name}*")
     else:
         yield Finding("database", "well", f"{name}, schema {at}")
 
@@ -121,6 +123,8 @@ def check_agents(settings: Configuration, nodes: list[str], now: float) -> Itera
     now : the present (s).
     """
     location = settings.database or default_location()
+    if "://" not in location and not Path(location).exists():
+        return  # told of by the check of the database; to open it would make it
     newest = select(LoadRow.node, func.max(LoadRow.time)).where(LoadRow.time > now - 30 * 86_400).group_by(LoadRow.node)
     try:
         engine = connect(location, 10.0)
@@ -162,6 +166,15 @@ def check_agents(settings: Configuration, nodes: list[str], now: float) -> Itera
 def _some(names: list[str]) -> str:
     shown = ", ".join(names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+
+
+def _anothers(location: str) -> tuple[str, str] | None:
+    """Owners of a file and of its folder, where the folder's, as which the daemon runs, cannot write the file."""
+    if "://" in location:
+        return None
+    path = Path(location)
+    owner, user = path.owner(), path.parent.owner()
+    return (owner, user) if User.named(user).may(path, "rw") else None
 
 
 def _sqlite(location: str) -> bool:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from threading import Lock, Timer
 from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from metasched.placement.partition import Partition
 from metasched.records import InputError
+from metasched.service import memory
 from metasched.service.access import Buckets, Doorkeeper, Sessions
 from metasched.service.ahead import Ahead
 from metasched.service.board import Board
-from metasched.service.configuration import Configuration
+from metasched.service.configuration import Configuration, Mode
 from metasched.service.confirming import Pending, Waiting, ended_by_scheduler
+from metasched.service.described import Described
 from metasched.service.matching import AFTER, BEFORE, Askers, mark_of, match
 from metasched.service.metrics import Metrics
 from metasched.service.models import Models
@@ -25,12 +27,14 @@ from metasched.service.outcomes import Concluded, conclude
 from metasched.service.placing import Placer
 from metasched.service.quality import Ledger, settled
 from metasched.service.sources import Source
+from metasched.service.switching import Switch
 from metasched.service.traces import Traces
 from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
 from metasched.store.downsampling import keep_up, mean_loads
 from metasched.store.jobs import EndedJob, Fate, read_mark
+from metasched.store.modes import Modes
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
 from metasched.store.tables import FIVE_MINUTES
@@ -50,6 +54,8 @@ REMEMBERED_JOBS = 2000
 REACH = 7 * DAY
 #: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
 CATCH_UP_AFTER = 5.0
+#: Rest between pieces of long work beside (s): who asks for a placement meanwhile hardly waits.
+REST = 0.04
 #: Two accounts of the same start of a job differ by less than this (s).
 SAME_START = 2.0
 
@@ -59,13 +65,14 @@ class Daemon:
 
     Parameters
     ----------
-    configuration : what the administrator has set.
+    configuration : what the administrator has configured; ``mode`` as it was set last.
     store : the database; it stays the caller's to close.
     sources : batch schedulers to ask for their partitions.
     """
 
     def __init__(self, configuration: Configuration, store: Store, sources: Sequence[Source] = ()) -> None:
-        self.configuration = configuration
+        self.switch, self._switching = Switch(configuration.mode, Modes(store)), Lock()
+        self.configuration = configuration = configuration.model_copy(update={"mode": self.switch.mode})
         self.store = store
         self.sources = tuple(sources)
         self.placements = Placements(store)
@@ -83,12 +90,20 @@ class Daemon:
         self.ledger = Ledger()
         # Placements settled before the past was remembered, so that none is counted twice; None from then on.
         self._settled_meanwhile: set[str] | None = set()
+        #: Whether what is told of the time before the daemon started was taken up.
+        self.remembered = False
         self.traces = Traces()
+        self.described: Described | None = None
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
         self._rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
         self._links: dict[str, float] = limits.link_of_each()
         self.started_at = time.time()
+        self._tokens_read = Lock()
+        # Work done once is not on the schedule: one that ends while a job is taken off it misses the job.
+        self._once: tuple[Timer, ...] = ()
+        #: Held by whoever has something longer computed, so that placements are answered beside it.
+        self.consulting = asyncio.Lock()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
 
     def start(self) -> None:
@@ -100,15 +115,17 @@ class Daemon:
             When the description of the clusters is wrong.
         """
         if self.configuration.clusters is not None:
-            described = read_description(self.configuration.clusters)
-            self.board.put("described", [Partition.of(state) for state in described.clusters])
-            self._links = {**described.links, **self._links}
+            description = read_description(self.configuration.clusters)
+            self.described = Described(description, time.time())
+            self.placer.demands = description.constraints
+            self._links = {**description.links, **self._links}
         for advice in self.placements.recent(MOST_OPEN, settled=False):
             self.askers.note(advice.question)
         self.models.start()
         self.writer.start()
         now = time.time()
         self.board.note(self.store.recent_loads(since=now - REMEMBERED))
+        self.show_described()
         self.ask_sources()
         self.refresh()
         self.learn_tokens()
@@ -117,6 +134,7 @@ class Daemon:
             (self.refresh, periods.loads),
             (self.learn_tokens, periods.loads),
             (self.ask_sources, periods.partitions),
+            (self.show_described, periods.partitions),
             (self.confirm, periods.confirm),
             (self.models.save, periods.models),
             (self.keep_up, periods.means),
@@ -124,16 +142,32 @@ class Daemon:
             (self.let_go, periods.retention),
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
-        self._scheduler.add_job(self.remember, args=(now,))
-        self._scheduler.add_job(self.catch_up, "date", run_date=_later(CATCH_UP_AFTER), args=(now,))
         self._scheduler.start()
+        self._once = (Timer(0.0, self.remember, args=(now,)), Timer(CATCH_UP_AFTER, self.catch_up, args=(now,)))
+        for once in self._once:
+            once.start()
 
     def stop(self) -> None:
         """End the periodic work; write and save what is waiting."""
-        self._scheduler.pause()  # Else a job that is just being taken off the schedule is missed in it.
         self._scheduler.shutdown(wait=True)
+        for once in self._once:
+            once.cancel()
+            once.join()
         self.writer.stop()
         self.models.stop()
+
+    def set_mode(self, mode: Mode, by: str) -> None:
+        """Be in another mode from the next answer on, and after a restart too.
+
+        Raises
+        ------
+        RuntimeError
+            When that could not be noted; nothing has changed then.
+        """
+        with self._switching:
+            self.switch.set(mode, by)
+            self.configuration = self.configuration.model_copy(update={"mode": self.switch.mode})
+            self.placer.configure(self.configuration)
 
     def knows(self, node: str) -> bool:
         """Whether there is such a node: a scheduler or a description names it, or an agent's token was made for it.
@@ -157,11 +191,17 @@ class Daemon:
 
     def forecast(self) -> None:
         """Forecast the loads that placements count with."""
-        self.ahead.forecast(time.time())
+        self.ahead.forecast(time.time(), pause=REST)
 
     def learn_tokens(self) -> None:
         """Take notice of tokens that were made or revoked."""
-        self.doorkeeper.learn(self.tokens.all())
+        with self._tokens_read:  # Else what was read before a token was made could be taken notice of after it.
+            self.doorkeeper.learn(self.tokens.all())
+
+    def show_described(self) -> None:
+        """Put up the described clusters with the jobs that should still run there."""
+        if self.described is not None:
+            self.described.show(self.board, lambda platform, name: self.models.predictor(name, platform), time.time())
 
     def ask_sources(self) -> None:
         """Ask the schedulers for partitions and running jobs; what one that does not answer said before stays."""
@@ -185,6 +225,7 @@ class Daemon:
         self.traces.remember(
             self.board.view.partitions, mean_loads(self.store, FIVE_MINUTES, since=now - DAY, until=now)
         )
+        self.remembered = True
 
     def catch_up(self, now: float) -> None:
         """Take the jobs that ended while the daemon was down: once, soon after it has started."""
@@ -211,9 +252,10 @@ class Daemon:
     def keep_up(self) -> None:
         """Make the means of the loads that came in, and pack them."""
         try:
-            keep_up(self.store)
+            keep_up(self.store, pause=REST)
         except InputError as error:  # such as a lock that others hold: the next time makes up for it
             _log.warning("loads were not rolled up: %s", error)
+        memory.give_back()
 
     def let_go(self) -> None:
         """Remove what is older than it is to be kept."""
@@ -298,7 +340,3 @@ class Daemon:
         return any(
             (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
         )
-
-
-def _later(seconds: float) -> datetime:
-    return datetime.now(UTC) + timedelta(seconds=seconds)

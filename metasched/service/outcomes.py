@@ -60,6 +60,7 @@ def conclude(job: EndedJob, mark: Mark, board: Board, models: Models, store: Sto
         mark.placement,
         {
             "job": job.job,
+            "scheduler": job.scheduler,
             "platform": platform,
             "partition": job.partition,
             "nodes": list(job.nodes),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import uuid
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
@@ -25,7 +27,7 @@ from metasched.records import Placement, Request
 from metasched.service.ahead import LADDER, Ahead, Forecasts, rung
 from metasched.service.board import Board, View
 from metasched.service.configuration import Configuration
-from metasched.service.messages import Answer, Ask
+from metasched.service.messages import Answer, Ask, Demands
 from metasched.service.models import Models
 from metasched.service.sharing import Sharing
 
@@ -38,6 +40,10 @@ MOST_KEPT = 200
 MOST_RUNGS = 10_000
 #: Numbers that an answer may compute for contention, some hundredths of a second.
 EFFORT = 1e7
+#: What a question may demand in the words of :class:`Constraints`.
+_DEMANDED = (
+    "processors", "min_processors", "max_processors", "per_node", "memory", "features", "exclusive"
+)  # fmt: skip
 #: Slowdowns by jobs already there from which on they are told.
 WORTH_TELLING = 1.01
 
@@ -51,18 +57,28 @@ class Placer:
     board : partitions and loads.
     models : predictors.
     ahead : forecasts of the loads; those measured now where None.
+
+    Attributes
+    ----------
+    demands : what the applications demand by the description of the clusters, where a question says nothing else.
     """
 
     def __init__(self, configuration: Configuration, board: Board, models: Models, ahead: Ahead | None = None) -> None:
         self._configuration = configuration
         self._board = board
         self._models = models
+        self.demands: Mapping[str, Constraints] = {}
         self._sharing = Sharing(board, models)
         self._placed: deque[Placed] = deque(maxlen=MOST_PLACED)
+        self._forgotten_in: View | None = None
         self._ahead = ahead or Ahead()
         self._kept_of: tuple[View, Forecasts] | None = None
         self._kept: dict[tuple[str, Constraints, int], Fronts] = {}
         self._rungs: dict[tuple[str, int], int] = {}
+
+    def configure(self, configuration: Configuration) -> None:
+        """Answer by another configuration from the next question on."""
+        self._configuration = configuration
 
     def answer(self, ask: Ask, now: float) -> Answer:
         """The best placement, or why there is none. Never raises for a question that is sound by itself.
@@ -73,9 +89,9 @@ class Placer:
             When the question contradicts itself.
         """
         uid = uuid.uuid4().hex
-        constraints = _constraints(ask)
+        constraints = self.constraints(ask)
         view = self._board.view
-        usable = _usable(view, ask)
+        usable = usable_for(view, ask)
         if not usable:
             return self._nothing(uid, "no partition known here that the job may use")
         known = {
@@ -85,16 +101,15 @@ class Placer:
         }
         if not known:
             return self._nothing(uid, f"no model of {ask.application} yet")
-        self._forget(now)
+        self._forget(view, now)
         level = self._configuration.level
         able = [each for each in usable if each.state.name in known]
-        running, notes = self._running(able)
+        running, notes = self.running(able)
         quick = self._quick(ask, view, able, known, constraints, now) if not running else None
         if quick is not None:
             best, warnings = quick.placement, quick.warnings + notes
         else:
-            states = [self._shaded(each.state, now) for each in able]
-            whole = {state.name: state for state in states}
+            whole = {each.state.name: self.shaded(each.state, now) for each in able}
             question = Question(
                 ask.problem_size,
                 constraints,
@@ -102,10 +117,10 @@ class Placer:
                 top=2,
                 level=level,
                 rotation=f"{uid}",
-                forecast=self._ahead.forecasts.over,
+                forecast=lambda state, seconds: self.expected(state, seconds, now),
             )
             try:
-                ranking = rank(states, known, question)
+                ranking = rank([each.state for each in able], known, question)
             except InfeasibleError as error:
                 return self._nothing(uid, str(error))
             best, warnings = ranking.placements[0], ranking.warnings
@@ -114,10 +129,9 @@ class Placer:
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
         if self._configuration.mode == "act" and not ask.trial:
             self._placed.append(_placed(best, chosen.state, now))
-        told = self._told(uid, ask, best, chosen, known[chosen.state.name])
-        return told.model_copy(update={"warnings": list(warnings)})
+        return self._told(uid, ask, best, chosen, known[chosen.state.name], warnings)
 
-    def _running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
+    def running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
         """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""
         told = {each.state.name: self._sharing.on(each) for each in partitions}
         # Partitions of one scheduler may tell of the same jobs.
@@ -128,28 +142,31 @@ class Placer:
         mode, steer = self._configuration.mode, self._configuration.steer
         return Answer(id=uid, mode=mode, steer=steer, placed=False, message=why)
 
-    def _told(self, uid: str, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> Answer:
+    def _told(
+        self, uid: str, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor, warnings: tuple[str, ...]
+    ) -> Answer:
         sets, slowdown = best.resource_set, best.slowdown
         shared = f", {slowdown:.2f} times as long as alone" if slowdown >= WORTH_TELLING else ""
         limit = self._time_limit(ask, best, chosen, predictor)
-        interval = best.prediction.interval
+        interval, nodes = best.prediction.interval, fold(sets.nodes)
         return Answer(
             id=uid,
             mode=self._configuration.mode,
             steer=self._configuration.steer,
             placed=True,
             message=f"{ask.application} n={ask.problem_size:g} on {sets.processors} processors of "
-            f"{chosen.name or chosen.state.name} ({fold(sets.nodes)}): "
+            f"{chosen.name or chosen.state.name} ({nodes}): "
             f"{_seconds(slowdown * best.prediction.execution_time)} expected{shared}, "
             f"{_seconds(slowdown * interval.low)} to {_seconds(slowdown * interval.high)} at {interval.level:.0%}",
             scheduler=chosen.scheduler,
             partition=chosen.name,
-            nodes=fold(sets.nodes),
+            nodes=nodes,
             node_count=len(sets.nodes),
             processors=sets.processors,
             prefer=_common_feature(chosen.state, sets.nodes),
             time_limit=limit,
             placement=best.as_dict(),
+            warnings=list(warnings),
         )
 
     def _time_limit(self, ask: Ask, best: Placement, chosen: Partition, predictor: Predictor) -> float | None:
@@ -201,34 +218,50 @@ class Placer:
             if found is None:
                 # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
                 expected = forecasts.over(each.state, LADDER[number])
-                state = shuffled(tempered(self._shaded(expected, now)).cluster, f"{view.made_at}")
+                state = shuffled(tempered(self.shaded(expected, now)).cluster, f"{view.made_at}")
                 found = Fronts(state, constraints)
                 if not self._placed and len(self._kept) < MOST_KEPT:
                     self._kept[key] = found
             fronts.append(found)
         return fronts
 
-    def _shaded(self, state: ClusterState, now: float) -> ClusterState:
-        return shaded(state, self._placed, now) if self._placed else state
+    def constraints(self, asked: Demands) -> Constraints:
+        """What is demanded: by the description of the application, unless the question says otherwise.
 
-    def _forget(self, now: float) -> None:
-        """Forget jobs that a scheduler's own account holds by now, and those that should be over."""
-        seen = max(self._board.seen_at.values(), default=0.0) - ALLOCATED_WITHIN
-        while self._placed and self._placed[0].start < seen:
-            self._placed.popleft()
+        Raises
+        ------
+        InputError
+            When the demands contradict themselves.
+        """
+        told = {name: getattr(asked, name) for name in _DEMANDED if name in asked.model_fields_set}
+        kinds = {"processors": tuple, "features": frozenset}
+        found = {name: kinds.get(name, lambda told: told)(value) for name, value in told.items() if value}
+        if asked.exclude:
+            found["exclude"] = frozenset(unfold(asked.exclude, where="exclude"))
+        return replace(self.demands.get(asked.application, Constraints()), **found)
 
+    def expected(self, state: ClusterState, seconds: float, now: float) -> ClusterState:
+        """A cluster with the loads to expect over so many seconds, and the jobs placed just now."""
+        return self.shaded(self._ahead.forecasts.over(state, seconds), now)
 
-def _constraints(ask: Ask) -> Constraints:
-    return Constraints(
-        processors=tuple(ask.processors),
-        min_processors=ask.min_processors,
-        max_processors=ask.max_processors,
-        per_node=ask.per_node,
-        memory=ask.memory,
-        features=frozenset(ask.features),
-        exclusive=ask.exclusive,
-        exclude=frozenset(unfold(ask.exclude, where="exclude") if ask.exclude else ()),
-    )
+    def shaded(self, state: ClusterState, now: float) -> ClusterState:
+        """A cluster with the jobs placed just now, which no measurement shows yet."""
+        return shaded(state, tuple(self._placed), now) if self._placed else state  # others may be asking beside
+
+    def _forget(self, view: View, now: float) -> None:
+        """Forget jobs that their scheduler's own account holds by now, and those that should be over."""
+        if view is self._forgotten_in:
+            return
+        self._forgotten_in = view
+        seen = self._board.seen_at
+        source = {each.state.name: each.scheduler for each in view.partitions}
+        left = (
+            job
+            for job in self._placed
+            if now < job.start + job.execution_time
+            and job.start >= seen.get(source.get(job.cluster, ""), 0.0) - ALLOCATED_WITHIN
+        )
+        self._placed = deque(left, maxlen=MOST_PLACED)
 
 
 def _admission(constraints: Constraints) -> Constraints:
@@ -236,7 +269,8 @@ def _admission(constraints: Constraints) -> Constraints:
     return replace(constraints, processors=(), min_processors=1, max_processors=None)
 
 
-def _usable(view: View, ask: Ask) -> list[Partition]:
+def usable_for(view: View, ask: Demands) -> list[Partition]:
+    """The partitions that a question names, all where it names none."""
     return [
         each
         for each in view.partitions
@@ -248,20 +282,28 @@ def _usable(view: View, ask: Ask) -> list[Partition]:
 def _placed(best: Placement, state: ClusterState, now: float) -> Placed:
     """The shadow of a placement: its processors spread over its nodes as far as each has some free."""
     sets = best.resource_set
-    free = dict(zip(state.nodes, state.processors.tolist(), strict=True))
+    place = _places(state.nodes)
     left, taken = sets.processors, []
     for position, node in enumerate(sets.nodes):
         others = len(sets.nodes) - position - 1
-        taken.append(max(1, min(free[node], left - others)))
+        taken.append(max(1, min(int(state.processors[place[node]]), left - others)))
         left -= taken[-1]
     return Placed(sets.cluster, sets.nodes, tuple(taken), now, best.completion)
 
 
 def _common_feature(state: ClusterState, nodes: tuple[str, ...]) -> str:
     """The feature that all these nodes have and the fewest others, empty where there is none."""
-    has = dict(zip(state.nodes, state.features, strict=True))
-    common = frozenset.intersection(*(has[node] for node in nodes))
-    return min(common, key=lambda feature: (sum(feature in each for each in state.features), feature), default="")
+    place = _places(state.nodes)
+    common = frozenset.intersection(*(state.features[place[node]] for node in nodes))
+    if not common:
+        return ""
+    return min(common, key=lambda feature: (sum(feature in each for each in state.features), feature))
+
+
+@lru_cache(maxsize=64)
+def _places(nodes: tuple[str, ...]) -> dict[str, int]:
+    """The number of each node of a cluster, which hardly ever change."""
+    return {node: number for number, node in enumerate(nodes)}
 
 
 def _seconds(seconds: float) -> str:

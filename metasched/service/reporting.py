@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from metasched import __version__
+from metasched.service import administering
 from metasched.service.asking import Reader, TheClient, TheDaemon
-from metasched.service.daemon import DAY
+from metasched.service.daemon import DAY, Daemon
+from metasched.service.verdict import next_step, verdict
 
 router = APIRouter(prefix="/v1")
 metrics = APIRouter()
@@ -20,6 +23,8 @@ metrics = APIRouter()
 LATE = 10.0
 #: Samples on a page, and the span that is read at once (s).
 PAGE, PAGE_SPAN = 3600, 3600.0
+#: Applications and clusters whose advice is told of by themselves, those with the most jobs.
+PARTS = 200
 
 
 @router.get("/health")
@@ -35,7 +40,7 @@ def status(daemon: TheDaemon, client: Reader) -> dict[str, Any]:
     now, models = time.time(), daemon.models.all()
     return {
         "version": __version__,
-        "mode": daemon.configuration.mode,
+        **administering.told(daemon),
         "up": now - daemon.started_at,
         "database": daemon.store.name,
         "partitions": len(daemon.board.view.partitions),
@@ -44,7 +49,23 @@ def status(daemon: TheDaemon, client: Reader) -> dict[str, Any]:
         "models": len(models),
         "runs_to_learn": daemon.models.waiting,
         "learning_failures": daemon.models.failures,
-        "quality": daemon.ledger.quality().as_dict(),
+        **_advice(daemon),
+    }
+
+
+def _advice(daemon: Daemon) -> dict[str, Any]:
+    """How good the advice was or would have been, what to make of it, and the same of each application and cluster."""
+    report, mode = daemon.ledger.report(), daemon.configuration.mode
+    judged = verdict(report.overall)
+    return {
+        "quality": report.overall.as_dict(),
+        "verdict": judged.as_dict(),
+        "next_step": next_step(mode, judged).as_dict(),
+        "by_application": [
+            {"application": application, "cluster": cluster, **part.as_dict(), "verdict": verdict(part).as_dict()}
+            for (application, cluster), part in islice(report.parts.items(), PARTS)
+        ],
+        "more_applications": max(0, len(report.parts) - PARTS),
     }
 
 
@@ -120,17 +141,7 @@ def placements(
     daemon: TheDaemon, client: Reader, limit: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> list[dict[str, Any]]:
     """The newest placements, newest first, each with what became of its job."""
-    return [
-        {
-            "id": each.uid,
-            "made_at": each.made_at,
-            "application": each.application,
-            "question": dict(each.question),
-            "answer": dict(each.answer),
-            "outcome": None if each.outcome is None else dict(each.outcome),
-        }
-        for each in daemon.placements.recent(limit)
-    ]
+    return [each.as_dict() for each in daemon.placements.recent(limit)]
 
 
 @router.get("/models")

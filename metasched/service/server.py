@@ -16,6 +16,7 @@ import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from metasched.records import InputError
+from metasched.service import memory
 from metasched.service.app import make_app
 from metasched.service.asking import LOCAL_SCOPE
 from metasched.service.configuration import Listen
@@ -64,7 +65,9 @@ def serve(daemon: Daemon) -> None:
         if unix is not None:
             servers.append((_server(_Local(app), listen, tls=False), unix))
         sys.setswitchinterval(TURN)
+        memory.keep_little()
         daemon.start()
+        memory.keep_for_good()
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_run(servers))

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Engine, RowMapping, Table, bindparam, delete,
 from metasched.records import InputError, Load, Run
 from metasched.store import packed
 from metasched.store.campaigns import Loads
-from metasched.store.engine import connect, default_location, name_of, reading, writing
+from metasched.store.engine import connect, default_location, make_as_folder_owner, name_of, reading, writing
 from metasched.store.schema import bring_up
 from metasched.store.tables import FIVE_MINUTES, LateSlotRow, LoadRow, ModelRow, RunRow, table
 
@@ -85,6 +85,7 @@ class Store:
             When it cannot be opened, is locked, damaged, another program's, or of a newer schema.
         """
         engine = connect(default_location() if location is None else location, patience)
+        make_as_folder_owner(engine)
         try:
             bring_up(engine)
         except BaseException:
@@ -122,11 +123,12 @@ class Store:
         with writing(self._engine) as connection:
             return self._insert_new(connection, table(RunRow), rows)
 
-    def runs(self, *, application: str | None = None, cluster: str | None = None) -> tuple[Run, ...]:
-        """The runs that models may learn from, in the order in which they were stored."""
-        return tuple(
-            record.run for record in self.recorded_runs(application=application, cluster=cluster, learnable=True)
-        )
+    def runs(
+        self, *, application: str | None = None, cluster: str | None = None, last: int | None = None
+    ) -> tuple[Run, ...]:
+        """The runs that models may learn from, in the order in which they were stored: all, or the last so many."""
+        found = self.recorded_runs(application=application, cluster=cluster, learnable=True, last=last)
+        return tuple(record.run for record in found)
 
     def recorded_runs(
         self,
@@ -136,12 +138,14 @@ class Store:
         learnable: bool | None = None,
         since: float | None = None,
         until: float | None = None,
+        last: int | None = None,
     ) -> tuple[RecordedRun, ...]:
         """All runs with how they ended, in the order in which they were stored; a filter that is None lets all by.
 
-        ``since`` and ``until`` bound the start (s).
+        ``since`` and ``until`` bound the start (s), ``last`` the number: the newest stay.
         """
-        query = select(*table(RunRow).columns).order_by(RunRow.id)
+        query = select(*table(RunRow).columns)
+        query = query.order_by(RunRow.id) if last is None else query.order_by(RunRow.id.desc()).limit(last)
         for column, wanted in (
             (RunRow.application, application),
             (RunRow.cluster, cluster),
@@ -154,7 +158,8 @@ class Store:
         if until is not None:
             query = query.where(RunRow.start_time < until)
         with reading(self._engine) as connection:
-            return tuple(self._record(row) for row in connection.execute(query).mappings())
+            found = tuple(self._record(row) for row in connection.execute(query).mappings())
+        return found if last is None else found[::-1]
 
     def settle_run(self, record: RecordedRun) -> None:
         """Correct how a stored run ended, and what it was a run of, by a record of the same uid."""
@@ -257,6 +262,14 @@ class Store:
             which = "" if version is None else f" version {version}"
             raise InputError(f"holds no model{which} of {application} on {cluster}", where=self.name)
         return document
+
+    def models_about(self, application: str, cluster: str, time: float) -> tuple[dict[str, Any], ...]:
+        """The versions of a model saved last until a time (s) and first after it, as far as both are kept."""
+        of_this = select(ModelRow.document).where(ModelRow.application == application, ModelRow.cluster == cluster)
+        before = of_this.where(ModelRow.saved_at <= time).order_by(ModelRow.version.desc()).limit(1)
+        after = of_this.where(ModelRow.saved_at > time).order_by(ModelRow.version).limit(1)
+        with reading(self._engine) as connection:
+            return tuple(found for query in (before, after) if (found := connection.scalar(query)) is not None)
 
     def models(self) -> tuple[tuple[str, str, int, float], ...]:
         """What models there are: application, cluster, newest version, and when it was saved."""

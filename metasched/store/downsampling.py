@@ -26,10 +26,11 @@ HOUR = 3600
 STEPS = (FIVE_MINUTES, HOUR)
 
 
-def keep_up(store: Store, now: float | None = None) -> int:
+def keep_up(store: Store, now: float | None = None, *, pause: float = 0.0) -> int:
     """Make the means and pack the minutes that are over or got a late sample; what a daemon does all the time.
 
-    Each slot of five minutes is a transaction of its own, so that loads can come in between.
+    Each slot of five minutes is a transaction of its own, so that loads can come in between. ``pause`` is a rest (s)
+    after every few thousand samples, in which other threads of the process get their turn.
 
     Returns
     -------
@@ -45,8 +46,10 @@ def keep_up(store: Store, now: float | None = None) -> int:
     if newest is None or newest < moment - packed.KEPT:
         roll_up(store, moment - packed.KEPT, since=newest)
     for slot, group in groupby(minutes, key=lambda minute: int(_slot(minute, FIVE_MINUTES))):
+        with reading(store.engine) as connection:
+            samples = [packed.gather(connection, minute, pause) for minute in group]
         with writing(store.engine) as connection:
-            packed.pack(connection, list(group))
+            packed.pack(connection, samples)
             packed.forget(connection, moment - packed.KEPT - packed.MINUTE)
             _make_slot(connection, slot, moment)
     for slot in late:
@@ -126,9 +129,10 @@ def _make(connection: Connection, step: int, since: float, now: float) -> int:
 
 def _make_slot(connection: Connection, slot: int, now: float) -> None:
     """Make one slot of five minutes anew from its samples, and its hour, where they are over."""
-    loads = packed.read(connection, slot, slot + FIVE_MINUTES)
+    if slot + FIVE_MINUTES > now:
+        return
     # Samples may be gone already where their means stay.
-    if len(loads) and slot + FIVE_MINUTES <= now:
+    if len(loads := packed.read(connection, slot, slot + FIVE_MINUTES)):
         _replace(connection, slot, loads)
         if (hour := _slot(slot, HOUR)) + HOUR <= now:
             _make(connection, HOUR, hour, hour + HOUR)

@@ -49,7 +49,7 @@ def connect(location: str | os.PathLike[str], patience: float) -> Engine:
     text = os.fspath(location)
     try:
         url = make_url(text) if "://" in text else URL.create("sqlite", database=text)
-        engine = create_engine(url)
+        engine = _engine(url)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise InputError(f"no driver is installed for it ({error})", where=name_of(url)) from None
     except (ArgumentError, ValueError):
@@ -58,6 +58,36 @@ def connect(location: str | os.PathLike[str], patience: float) -> Engine:
         event.listen(engine, "connect", lambda connection, _: _prepare(connection, patience))
         event.listen(engine, "begin", _begin)
     return engine
+
+
+def make_as_folder_owner(engine: Engine) -> None:
+    """Let a SQLite file that root makes belong to whom its folder belongs to.
+
+    An administrator makes the first token, or looks around, as root; the daemon has to write the file as its own user.
+    """
+    name = engine.url.database
+    if engine.dialect.name != "sqlite" or not name or os.geteuid() != 0:
+        return
+    path = Path(name)
+    try:
+        folder = os.stat(path.parent)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o640))
+        os.chown(path, folder.st_uid, folder.st_gid)
+    except OSError:
+        return  # It is there already, or cannot be made: whoever opens it next says so.
+
+
+def _engine(url: URL) -> Engine:
+    """An engine whose connections hold little: one is used again before the next, and none keeps its statements.
+
+    Each connection that is used has a cache of its own, and a statement kept by SQLite's driver keeps the last values
+    that it was given, blocks of megabytes among them.
+    """
+    held = {"connect_args": {"cached_statements": 0}} if url.get_backend_name() == "sqlite" else {}
+    try:
+        return create_engine(url, pool_use_lifo=True, **held)
+    except TypeError:  # a database in memory has no such pool
+        return create_engine(url, **held)
 
 
 def name_of(url: URL) -> str:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import CTE, Connection, CursorResult, delete, func, insert, select, text
+from sqlalchemy import CTE, Connection, CursorResult, Result, Select, delete, func, insert, select, text
 
 from metasched.store.campaigns import Loads
 from metasched.store.tables import LoadBlockRow, LoadRow
@@ -33,6 +35,8 @@ KEPT = 2 * 3600
 SETTLED = 15.0
 #: Minutes that one statement names at most: databases bound its parameters.
 _TOGETHER = 500
+#: Rows that are read at once.
+_AT_ONCE = 2048
 
 
 def read(connection: Connection, since: float, until: float) -> Loads:
@@ -58,12 +62,37 @@ def missing(connection: Connection, now: float) -> list[int]:
     return [minute for minute in range(first, end, MINUTE) if minute not in there]
 
 
-def pack(connection: Connection, minutes: Sequence[int]) -> None:
-    """Make the blocks of some minutes, in a transaction that writes."""
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The samples of a minute, and how many rows they were, with those that cannot be."""
+
+    minute: int
+    rows: int
+    loads: Loads
+
+
+def gather(connection: Connection, minute: int, pause: float = 0.0) -> Gathered:
+    """Read a minute that is to be packed, with a rest (s) after every few thousand samples."""
+    found = connection.execute(_query(minute, minute + MINUTE))
+    parts = []
+    for part in _parts(found):
+        parts.append(part)
+        time.sleep(pause)
+    loads = _sound(_joined(parts))
+    return Gathered(minute, sum(map(len, parts)), loads)
+
+
+def pack(connection: Connection, gathered: Iterable[Gathered]) -> None:
+    """Make the blocks of some minutes, in a transaction that writes.
+
+    One that got a sample since it was gathered is left for the next time.
+    """
     lock(connection)
-    connection.execute(delete(LoadBlockRow).where(LoadBlockRow.minute.in_(minutes)))
-    for minute in minutes:
-        connection.execute(insert(LoadBlockRow), _packed(minute, _rows(connection, minute, minute + MINUTE)))
+    for each in gathered:
+        connection.execute(delete(LoadBlockRow).where(LoadBlockRow.minute == each.minute))
+        counting = _query(each.minute, each.minute + MINUTE).with_only_columns(func.count())
+        if connection.scalar(counting) == each.rows:
+            connection.execute(insert(LoadBlockRow), _packed(each.minute, each.loads))
 
 
 def lock(connection: Connection) -> None:
@@ -77,7 +106,7 @@ def lock(connection: Connection) -> None:
 
 def drop(connection: Connection, times: Iterable[float], now: float) -> list[int]:
     """Drop the blocks that hold these times, before samples of them are stored; return those soon too old for any."""
-    minutes = sorted({_minute(time) for time in times})
+    minutes = sorted({_minute(at) for at in times})
     for start in range(0, len(minutes), _TOGETHER):
         connection.execute(delete(LoadBlockRow).where(LoadBlockRow.minute.in_(minutes[start : start + _TOGETHER])))
     return minutes[: bisect_left(minutes, _minute(now - KEPT / 2))]
@@ -97,16 +126,30 @@ def nodes_with_samples() -> CTE:
 
 def _rows(connection: Connection, since: float, until: float) -> Loads:
     """Samples read row by row."""
+    return _loads(connection.execute(_query(since, until)))
+
+
+def _query(since: float, until: float) -> Select[str, float, float, float]:
+    """The rows of a span, node by node."""
     nodes = nodes_with_samples()
     query = select(*_COLUMNS).join_from(nodes, LoadRow, LoadRow.node == nodes.c.node)
-    return _loads(connection.execute(query.where(LoadRow.time >= since, LoadRow.time < until)))
+    return query.where(LoadRow.time >= since, LoadRow.time < until)
 
 
-def _loads(found: CursorResult[tuple[str, float, float, float]]) -> Loads:
+def _loads(found: Result[str, float, float, float]) -> Loads:
     """Rows as loads, without those that cannot be."""
+    return _sound(_joined([*_parts(found)]))
+
+
+def _parts(found: Result[str, float, float, float]) -> Iterator[Loads]:
+    """Rows as loads, a few thousand at a time: no thread of the daemon must hold the others up for longer."""
     # The driver's own tuples: to give each of many thousand rows names takes longer than to read them.
-    rows = found.cursor.fetchall() if found.cursor else ()
-    loads = Loads.sort(*(zip(*rows, strict=True) if rows else ((), (), (), ())))
+    cursor = found.cursor if isinstance(found, CursorResult) else None
+    while cursor is not None and (rows := cursor.fetchmany(_AT_ONCE)):
+        yield Loads.sort(*zip(*rows, strict=True))
+
+
+def _sound(loads: Loads) -> Loads:
     return _only(loads, sound(loads.time, loads.available_cpu, loads.available_bandwidth))
 
 
@@ -164,5 +207,5 @@ def _only(loads: Loads, kept: NDArray[np.bool_]) -> Loads:
     )
 
 
-def _minute(time: float) -> int:
-    return math.floor(time / MINUTE) * MINUTE
+def _minute(at: float) -> int:
+    return math.floor(at / MINUTE) * MINUTE

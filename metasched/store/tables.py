@@ -1,4 +1,4 @@
-"""The tables of the database: runs, loads, models, and what the daemon keeps: placements with their outcomes, tokens.
+"""The tables of the database: runs, loads, models, and what the daemon keeps: placements, tokens, modes.
 
 This is the schema as the code uses it today; how a database gets there from an older one is in ``migrations``. A test
 holds the two together.
@@ -136,3 +136,15 @@ class TokenRow(Base):
     role: Mapped[str]
     node: Mapped[str | None]
     made_at: Mapped[float]
+
+
+class ModeRow(Base):
+    """A mode that an administrator has set on the running daemon; the one with the highest number counts."""
+
+    __tablename__ = "modes"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    set_at: Mapped[float]
+    mode: Mapped[str]
+    configured: Mapped[str]
+    set_by: Mapped[str]

@@ -24,7 +24,7 @@ class Settings(BaseModel):
     daemon: Annotated[str, Field(pattern=r"^https?://")] | None = None
     token: str = ""
     interval: float = Field(10.0, ge=0.1, le=3600)
-    spool: Path = Path("/var/lib/metasched/agent.db")
+    spool: Path = Path("/var/lib/metasched-agent/agent.db")
     spool_samples: int = Field(1_000_000, ge=1000)
     interface: str | None = None
     processors: int = Field(1, ge=1)

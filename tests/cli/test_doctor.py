@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from metasched.cli import main
+from metasched.cli import main, output
 from metasched.records import InputError, Load
 from metasched.schedulers.slurm.checkup import check_slurm
 from metasched.service.checkup import check_agents, check_daemon, check_database, check_socket
@@ -125,12 +125,31 @@ def test_a_database_is_checked_without_being_made_or_changed(tmp_path: Path) -> 
     path = tmp_path / "m.db"
     assert states(check_database(str(path))) == {"database": "wrong"}
     assert not path.exists()
+    settings = SETTINGS.model_copy(update={"database": str(path)})
+    assert list(check_agents(settings, ["n0"], NOW)) == []
+    assert not path.exists()
     path.write_bytes(b"not a database" * 100)
     assert states(check_database(str(path))) == {"database": "wrong"}
     path.unlink()
     with Store.open(path):
         pass
     assert states(check_database(str(path))) == {"database": "well"}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
+def test_a_database_that_root_makes_is_the_folders_owners_and_one_that_is_not_is_found(tmp_path: Path) -> None:
+    path, nobody = tmp_path / "m.db", User.named("nobody")
+    os.chown(tmp_path, nobody.uid, -1)
+    for above in tmp_path.parents:
+        if above.owner() == "root" and not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o001)
+    with Store.open(path) as store:
+        Tokens(store).add("admin", "admin")
+        assert {each.owner() for each in tmp_path.iterdir()} == {"nobody"}
+    assert states(check_database(str(path))) == {"database": "well"}
+    os.chown(path, 0, -1)
+    (told,) = check_database(str(path))
+    assert (told.state, "belongs to root" in told.told, "chown nobody" in told.mend) == ("wrong", True, True)
 
 
 def test_agents_that_are_silent_or_whose_clocks_run_ahead_are_found(tmp_path: Path) -> None:
@@ -166,6 +185,19 @@ def test_listening_to_others_without_tls_is_wrong() -> None:
     open_to_all = Configuration.model_validate({"listen": {"host": "0.0.0.0"}})
     assert states(check_socket(open_to_all)) == {"TLS": "wrong"}
     assert states(check_socket(Configuration())) == {}
+
+
+def test_what_the_doctor_says_is_shown_whole_however_narrow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output.out, "width", 70)
+    configuration = tmp_path / "metasched.toml"
+    configuration.write_text('database = "m.db"\n[[slurm]]\nname = "c8"\nconfiguration = "/nowhere/slurm.conf"\n')
+    with pytest.raises(SystemExit):
+        main(["doctor", "--config", str(configuration)])
+    told = capsys.readouterr().out
+    assert "…" not in told
+    assert "[[slurm]]" in "".join(told.split())
 
 
 def test_the_verb_tells_in_json_and_leaves_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

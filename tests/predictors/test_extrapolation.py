@@ -63,3 +63,23 @@ def test_runs_that_repeat_exactly_do_not_make_the_unknown_certain() -> None:
 
     assert width(32) > 2.0 * width(8)
     assert width(128) > width(32)
+
+
+def test_one_prediction_is_as_unsure_as_one_of_many_inside_and_outside() -> None:
+    rng = np.random.default_rng(3)
+    runs = [
+        Run("a", "c", n, p, cpu, 90.0, 1e-2 * n / (p * cpu) * noise)
+        for n, p, cpu, noise in zip(
+            rng.uniform(100, 900, 40), rng.choice([1, 2, 4], 40), rng.uniform(0.4, 1.0, 40), rng.uniform(0.9, 1.1, 40),
+            strict=True,
+        )
+    ]  # fmt: skip
+    predictor = RobustPredictor().fit(runs)
+    for size, processors in ((500, 2), (9000, 2), (500, 64)):
+        one = predictor.predict(Request(size, processors, 0.7, 90.0))
+        many = predictor.predict_many(size, processors, 0.7, 90.0)
+        assert one.interval.low == pytest.approx(many.low.item())
+        assert one.interval.high == pytest.approx(many.high.item())
+        among, others = predictor.predict_among(Request(size, processors, 0.7, 90.0), [[1, 4], [0.5, 0.5], [90.0, 9.0]])
+        assert among.execution_time == pytest.approx(many.execution_time.item())
+        assert others == pytest.approx(predictor.expect_many(size, [1, 4], 0.5, [90.0, 9.0]))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from metasched.records import InputError
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.store.database import Store
@@ -151,6 +152,16 @@ def test_a_reader_changes_nothing(client: TestClient, as_: Headers) -> None:
         assert client.post(path, json={}, headers=as_("reader")).status_code in (403, 422)
 
 
+def test_a_reader_may_try_a_placement_but_not_ask_for_one(client: TestClient, as_: Headers) -> None:
+    before = client.get("/v1/placements", headers=as_("reader")).json()
+    refused = client.post("/v1/placements", json=ASK, headers=as_("reader"))
+    assert (refused.status_code, "trials only" in refused.json()["detail"]) == (403, True)
+    assert client.post("/v1/placements", json=ASK | {"trial": True}, headers=as_("agent")).status_code == 403
+    tried = client.post("/v1/placements", json=ASK | {"trial": True}, headers=as_("reader")).json()
+    assert tried["placed"]
+    assert client.get("/v1/placements", headers=as_("reader")).json() == before
+
+
 def test_the_better_cluster_is_advised_with_a_prediction_near_the_truth(client: TestClient, as_: Headers) -> None:
     answer = client.post("/v1/placements", json=ASK, headers=as_("scheduler")).json()
     assert answer["placed"]
@@ -282,6 +293,45 @@ def test_a_model_is_given_out_as_its_document(client: TestClient, daemon: Daemon
     until(lambda: ("cg", "east") in [model[:2] for model in daemon.store.models()])
     assert client.get("/v1/models/cg/east", headers=as_("reader")).json()["application"] == "cg"
     assert client.get("/v1/models/cg/nowhere", headers=as_("reader")).status_code == 404
+
+
+def test_the_mode_is_an_admins_to_set_and_counts_from_the_next_answer_on(
+    client: TestClient, daemon: Daemon, as_: Headers
+) -> None:
+    def answered() -> str:
+        return str(client.post("/v1/placements", json=ASK | {"trial": True}, headers=as_("scheduler")).json()["mode"])
+
+    for role in ("agent", "scheduler", "reader"):
+        assert client.put("/v1/mode", json={"mode": "act"}, headers=as_(role)).status_code == 403
+    assert client.put("/v1/mode", json={"mode": "act"}).status_code == 401
+    assert answered() == "shadow"
+    try:
+        for mode in ("act", "advise"):
+            told = client.put("/v1/mode", json={"mode": mode}, headers=as_("admin")).json()
+            assert (told["mode"], told["configured"], told["set_by"]) == (mode, "shadow", "admin")
+            assert answered() == mode
+            assert client.get("/v1/health").json()["mode"] == mode
+            assert client.get("/v1/status", headers=as_("reader")).json()["mode"] == mode
+        for wrong in ({"mode": "dare"}, {"mode": None}, {}, {"mode": "act", "more": 1}):
+            assert client.put("/v1/mode", json=wrong, headers=as_("admin")).status_code == 422
+        assert answered() == "advise"
+    finally:
+        client.put("/v1/mode", json={"mode": "shadow"}, headers=as_("admin"))
+
+
+def test_a_mode_that_cannot_be_noted_does_not_hold(tmp_path: Path) -> None:
+    with running(tmp_path, learned=False) as daemon:
+        admin = {"Authorization": f"Bearer {daemon.tokens.add('admin', 'admin')}"}
+        daemon.learn_tokens()
+
+        class Failing:
+            def add(self, change: object) -> None:
+                raise InputError("is locked by another process", where="m.db")
+
+        daemon.switch._journal = Failing()  # type: ignore[assignment]
+        answer = TestClient(make_app(daemon)).put("/v1/mode", json={"mode": "act"}, headers=admin)
+        assert (answer.status_code, daemon.configuration.mode, daemon.switch.mode) == (503, "shadow", "shadow")
+        assert "locked" in answer.json()["detail"]
 
 
 def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:

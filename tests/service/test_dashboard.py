@@ -237,6 +237,7 @@ def test_a_page_of_a_thousand_nodes_asks_the_database_for_the_newest_placements_
     with running(tmp_path, learned=False, clusters=clusters) as daemon:
         daemon.board.note([Load(time.time(), f"b{k}", 0.5 + k / 3000, 90.0) for k in range(1, 1001)])
         daemon.refresh()
+        wait_for(lambda: daemon.remembered)
         asked: list[str] = []
         real_store, daemon.store = daemon.store, None  # type: ignore[assignment]
 

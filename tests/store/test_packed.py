@@ -132,3 +132,18 @@ def test_samples_that_cannot_be_are_not_read_whoever_wrote_them(tmp_path: Path) 
         keep_up(store, START + SPAN + 100)
         assert as_rows(store.loads()) == clean
         assert as_rows(store.loads(node="n0")) == [row for row in clean if row[0] == "n0"]
+
+
+def test_a_minute_that_got_a_sample_while_it_was_gathered_is_packed_the_next_time() -> None:
+    with Store.open(":memory:") as store:
+        store.add_loads([Load(START + k, "n0", 0.5, 90.0) for k in range(60)])
+        with reading(store.engine) as connection:
+            gathered = packed.gather(connection, int(START))
+        store.add_loads([Load(START + 0.5, "n1", 0.25, 80.0)])
+        with writing(store.engine) as connection:
+            packed.pack(connection, [gathered])
+        assert blocks(store) == 0
+        assert len(store.loads()) == 61
+        keep_up(store, START + 100)
+        assert blocks(store) > 0
+        assert len(store.loads()) == 61

@@ -54,9 +54,9 @@ class Daemon:
         """Ask it to end."""
         self._end(signal.SIGTERM)
 
-    def ask(self, method: str, path: str, document: Any = None) -> Any:
+    def ask(self, method: str, path: str, document: Any = None, *, token: str | None = None) -> Any:
         """Ask it something by its Unix socket."""
-        return ask(self.socket, method, path, document)
+        return ask(self.socket, method, path, document, token=token)
 
     @property
     def pid(self) -> int:

@@ -137,17 +137,21 @@ class Slurm:
 
     def stop(self) -> None:
         """End what was started, known by its process id and by this folder in its command line or environment."""
-        with suppress(subprocess.SubprocessError):
+        # A slurmd whose job is still about to end would wait for a controller that is gone.
+        with suppress(subprocess.SubprocessError, AssertionError):
             self.run("scancel", "--user=root")
-        alive = [pid for path in self.folder.glob("*.pid") if (pid := self._pid(path)) is not None]
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            for pid in alive:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, number)
-            end = time.monotonic() + 10.0
-            while alive and time.monotonic() < end:
-                alive = [pid for pid in alive if Path(f"/proc/{pid}").exists()]
-                time.sleep(0.05)
+            self.wait(lambda: not self.run("squeue", "--noheader"), 5.0)
+        # Munge last: the others would wait for it.
+        munge = self.folder / "munged.pid"
+        for paths in ([path for path in self.folder.glob("*.pid") if path != munge], [munge]):
+            alive = [pid for path in paths if (pid := self._pid(path)) is not None]
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                for pid in alive:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, number)
+                end = time.monotonic() + 10.0
+                while (alive := [pid for pid in alive if _lives(pid)]) and time.monotonic() < end:
+                    time.sleep(0.02)
 
     def hooks(self, settings: Mapping[str, str], rules: str = "return {}\n") -> None:
         """Configure the hooks; the controller reads its script again, since its time has changed."""
@@ -217,6 +221,14 @@ def running(folder: Path, *, hook: bool = True) -> Iterator[Slurm]:
         yield slurm
     finally:
         slurm.stop()
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process has not ended yet; whoever adopted it may look at its end seconds later."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def free_port() -> int:

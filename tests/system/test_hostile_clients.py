@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import random
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from metasched.service import impatient
 from tests.system.real_daemon import Daemon
+from tests.system.slow_clients import CLIENTS, ITS_OWN, SlowClients, connected
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(200)]
 
@@ -27,15 +25,8 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     daemon.stop()
 
 
-def connected(daemon: Daemon) -> socket.socket:
-    made = socket.socket(socket.AF_UNIX)
-    made.settimeout(3 * impatient.WITHIN)
-    made.connect(daemon.socket)
-    return made
-
-
 def answer_to(daemon: Daemon, sent: bytes) -> bytes:
-    with closing(connected(daemon)) as made:
+    with closing(connected(daemon.socket)) as made:
         try:
             made.sendall(sent)
             made.shutdown(socket.SHUT_WR)
@@ -79,43 +70,16 @@ def test_random_bytes_break_nothing(daemon: Daemon) -> None:
     assert daemon.ask("GET", "/v1/health")["status"] == "ok"
 
 
-def test_requests_that_come_byte_by_byte_are_given_up_and_hold_up_nobody(daemon: Daemon) -> None:
-    heads = (
-        b"GET /v1/health HTTP/1.1\r\nX-Slow: ",
-        b"POST /v1/loads HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n[",
-        b"",
-    )
-    slow = [connected(daemon) for _ in range(150)]
-    stop = threading.Event()
-
-    def drip() -> None:
-        while not stop.wait(0.5):
-            for made in slow:
-                try:
-                    made.send(b"a")
-                except OSError:
-                    continue
-
-    for number, made in enumerate(slow):
-        made.sendall(heads[number % 3])
-    dripping = threading.Thread(target=drip)
-    dripping.start()
-    try:
-        end = time.monotonic() + impatient.WITHIN + 30.0
-        while time.monotonic() < end and sockets(daemon) > 20:
-            assert daemon.ask("GET", "/v1/health")["status"] == "ok"
-            time.sleep(0.5)
-        assert sockets(daemon) <= 20
-    finally:
-        stop.set()
-        dripping.join()
-        for made in slow:
-            made.close()
+def test_requests_that_come_byte_by_byte_are_given_up_and_hold_up_nobody(slow_clients: SlowClients) -> None:
+    slow_clients.wait()
+    assert slow_clients.held >= CLIENTS
+    assert slow_clients.left <= ITS_OWN
+    assert slow_clients.answers == {"ok"}
 
 
 def test_a_head_without_end_takes_no_memory(daemon: Daemon) -> None:
     before = memory(daemon)
-    with closing(connected(daemon)) as made:
+    with closing(connected(daemon.socket)) as made:
         made.sendall(b"GET / HTTP/1.1\r\nX: ")
         sent = 0
         try:
@@ -126,17 +90,6 @@ def test_a_head_without_end_takes_no_memory(daemon: Daemon) -> None:
     assert sent < 50_000_000
     assert memory(daemon) - before < 20e6
     assert daemon.ask("GET", "/v1/health")["status"] == "ok"
-
-
-def sockets(daemon: Daemon) -> int:
-    folder = Path(f"/proc/{daemon.pid}/fd")
-    found = 0
-    for each in folder.iterdir():
-        try:
-            found += os.readlink(each).startswith("socket:")
-        except OSError:
-            continue
-    return found
 
 
 def memory(daemon: Daemon) -> float:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 
 RUNS, RUNS_TOGETHER = 5000, 10
 LOADS, LOADS_TOGETHER, LOADED_NODES = 50_000, 50, 20
+RUN_SENDERS, LOAD_SENDERS = 2, 4
 KILLS = 4
 #: Loads of the last hour: those older than are kept would be refused.
 FIRST = float(int(time.time()) - 3600)
@@ -59,15 +61,18 @@ def load(number: int) -> list[float]:
 
 
 class Senders:
-    """Two threads that send everything once, again where it was not acknowledged, and remember what was."""
+    """Threads that send everything once, again where it was not acknowledged, and remember what was.
+
+    Each waits for its answers, and several write in turns of one transaction: one alone would mostly wait.
+    """
 
     def __init__(self, socket: str) -> None:
         self._socket = socket
         self.runs: set[str] = set()
         self.loads: set[tuple[str, float]] = set()
-        self._threads = [
-            threading.Thread(target=self._send, args=(work,)) for work in (self._send_runs, self._send_loads)
-        ]
+        work = [partial(self._send_runs, part) for part in range(RUN_SENDERS)]
+        work += [partial(self._send_loads, part) for part in range(LOAD_SENDERS)]
+        self._threads = [threading.Thread(target=self._send, args=(each,)) for each in work]
         self.sent_again = 0
 
     def start(self) -> None:
@@ -91,19 +96,19 @@ class Senders:
             self.sent_again += 1
             time.sleep(0.05)
 
-    def _send_runs(self, client: httpx.Client) -> None:
-        for first in range(0, RUNS, RUNS_TOGETHER):
+    def _send_runs(self, part: int, client: httpx.Client) -> None:
+        for first in range(part * RUNS_TOGETHER, RUNS, RUN_SENDERS * RUNS_TOGETHER):
             numbers = range(first, first + RUNS_TOGETHER)
             self._post(client, "/v1/runs", {"runs": [run(number) for number in numbers]})
-            self.runs |= {uid(number) for number in numbers}
+            self.runs.update(uid(number) for number in numbers)
 
-    def _send_loads(self, client: httpx.Client) -> None:
+    def _send_loads(self, part: int, client: httpx.Client) -> None:
         every = LOADED_NODES * LOADS_TOGETHER
         for first in range(0, LOADS, every):
-            for node in range(LOADED_NODES):
+            for node in range(part, LOADED_NODES, LOAD_SENDERS):
                 samples = [load(number) for number in range(first + node, first + every, LOADED_NODES)]
                 self._post(client, "/v1/loads", {"node": f"n{node}", "samples": samples})
-                self.loads |= {(f"n{node}", sample[0]) for sample in samples}
+                self.loads.update((f"n{node}", sample[0]) for sample in samples)
 
 
 def stored(database: str) -> tuple[list[str], list[tuple[str, float]]]:
@@ -136,7 +141,7 @@ def test_what_was_acknowledged_is_there_after_kill_9(database: str, tmp_path: Pa
         if kills < KILLS:
             time.sleep(draw.uniform(0.1, 0.8))
             # Before the kill: whatever is acknowledged by now must be there afterwards.
-            runs, loads = set(senders.runs), set(senders.loads)
+            runs, loads = senders.runs.copy(), senders.loads.copy()
             daemon.kill()
             kills += 1
             found_runs, found_loads = stored(database)

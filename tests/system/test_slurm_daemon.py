@@ -17,6 +17,7 @@ from metasched.predictors import documents
 from metasched.predictors.robust import RobustPredictor
 from metasched.schedulers.slurm.source import SlurmSource
 from metasched.store.database import RecordedRun, Store
+from metasched.store.tokens import Tokens
 from tests.service.made import runs
 from tests.system import real_slurm
 from tests.system.real_daemon import Daemon
@@ -59,6 +60,8 @@ def test_a_shadow_changes_nothing_and_yet_finds_what_became_of_its_advice(
 ) -> None:
     tmp_path.joinpath("metasched.db").write_bytes(Path(daemon.database).read_bytes())
     shadow = Daemon(tmp_path, CONFIGURATION.replace('"act"', '"shadow"').format(slurm.folder / "slurm.conf"))
+    with Store.open(shadow.database) as store:
+        admin = Tokens(store).add("admin", "admin")
     shadow.start()
     slurm.hooks({"socket": shadow.socket}, 'return { { application = "cg", name = "^cg%-(%d+)$" } }\n')
     try:
@@ -81,7 +84,21 @@ def test_a_shadow_changes_nothing_and_yet_finds_what_became_of_its_advice(
             outcomes = {each["outcome"]["job"]: each for each in shadow.ask("GET", "/v1/placements") if each["outcome"]}
             time.sleep(0.2)
         assert {int(job): each["question"]["problem_size"] for job, each in outcomes.items()} == jobs
-        assert shadow.ask("GET", "/v1/status")["quality"]["jobs"] == len(jobs)
+        told = shadow.ask("GET", "/v1/status")
+        assert told["quality"]["jobs"] == told["quality"]["judged"] == len(jobs)
+        assert [(each["application"], each["cluster"], each["judged"]) for each in told["by_application"]] == [
+            ("cg", "proof", len(jobs))
+        ]
+        # An admin lets it act: the next job is placed already, and those after a restart.
+        shadow.ask("PUT", "/v1/mode", {"mode": "act"}, token=admin)
+        for size in (800, 900):
+            submitted = slurm.sbatch("--ntasks=2", "--hold", f"--job-name=cg-{size}")
+            assert f"metasched: cg n={size} on 2 processors" in submitted.said
+            assert slurm.job(submitted.job)["ReqNodeList"] != "(null)"
+            slurm.run("scancel", str(submitted.job))
+            if size == 800:
+                shadow.stop()
+                shadow.start()
     finally:
         shadow.stop()
         slurm.hooks({"socket": daemon.socket})

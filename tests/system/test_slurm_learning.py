@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 
 LOADS = ROOT / "benchmarks" / "testbed" / "campaigns" / "is-intel-random" / "loads.csv.gz"
 SPEED, WINDOW = 10.0, 1800.0
-SUBMISSIONS, LAST, APART = 60, 20, 1.5
+SUBMISSIONS, LAST, APART = 60, 20, 1.2
 SIZES, COUNTS = (160, 200, 240, 280, 320), (1, 2, 3)
 APPLICATION = Path(application.__file__)
 CONFIGURATION = """mode = "act"

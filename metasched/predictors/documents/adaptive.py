@@ -13,7 +13,8 @@ from metasched.predictors.experts import NAMES, Experts
 from metasched.predictors.extrapolation import Extrapolation
 from metasched.predictors.published import PublishedPredictor, PublishedState
 from metasched.predictors.residual import Hyperparameters
-from metasched.predictors.robust import RobustPredictor, RobustState
+from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.robust_state import RobustState
 from metasched.predictors.trend import Trend
 from metasched.predictors.window import RunWindow
 from metasched.records import Run

@@ -91,6 +91,8 @@ def _hook_settings(name: str, path: Path, user: User, socket: str | None) -> Ite
     if "socket" in told:
         if socket is None or Path(told["socket"]).resolve() != Path(socket).resolve():
             problems.append((f"socket = {told['socket']}", f"socket = {socket or 'none: use address and token_file'}"))
+        elif not Path(told["socket"]).exists():
+            problems.append((f"socket = {told['socket']} is not there", "start the daemon"))
         elif why := user.may(told["socket"], "rw"):
             problems.append((why, f"usermod -aG GROUP {user.name}, GROUP being the socket's, and restart slurmctld"))
     elif "token_file" not in told:

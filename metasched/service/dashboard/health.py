@@ -1,4 +1,4 @@
-"""What the dashboard says of the daemon's own health, and of how good its advice is."""
+"""What the dashboard says of the daemon's own health."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from metasched.placement.freshness import STALE_AFTER
 from metasched.service.daemon import Daemon
 from metasched.service.dashboard.words import ago, count
-from metasched.service.quality import Quality
 
 #: How late the view of placements, and a scheduler's own account, may be, in periods.
 LATE, UNHEARD = 10.0, 4.0
@@ -25,14 +24,6 @@ class Check:
     name: str
     well: bool
     found: str
-
-
-#: What each mode means.
-MODES = {
-    "shadow": "advice is noted and nobody is told",
-    "advise": "users are told, no job is changed",
-    "act": "jobs are placed",
-}
 
 
 def checks(daemon: Daemon, now: float) -> Iterator[Check]:
@@ -58,19 +49,6 @@ def checks(daemon: Daemon, now: float) -> Iterator[Check]:
         runs < RUNS and not failures,
         f"{count(runs, 'run')} to learn, {count(failures, 'failure') if failures else 'no failures'}",
     )
-
-
-def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
-    """The figures of the advice: title, value, and what it means."""
-    yield "finished jobs with advice", f"{quality.jobs}", f"{quality.failed} more failed or were killed"
-    if quality.ppe_median is not None and quality.interval_coverage is not None:
-        yield "median error of the advice", f"{quality.ppe_median:.1f} %", f"{quality.followed} jobs that followed it"
-        yield "inside the interval", f"{100 * quality.interval_coverage:.0f} %", "of the jobs that followed the advice"
-    if quality.time_taken > 0:
-        saved = 1.0 - quality.time_as_advised / quality.time_taken
-        yield "time the advice would save", f"{100 * saved:.0f} %", "of the jobs that ran elsewhere, as predicted"
-    if quality.killed_by_limit:
-        yield "over the suggested limit", f"{quality.killed_by_limit}", "jobs ran for longer than it"
 
 
 def _silent(daemon: Daemon) -> int:

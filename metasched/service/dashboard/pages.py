@@ -22,7 +22,8 @@ from metasched.records import InputError
 from metasched.service.access import NOBODY, SESSION
 from metasched.service.asking import TheClient, TheDaemon
 from metasched.service.daemon import Daemon
-from metasched.service.dashboard import advice, applications, clusters, health, words
+from metasched.service.dashboard import advice, applications, clusters, health, judgement, words
+from metasched.service.verdict import MEANINGS, next_step, verdict
 from metasched.store.tokens import digest
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -114,7 +115,8 @@ def content(daemon: Daemon, now: float, *, application: str = "", day: bool = Fa
     partitions = sorted(daemon.board.view.partitions, key=lambda each: each.state.name)
     models, track = daemon.models.all(), daemon.models.track
     order = applications.in_order(models, track, application)
-    unread = ""
+    report, mode = daemon.ledger.report(), daemon.configuration.mode
+    judged, unread = verdict(report.overall), ""
     try:
         newest = daemon.placements.recent(PLACEMENTS)
     except InputError as error:
@@ -122,10 +124,15 @@ def content(daemon: Daemon, now: float, *, application: str = "", day: bool = Fa
     return {
         "now": now,
         "up": now - daemon.started_at,
-        "mode": daemon.configuration.mode,
-        "meaning": health.MODES[daemon.configuration.mode],
+        "mode": mode,
+        "meaning": MEANINGS[mode],
+        "configured": daemon.switch.configured,
         "checks": list(health.checks(daemon, now)),
-        "figures": list(health.figures(daemon.ledger.quality())),
+        "figures": list(judgement.figures(report.overall)),
+        "judged": judged,
+        "next": next_step(mode, judged),
+        "parts": judgement.parts(report),
+        "hidden_parts": max(0, len(report.parts) - judgement.LISTED),
         "day": day,
         "clusters": [clusters.shown(each, daemon.traces, day=day) for each in partitions[:CLUSTERS]],
         "other_clusters": [each.state.name for each in partitions[CLUSTERS : CLUSTERS + LISTED]],

@@ -1,0 +1,145 @@
+"""``metasched status`` and ``metasched mode``: what the daemon does, how good its advice is, and switching it over."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Annotated, Any, get_args
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from metasched.cli import output
+from metasched.cli.options import JsonOption
+from metasched.cli.service import CONFIGURATION, ConfigOption, configuration, talk
+from metasched.records import InputError
+from metasched.service.configuration import Mode
+from metasched.service.verdict import MEANINGS
+
+UrlOption = Annotated[str | None, typer.Option(help="Where the daemon listens; else its socket or address.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    app.command("status")(status)
+    app.command("mode")(mode)
+
+
+def status(config: ConfigOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
+    """Tell what the daemon does and knows, how good its advice was or would have been, and what to do next.
+
+    The Unix socket needs no token; by URL one is taken from $METASCHED_TOKEN.
+    """
+    told = talk(configuration(config), "GET", "/v1/status", url=url)
+    if as_json:
+        output.print_json(told)
+        return
+    _show(told, os.fspath(config or os.environ.get("METASCHED_CONFIG") or CONFIGURATION))
+    if told["by_application"]:
+        _show_parts(told)
+
+
+def mode(
+    wanted: Annotated[str | None, typer.Argument(metavar="[shadow|advise|act]", help="The mode to set.")] = None,
+    config: ConfigOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the mode of the running daemon, or set it: from the next job on, and after a restart too.
+
+    Setting it needs an admin's token in $METASCHED_TOKEN. It holds until another is set, or until the configuration's
+    mode is changed.
+    """
+    if wanted is not None and wanted not in get_args(Mode):
+        raise InputError(f"the mode is {wanted!r}, expected one of {', '.join(get_args(Mode))}")
+    settings = configuration(config)
+    if wanted is None:
+        told = talk(settings, "GET", "/v1/mode", url=url)
+    else:
+        told = talk(settings, "PUT", "/v1/mode", {"mode": wanted}, url=url)
+    if as_json:
+        output.print_json(told)
+    else:
+        output.out.print(_mode(told), markup=False, soft_wrap=True)
+
+
+def _mode(told: dict[str, Any]) -> str:
+    text = f"{told['mode']}: {MEANINGS[told['mode']]}"
+    if told["set_by"] is None:
+        return f"{text}; as configured"
+    at = datetime.fromtimestamp(told["set_at"], UTC)
+    return f'{text}; set by {told["set_by"]} {at:%Y-%m-%d %H:%M} UTC, the configuration says "{told["configured"]}"'
+
+
+def _show(told: dict[str, Any], file: str) -> None:
+    quality = told["quality"]
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_row("mode", _mode(told))
+    table.add_row("version", f"{told['version']}, up for {told['up'] / 3600:.1f} h, database {told['database']}")
+    heard = ", ".join(f"{name} {age:.0f} s ago" for name, age in told["sources"].items())
+    table.add_row("partitions", f"{told['partitions']}; heard of {heard or 'none'}")
+    table.add_row("nodes", f"{told['nodes_with_loads']} have sent loads")
+    table.add_row(
+        "models", f"{told['models']}; {told['runs_to_learn']} runs wait, {told['learning_failures']} failures"
+    )
+    table.add_row("jobs", f"{quality['jobs']} finished that were advised on, {quality['failed']} failed or were killed")
+    if quality["jobs"]:
+        error = "" if quality["ppe_mean"] is None else f", the advice off by {quality['ppe_mean']:.1f} % on average"
+        table.add_row(
+            "agreement",
+            f"{quality['followed']} ran on the nodes advised{error}; "
+            f"{quality['same_partition']} in the partition advised",
+        )
+    if quality["elsewhere"]:
+        saved = quality["time_taken"] - quality["time_as_advised"]
+        taken, sense = _span(quality["time_taken"]), "saved" if saved >= 0 else "lost"
+        table.add_row(
+            "elsewhere",
+            f"{quality['elsewhere']} ran elsewhere, {quality['faster']} of them slower than predicted where advised: "
+            f"of {taken} {_span(abs(saved))} would have been {sense}",
+        )
+    if quality["killed_by_limit"]:
+        table.add_row("limits", f"{quality['killed_by_limit']} would exceed the suggested time limit")
+    table.add_row("verdict", told["verdict"]["why"])
+    table.add_row("next", told["next_step"]["line"])
+    if told["next_step"]["command"]:
+        wanted = told["verdict"]["mode"]
+        table.add_row("", f"METASCHED_TOKEN=... {told['next_step']['command']}   (an admin's token), or")
+        table.add_row("", f'mode = "{wanted}" in {file}, and systemctl restart metasched')
+    output.out.print(table)
+
+
+def _show_parts(told: dict[str, Any]) -> None:
+    table = Table("application", "cluster", "judged", "error", "inside", "where advised", "time saved", "good for",
+                  box=box.SIMPLE_HEAD)  # fmt: skip
+    for part in told["by_application"]:
+        table.add_row(
+            Text(part["application"]),
+            Text(part["cluster"]),
+            f"{part['judged']}",
+            _figure(part["ppe_mean_there"], "{:.1f} %"),
+            _figure(part["held"], "{:.0%}"),
+            f"{part['followed']} of {part['jobs']}",
+            _saved(part),
+            part["verdict"]["mode"] or "too early",
+        )
+    output.out.print(table)
+    if told["more_applications"]:
+        output.out.print(f"and {told['more_applications']} more")
+
+
+def _saved(part: dict[str, Any]) -> str:
+    text = _figure(part["saved"], "{:.0%}")
+    return text if part["saved_low"] is None else f"{text} ({part['saved_low']:.0%} to {part['saved_high']:.0%})"
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "–" if value is None else form.format(value)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min" if seconds < 36_000 else (
+        f"{seconds / 3600:.0f} h"
+    )  # fmt: skip

@@ -1,0 +1,133 @@
+"""The verbs status and mode beside a daemon that answers on a port."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from metasched.cli import main, output
+from metasched.service.app import make_app
+from metasched.service.daemon import Daemon
+from metasched.service.quality import Settled
+from tests.service.made import running
+
+
+@contextmanager
+def served(folder: Path, mode: str = "shadow", *, learned: bool = False) -> Iterator[tuple[Daemon, str]]:
+    """A daemon and its address."""
+    with running(folder, learned=learned, mode=mode) as daemon:
+        server = uvicorn.Server(uvicorn.Config(make_app(daemon), port=0, log_level="warning", lifespan="off"))
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.02)
+        try:
+            yield daemon, f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(20.0)
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as left:
+        main([*argv])
+    told = capsys.readouterr()
+    return int(left.value.code or 0), told.out, told.err
+
+
+def as_(daemon: Daemon, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METASCHED_TOKEN", daemon.tokens.add(f"{role} {time.monotonic()}", role))  # type: ignore[arg-type]
+    daemon.learn_tokens()
+
+
+def test_an_admin_switches_the_running_daemon_and_a_restart_keeps_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(tmp_path) as (daemon, url):
+        as_(daemon, "admin", monkeypatch)
+        told = run(capsys, "mode", "--url", url)[1]
+        assert told == "shadow: advice is noted, nobody is told, no job is changed; as configured\n"
+        status, out, _ = run(capsys, "mode", "act", "--url", url)
+        assert (status, "act: jobs are placed; set by admin" in out) == (0, True)
+        assert daemon.configuration.mode == "act"
+        as_(daemon, "reader", monkeypatch)
+        status, out, err = run(capsys, "mode", "shadow", "--url", url)
+        assert (status, out, "expected admin" in err, err.count("\n")) == (2, "", True, 1)
+        assert daemon.configuration.mode == "act"
+    with served(tmp_path) as (daemon, url):
+        as_(daemon, "reader", monkeypatch)
+        told = json.loads(run(capsys, "mode", "--url", url, "--json")[1])
+        assert (told["mode"], told["configured"], told["set_by"][:5]) == ("act", "shadow", "admin")
+    # Whoever changes the configuration afterwards has the last word.
+    with served(tmp_path, mode="advise") as (daemon, _):
+        assert daemon.configuration.mode == "advise"
+
+
+def test_a_mode_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "mode", "dare")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "expected one of shadow, advise, act" in err
+
+
+def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(tmp_path) as (daemon, url):
+        as_(daemon, "reader", monkeypatch)
+        assert "too early to tell: stay in shadow mode" in run(capsys, "status", "--url", url)[1]
+        for number in range(40):
+            for application, gain in (("cg", 0.6), ("lu", 1.0)):
+                daemon.ledger.add(
+                    Settled(False, actual=10.0 + number % 4, advised=11.0 * gain, there=11.0, held=number > 1,
+                            application=application, cluster="east")
+                )  # fmt: skip
+        monkeypatch.setattr(output.out, "width", 200)
+        status, out, _ = run(capsys, "status", "--url", url)
+        text = " ".join(out.split())
+        assert status == 0
+        for told in (
+            "80 ran elsewhere, 40 of them slower than predicted where advised",
+            "following the advice would have saved 20 % of the time",
+            "ready for act mode: jobs are placed",
+            "metasched mode act",
+            'mode = "act" in /etc/metasched/metasched.toml',
+            "cg east 40 8.4 % 95% 0 of 40 40% (40% to 40%) act",
+            "lu east 40 8.4 % 95% 0 of 40 0% (0% to 0%) advise",
+        ):
+            assert told in text, (told, text)
+        document = json.loads(run(capsys, "status", "--url", url, "--json")[1])
+        assert document["verdict"]["mode"] == "act"
+        assert document["next_step"]["command"] == "metasched mode act"
+        assert [each["application"] for each in document["by_application"]] == ["cg", "lu"]
+
+
+def test_a_user_who_may_not_read_the_database_is_told_time_limits_by_the_daemon(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("walltime", "--application", "cg", "--problem-size", "1000", "--processors", "2", "--json")
+    with served(tmp_path, learned=True) as (daemon, url):
+        own = tmp_path / "own.toml"
+        own.write_text(f'database = "nowhere/m.db"\n[listen]\nport = {url.rpartition(":")[2]}\n')
+        end = time.monotonic() + 60.0
+        while len(daemon.models.all()) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        as_(daemon, "reader", monkeypatch)
+        for more in ((), ("--cluster", "west", "--limit", "50"), ("--cpu", "0.5", "--bandwidth", "100")):
+            status, out, _ = run(capsys, *asked, *more, "--config", str(own))
+            said = json.loads(run(capsys, *asked, *more, "--db", str(tmp_path / "metasched.db"))[1])
+            assert (status, json.loads(out)) == (0, said)
+        assert [len(each["limits"]) for each in said["clusters"]] == [4, 4]
+        status, _, err = run(capsys, *asked[:2], "none", *asked[3:], "--config", str(own))
+        assert (status, "no model of none" in err, err.count("\n")) == (2, True, 1)
+        monkeypatch.delenv("METASCHED_TOKEN")
+        status, _, err = run(capsys, *asked, "--config", str(own))
+        assert (status, "a token is needed" in err, err.count("\n")) == (2, True, 1)

@@ -1,0 +1,86 @@
+"""What an administrator installs: systemd understands the units and finds them closed enough, settings are read."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from metasched.service.configuration import Configuration, SlurmCluster, read_configuration
+
+DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
+UNITS = sorted(DEPLOYED.glob("*.service"))
+#: What a unit may be exposed to, of 10, by systemd's own reckoning; below 3 it calls a service well protected.
+EXPOSED = 2.5
+needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+
+
+def analyze(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["systemd-analyze", *words], capture_output=True, text=True, check=False, cwd=folder, timeout=60
+    )
+
+
+@pytest.fixture(params=UNITS, ids=lambda unit: unit.name)
+def unit(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A unit as it is deployed, but for the program, which is not installed here."""
+    copy = tmp_path / request.param.name
+    text, count = re.subn(r"^(ExecStart=)\S+", rf"\1{shutil.which('true')}", request.param.read_text(), flags=re.M)
+    assert count == 1
+    copy.write_text(text)
+    return copy
+
+
+@needs_systemd
+def test_systemd_finds_nothing_to_complain_of(unit: Path) -> None:
+    found = analyze("verify", "--man=no", unit.name, folder=unit.parent)
+    assert (found.returncode, found.stdout + found.stderr) == (0, "")
+
+
+@needs_systemd
+def test_systemd_finds_what_is_wrong(unit: Path) -> None:
+    unit.write_text(unit.read_text().replace("ProtectHome=", "ProtectHoume="))
+    found = analyze("verify", "--man=no", unit.name, folder=unit.parent)
+    assert "ProtectHoume" in found.stderr
+
+
+@needs_systemd
+def test_units_are_closed_to_what_they_do_not_need(unit: Path) -> None:
+    found = analyze("security", "--offline=true", f"--threshold={10 * EXPOSED:.0f}", unit.name, folder=unit.parent)
+    assert found.returncode == 0, found.stdout
+    told = analyze("security", "--offline=true", "--json=short", unit.name, folder=unit.parent)
+    checks = {each["json_field"]: each["set"] for each in json.loads(told.stdout)}
+    for needed in ("NoNewPrivileges", "ProtectHome", "ProtectSystem", "UserOrDynamicUser", "PrivateTmp"):
+        assert checks[needed], needed
+
+
+def test_no_unit_shares_its_state_with_another() -> None:
+    """A state folder of a unit with a user of its own and one of a unit with a dynamic user are moved to and fro."""
+    folders = [line for unit in UNITS for line in unit.read_text().splitlines() if line.startswith("StateDirectory=")]
+    assert len(set(folders)) == len(folders) == len(UNITS)
+
+
+def test_the_journals_settings_are_known_to_the_journal() -> None:
+    lines = (DEPLOYED / "journald-metasched.conf").read_text().splitlines()
+    settings = [line for line in lines if line and not line.startswith("#")]
+    assert settings[0] == "[Journal]"
+    shipped = Path("/etc/systemd/journald.conf")
+    if not shipped.exists():
+        pytest.skip("systemd's journal is not installed")
+    known = set(re.findall(r"^#?(\w+)=", shipped.read_text(), flags=re.M))
+    assert {line.partition("=")[0] for line in settings[1:]} <= known
+
+
+def test_the_example_of_the_daemons_configuration_shows_the_defaults() -> None:
+    shown = read_configuration(DEPLOYED / "metasched.toml")
+    own = {"database": "/var/lib/metasched/metasched.db", "slurm": [SlurmCluster(name="cluster")]}
+    socket = "/run/metasched/metasched.sock"
+    assert shown.model_copy(update={"listen": shown.listen.model_copy(update={"socket": None})}) == (
+        Configuration().model_copy(update=own)
+    )
+    assert shown.listen.socket == socket
+    assert f"socket = {socket}" in (DEPLOYED / "slurm" / "hooks.conf").read_text()
