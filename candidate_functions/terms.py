@@ -203,15 +203,24 @@ def evaluate(
     """
     comp, comm, bandwidth, pcomp, pcomm = (int(position) for position in np.asarray(combination))
     a, b = (float(value) for value in np.asarray(coefficients))
+    shape = np.broadcast(problem_size, processors, cpu, bw).shape
+    problem_size = _once(problem_size)
     with np.errstate(over="ignore", invalid="ignore"):
-        time: Floats = np.zeros_like(problem_size)
+        time: Floats = np.zeros(shape)
         if a:
             time = COMPLEXITY[comp].value(problem_size) / cpu
             time *= a
-            time *= SCALABILITY[pcomp].reciprocal(processors)
+            time = time * SCALABILITY[pcomp].reciprocal(processors)
         if b:
             sent = COMPLEXITY[comm].value(problem_size) * BANDWIDTH[bandwidth].reciprocal(bw)
             sent *= b
-            sent *= SCALABILITY[pcomm].reciprocal(processors)
+            sent = sent * SCALABILITY[pcomm].reciprocal(processors)
             time = time + np.where(processors > 1.0, sent, 0.0)
-    return time
+    return time if time.shape == shape else np.broadcast_to(time, shape).copy()
+
+
+def _once(values: ArrayLike) -> Floats:
+    """One value in place of an array that repeats it in memory, as broadcasting makes them."""
+    array = np.asarray(values, dtype=np.float64)
+    repeats = array.size > 1 and not any(array.strides)
+    return array[(slice(0, 1),) * array.ndim] if repeats else array

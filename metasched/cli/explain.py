@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich import box
 from rich.table import Table
 
-from metasched.cli import output, placing
+from metasched.cli import consulting, output, placing
 from metasched.cli.options import JsonOption
-from metasched.placement.breakdown import Part, breakdown, held_back_by
-from metasched.placement.complaints import first_complaint
+from metasched.placement.answers import PlacementTable, explanation_document
+from metasched.placement.breakdown import explained
 from metasched.placement.names import fold
-from metasched.records import InputError, Interval, Placement, Prediction, ResourceSet
+from metasched.records import InputError
 from metasched.store.files import read_text
 
 
@@ -24,90 +24,58 @@ def register(app: typer.Typer) -> None:
     app.command("explain")(explain)
 
 
-class _Interval(BaseModel):
-    low: float
-    high: float
-    level: float
-
-
-class _Placement(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    rank: int
-    cluster: str
-    nodes: Annotated[list[str], Field(min_length=1)]
-    processors: Annotated[int, Field(ge=1)]
-    available_cpu: Annotated[float, Field(gt=0)]
-    available_bandwidth: Annotated[float, Field(gt=0)]
-    execution_time: Annotated[float, Field(gt=0)]
-    interval: _Interval
-    queue_wait: Annotated[float, Field(ge=0)]
-    slowdown: Annotated[float, Field(ge=1)]
-    model: str
-    reason: str
-    costs: dict[str, float] = {}
-
-    def record(self) -> Placement:
-        """The placement as a record."""
-        chosen = ResourceSet(
-            self.cluster, tuple(self.nodes), self.processors, self.available_cpu, self.available_bandwidth
-        )
-        interval = Interval(self.interval.low, self.interval.high, self.interval.level)
-        prediction = Prediction(self.execution_time, interval, self.model)
-        return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason)
-
-
-class _Answer(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    application: str
-    problem_size: Annotated[float, Field(gt=0)]
-    placements: Annotated[list[_Placement], Field(min_length=1)]
-
-
 def explain(
-    placement: Annotated[Path, typer.Argument(help="Answer of metasched rank --json.")],
-    clusters: placing.ClustersOption,
+    placement: Annotated[str, typer.Argument(help="Answer of metasched rank --json, or a placement's id.")],
+    clusters: placing.ClustersOption = None,
+    url: consulting.UrlOption = None,
+    config: consulting.ConfigOption = None,
     model: placing.ModelOption = None,
     database: placing.DatabaseOption = None,
-    number: Annotated[int, typer.Option(min=1, help="Which of its placements, by rank.")] = 1,
+    loads: placing.LoadsOption = None,
+    at: placing.AtOption = None,
+    number: Annotated[int, typer.Option(min=1, help="Which placement of the answer, by rank.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Show term by term how the completion of a ranked placement came about."""
-    try:
-        answer = _Answer.model_validate_json(read_text(placement))
-    except ValidationError as error:
-        what = first_complaint(error)
-        raise InputError(f"is not an answer of metasched rank --json: {what}", where=str(placement)) from None
-    asked = next((each for each in answer.placements if each.rank == number), None)
-    if asked is None:
-        raise InputError(f"--number {number}: there are {len(answer.placements)} placements in {placement}")
-    chosen, harm = asked.record(), asked.costs.get("harm", 0.0)
-    scene = placing.scene(answer.application, clusters, model, database)
-    name = chosen.resource_set.cluster
-    cluster = next((each for each in scene.clusters if each.name == name), None)
-    if cluster is None or name not in scene.predictors:
-        raise InputError(f"cluster {name} of the placement has no description in {clusters} or no model")
-    parts = breakdown(chosen, scene.predictors[name], answer.problem_size)
-    node, link = held_back_by(chosen.resource_set, cluster)
+    """Show term by term how the completion of a placement came about.
+
+    The daemon explains a placement that it advised, by its id, and without --clusters those of a ranking too.
+    """
+    consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at)
+    if re.fullmatch("[0-9a-f]{32}", placement) and not Path(placement).exists():
+        if clusters is not None:
+            raise InputError("--clusters is given with the id of a placement, which the daemon explains")
+        told = consulting.consult(config, url, "GET", f"/v1/placements/{placement}/explanation")
+    else:
+        answer = consulting.ranking(read_text(placement), where=placement)
+        asked = next((each for each in answer.placements if each.rank == number), None)
+        if asked is None:
+            raise InputError(f"--number {number}: there are {len(answer.placements)} placements in {placement}")
+        if clusters is not None:
+            scene = placing.scene(answer.application, clusters, model, database, loads, at)
+            told = _explained(scene, answer.problem_size, asked)
+        else:
+            question = {
+                "application": answer.application,
+                "problem_size": answer.problem_size,
+                "placement": asked.model_dump(),
+            }
+            told = consulting.consult(config, url, "POST", "/v1/explanations", question)
     if as_json:
-        output.print_json(_explained(chosen, parts, node, link, dict(asked.costs)))
-        return
-    _tell(chosen, parts, node, link, harm)
+        output.print_json(told)
+    else:
+        _tell(told)
 
 
-def _explained(
-    chosen: Placement, parts: tuple[Part, ...], node: str, link: str, costs: dict[str, float]
-) -> dict[str, Any]:
-    return {
-        **placing.document(chosen, costs),
-        "parts": [{"name": part.name, "how": part.how, "seconds": part.seconds} for part in parts],
-        "least_cpu": node,
-        "narrowest": link,
-    }
+def _explained(scene: placing.Scene, problem_size: float, asked: PlacementTable) -> dict[str, Any]:
+    cluster = next((each for each in scene.clusters if each.name == asked.cluster), None)
+    if cluster is None or asked.cluster not in scene.predictors:
+        raise InputError(f"cluster {asked.cluster} of the placement has no description or no model")
+    found = explained(asked.record(), scene.predictors[asked.cluster], problem_size, cluster)
+    return explanation_document(found, asked.costs)
 
 
-def _tell(chosen: Placement, parts: tuple[Part, ...], node: str, link: str, harm: float) -> None:
+def _tell(told: dict[str, Any]) -> None:
+    chosen, harm = PlacementTable.model_validate(told).record(), told["costs"].get("harm") or 0.0
     taken, interval = chosen.resource_set, chosen.prediction.interval
     shown = Table(
         title=f"{taken.processors} processors on {taken.cluster}: {fold(taken.nodes)}",
@@ -118,11 +86,14 @@ def _tell(chosen: Placement, parts: tuple[Part, ...], node: str, link: str, harm
     shown.add_column("part", footer="completion")
     shown.add_column("how", overflow="fold")
     shown.add_column("s", justify="right", footer=f"{chosen.completion:.4g}")
-    for part in parts:
-        shown.add_row(part.name, part.how, f"{part.seconds:.4g}")
+    for part in told["parts"]:
+        shown.add_row(part["name"], part["how"], f"{part['seconds']:.4g}")
     output.out.print(shown)
+    least, narrowest = told["least_cpu"], told["narrowest"]
     for line in (
-        f"CPU {taken.available_cpu:.3g} is that of {node}, {taken.available_bandwidth:.4g} Mbit/s that of the {link}",
+        f"CPU {taken.available_cpu:.3g} is that of {least}, "
+        f"{taken.available_bandwidth:.4g} Mbit/s that of the {narrowest}",
+        *told["notes"],
         f"with {interval.level:.0%} probability it runs {interval.low:.4g} to {interval.high:.4g} s without contention",
         *((f"jobs already there lose {harm:.4g} s together",) if harm > 0 else ()),
         chosen.reason,

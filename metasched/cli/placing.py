@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from rich import box
 from rich.table import Table
 
 from metasched.cli import output
+from metasched.placement.answers import RankingTable, infeasible_document, ranking_document
 from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
 from metasched.placement.coscheduled import Coscheduled
@@ -22,12 +24,13 @@ from metasched.placement.freshness import with_loads
 from metasched.placement.names import fold, unfold
 from metasched.placement.objective import TERMS, Objective
 from metasched.placement.outlook import RecordedLoads
-from metasched.placement.question import Ranking
+from metasched.placement.question import InfeasibleError, Question
+from metasched.placement.ranker import rank
 from metasched.placement.running import RunningJob, StartedJob, terms_left
 from metasched.placement.sharing import Contention, NoContention
 from metasched.predictors import documents
 from metasched.predictors.contract import Predictor
-from metasched.records import InputError, Load, Placement
+from metasched.records import InputError, Load
 from metasched.store.campaigns import Loads, read_loads
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
@@ -35,7 +38,9 @@ from metasched.store.models import read_model
 
 ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
 SizeOption = Annotated[float, typer.Option(help="N.")]
-ClustersOption = Annotated[Path, typer.Option(help="TOML file that describes the clusters.")]
+ClustersOption = Annotated[
+    Path | None, typer.Option(help="TOML file that describes the clusters; without it the daemon is asked.")
+]
 ModelOption = Annotated[
     list[str] | None,
     typer.Option(help="Model file, or CLUSTER=FILE for one cluster; repeatable. The store's models without it."),
@@ -77,8 +82,7 @@ class Scene:
             def model(application: str, name: str = cluster.name) -> Predictor | None:
                 return self.others.get((application, name))
 
-            told, lines = terms_left([job for job in jobs if isinstance(job, StartedJob)], cluster, model)
-            running[cluster.name] = (*(job for job in jobs if isinstance(job, RunningJob)), *told)
+            running[cluster.name], lines = terms_left(jobs, cluster, model)
             notes += lines
         whole = {cluster.name: cluster for cluster in self.clusters}
         return Coscheduled(running, self.predictors, problem_size, whole, notes)
@@ -154,20 +158,37 @@ def nodes(text: str, *, where: str) -> frozenset[str]:
     return frozenset(unfold(text, where=where) if text else ())
 
 
-def document(placement: Placement, costs: dict[str, float]) -> dict[str, Any]:
-    """A placement as the JSON contract spells it."""
-    return placement.as_dict() | {"costs": costs}
+def spelt(demands: Mapping[str, Any]) -> dict[str, Any]:
+    """Demands as the daemon is told of them: those that are made."""
+    told = {name: value for name, value in demands.items() if value}
+    for name in ("processors", "features"):
+        if name in told:
+            told[name] = sorted(told[name])
+    if "exclude" in told:
+        told["exclude"] = fold(sorted(told["exclude"]))
+    return told
 
 
-def show(title: str, ranking: Ranking) -> None:
+def ranked(application: str, scene: Scene, question: Question) -> dict[str, Any]:
+    """The document that answers a question about a scene."""
+    try:
+        ranking = rank(scene.clusters, scene.predictors, question)
+    except InfeasibleError as error:
+        return infeasible_document(application, question.problem_size, str(error))
+    return ranking_document(application, question.problem_size, ranking)
+
+
+def show(answer: RankingTable) -> None:
     """Print placements for people: a table, and below it the reason for each place."""
-    level = ranking.placements[0].prediction.interval.level
+    placements = [each.record() for each in answer.placements]
+    level = placements[0].prediction.interval.level
+    title = f"{answer.application}, problem size {answer.problem_size:g}: {answer.compared} resource sets compared"
     shown = Table(title=f"{title}; times in s", title_justify="left", box=box.SIMPLE, pad_edge=False, padding=(0, 1))
     shown.add_column("#", justify="right", no_wrap=True)
     shown.add_column("where", overflow="fold", min_width=12)
     for heading in ("P", "completion", "wait + run", f"{level:.0%} interval", "CPU", "Mbit/s"):
         shown.add_column(heading, justify="right", no_wrap=True)
-    for number, placement in enumerate(ranking.placements, start=1):
+    for number, placement in enumerate(placements, start=1):
         chosen, prediction, slowdown = placement.resource_set, placement.prediction, placement.slowdown
         shown.add_row(
             str(number),
@@ -181,10 +202,11 @@ def show(title: str, ranking: Ranking) -> None:
             style="bold" if number == 1 else None,
         )
     output.out.print(shown)
-    for number, placement in enumerate(ranking.placements, start=1):
+    for number, placement in enumerate(placements, start=1):
         output.out.print(f"{number:>3} {placement.reason}", markup=False, soft_wrap=True)
-    if ranking.gap > 0:
-        output.out.print(f"not proven best: at most {ranking.gap:.1%} above the best there can be")
+    if answer.gap is None or answer.gap > 0:
+        gap = math.inf if answer.gap is None else answer.gap
+        output.out.print(f"not proven best: at most {gap:.1%} above the best there can be")
 
 
 def _from_files(

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from metasched.cli import output, placing
+from metasched.cli import consulting, output, placing
 from metasched.cli.models import LevelOption, check_level
 from metasched.cli.options import JsonOption
 from metasched.placement.freshness import STALE_AFTER
-from metasched.placement.question import InfeasibleError, Question, Ranking
-from metasched.placement.ranker import rank
+from metasched.placement.objective import TERMS
+from metasched.placement.question import Question
 from metasched.records import InputError
 
 
@@ -23,12 +23,17 @@ def register(app: typer.Typer) -> None:
 def rank_verb(
     application: placing.ApplicationOption,
     problem_size: placing.SizeOption,
-    clusters: placing.ClustersOption,
+    clusters: placing.ClustersOption = None,
+    url: consulting.UrlOption = None,
+    config: consulting.ConfigOption = None,
     model: placing.ModelOption = None,
     database: placing.DatabaseOption = None,
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
-    forecast: Annotated[bool, typer.Option("--forecast", help="Forecast the recorded loads over the run.")] = False,
+    forecast: Annotated[
+        bool | None,
+        typer.Option(help="Forecast the loads over the run; the daemon does, unless told otherwise."),
+    ] = None,
     processors: placing.ProcessorsOption = "",
     min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
@@ -53,75 +58,70 @@ def rank_verb(
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Rank the resource sets of the described clusters by predicted completion."""
+    """Rank resource sets by predicted completion: those of described clusters, or without --clusters the daemon's.
+
+    The daemon's Unix socket needs no token; by URL one with the role reader is taken from $METASCHED_TOKEN.
+    """
     check_level(level)
-    scene = placing.scene(application, clusters, model, database, loads, at)
-    if forecast and scene.recorded is None:
-        raise InputError("--forecast is given without --loads")
-    known = [cluster.name for cluster in scene.clusters]
-    for name in only or ():
-        if name not in known:
-            raise InputError(f"--cluster {name} is not described in {clusters}, expected one of {', '.join(known)}")
-    constraints = placing.constrained(
-        scene.constraints,
-        processors=placing.counts(processors, where="--processors"),
-        min_processors=min_processors,
-        max_processors=max_processors,
-        per_node=per_node,
-        memory=memory,
-        features=frozenset(feature or ()),
-        exclusive=exclusive,
-        clusters=frozenset(only or ()),
-        exclude=placing.nodes(exclude, where="--exclude"),
-    )
-    question = Question(
-        problem_size,
-        constraints,
-        placing.objective(weight, saving),
-        scene.contention(problem_size),
-        top=top,
-        level=level,
-        pareto=pareto,
-        tolerance=near_tie,
-        rotation=rotate,
-        stale_after=stale_after,
-        forecast=scene.recorded if forecast else None,
-    )
-    try:
-        ranking = rank(scene.clusters, scene.predictors, question)
-    except InfeasibleError as error:
-        if as_json:
-            output.print_json(
-                {"application": application, "problem_size": problem_size, "placements": [], "why": str(error)}
-            )
-        output.complain(str(error))
-        raise typer.Exit(1) from None
-    for line in ranking.warnings:
-        output.complain(f"warning: {line}")
-    if as_json:
-        output.print_json(_document(application, problem_size, ranking))
-        return
-    title = f"{application}, problem size {problem_size:g}: {ranking.compared} resource sets compared"
-    placing.show(title, ranking)
-
-
-def _document(application: str, problem_size: float, ranking: Ranking) -> dict[str, Any]:
-    curve = ranking.curve
-    columns = (curve.processors, curve.execution_time, curve.low, curve.high, curve.completion)
-    return {
-        "application": application,
-        "problem_size": problem_size,
-        "placements": [
-            {"rank": number, **placing.document(placement, dict(costs))}
-            for number, (placement, costs) in enumerate(zip(ranking.placements, ranking.costs, strict=True), start=1)
-        ],
-        "by_processors": [
-            {"processors": p, "execution_time": t, "interval": {"low": low, "high": high}, "completion": done}
-            for p, t, low, high, done in zip(*(column.tolist() for column in columns), strict=True)
-        ],
-        "compared": ranking.compared,
-        "evaluations": ranking.evaluations,
-        "gap": ranking.gap,
-        "ruled_out": {name: dict(counts) for name, counts in ranking.ruled_out.items() if counts},
-        "warnings": list(ranking.warnings),
+    demands: dict[str, Any] = {
+        "processors": placing.counts(processors, where="--processors"),
+        "min_processors": min_processors,
+        "max_processors": max_processors,
+        "per_node": per_node,
+        "memory": memory,
+        "features": frozenset(feature or ()),
+        "exclusive": exclusive,
+        "exclude": placing.nodes(exclude, where="--exclude"),
     }
+    wanted = placing.objective(weight, saving)
+    given = {"model": model, "db": database, "loads": loads, "at": at}
+    consulting.one_source(clusters, url, **given)
+    if clusters is not None:
+        scene = placing.scene(application, clusters, model, database, loads, at)
+        if forecast and scene.recorded is None:
+            raise InputError("--forecast is given without --loads")
+        known = [cluster.name for cluster in scene.clusters]
+        for name in only or ():
+            if name not in known:
+                raise InputError(f"--cluster {name} is not described in {clusters}, expected one of {', '.join(known)}")
+        question = Question(
+            problem_size,
+            placing.constrained(scene.constraints, **demands, clusters=frozenset(only or ())),
+            wanted,
+            scene.contention(problem_size),
+            top=top,
+            level=level,
+            pareto=pareto,
+            tolerance=near_tie,
+            rotation=rotate,
+            stale_after=stale_after,
+            forecast=scene.recorded if forecast else None,
+        )
+        told = placing.ranked(application, scene, question)
+    else:
+        asked = {
+            "application": application,
+            "problem_size": problem_size,
+            **placing.spelt(demands),
+            "clusters": only or [],
+            "weights": {name: getattr(wanted, name) for name in TERMS},
+            "saving": saving,
+            "near_tie": near_tie,
+            "rotate": rotate,
+            "pareto": pareto,
+            "stale_after": stale_after,
+            "forecast": forecast is not False,
+            "top": top,
+            "level": level,
+        }
+        told = consulting.consult(config, url, "POST", "/v1/rankings", asked)
+    answer = consulting.ranking(told, where=url or "the daemon")
+    if as_json:
+        output.print_json(told)
+    if not answer.placements:
+        output.complain(answer.why)
+        raise typer.Exit(1)
+    for line in answer.warnings:
+        output.complain(f"warning: {line}")
+    if not as_json:
+        placing.show(answer)

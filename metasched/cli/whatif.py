@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,12 +10,12 @@ import typer
 from rich import box
 from rich.table import Table
 
-from metasched.cli import figures, output, placing
+from metasched.cli import consulting, figures, output, placing
 from metasched.cli.models import LevelOption, check_level
 from metasched.cli.options import JsonOption
+from metasched.placement.answers import RankingTable, placement_document
 from metasched.placement.names import fold
-from metasched.placement.question import InfeasibleError, Question, Ranking
-from metasched.placement.ranker import rank
+from metasched.placement.question import Question
 from metasched.placement.whatif import Scaling, drained, scaling
 from metasched.predictors.contract import Predictions
 
@@ -27,7 +28,9 @@ def register(app: typer.Typer) -> None:
 def whatif(
     application: placing.ApplicationOption,
     problem_size: placing.SizeOption,
-    clusters: placing.ClustersOption,
+    clusters: placing.ClustersOption = None,
+    url: consulting.UrlOption = None,
+    config: consulting.ConfigOption = None,
     model: placing.ModelOption = None,
     database: placing.DatabaseOption = None,
     loads: placing.LoadsOption = None,
@@ -39,24 +42,41 @@ def whatif(
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how many processors pay, and what changes when nodes are drained, N grows, or P is given."""
+    """Show how many processors pay, and what changes when nodes are drained, N grows, or P is given.
+
+    Without --clusters the daemon is asked.
+    """
     check_level(level)
-    scene = placing.scene(application, clusters, model, database, loads, at)
     size = problem_size * times
-    now = Question(problem_size, scene.constraints, contention=scene.contention(problem_size), top=2, level=level)
-    changed = placing.constrained(scene.constraints, processors=placing.counts(processors, where="--processors"))
-    states = drained(scene.clusters, placing.nodes(drain, where="--drain"))
-    then = Question(size, changed, contention=scene.contention(size), top=2, level=level)
-    try:
-        before, after = rank(scene.clusters, scene.predictors, now), rank(states, scene.predictors, then)
-    except InfeasibleError as error:
+    gone, counts = placing.nodes(drain, where="--drain"), placing.counts(processors, where="--processors")
+    consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at)
+    if clusters is not None:
+        scene = placing.scene(application, clusters, model, database, loads, at)
+        now = Question(problem_size, scene.constraints, contention=scene.contention(problem_size), top=2, level=level)
+        changed = placing.constrained(scene.constraints, processors=counts)
+        then = Question(size, changed, contention=scene.contention(size), top=2, level=level)
+        without = replace(scene, clusters=drained(scene.clusters, gone))
+        told = placing.ranked(application, scene, now), placing.ranked(application, without, then)
+    else:
+        asked = {"application": application, "problem_size": problem_size, "top": 2, "level": level}
+        changes = {
+            "problem_size": size,
+            "drain": fold(sorted(gone)) if gone else "",
+            **placing.spelt({"processors": counts}),
+        }
+        told = tuple(
+            consulting.consult(config, url, "POST", "/v1/rankings", question) for question in (asked, asked | changes)
+        )
+    before, after = (consulting.ranking(each, where=url or "the daemon") for each in told)
+    if not (before.placements and after.placements):
+        why = before.why or after.why
         if as_json:
-            output.print_json({"before": None, "after": None, "why": str(error)})
-        output.complain(str(error))
-        raise typer.Exit(1) from None
-    found = scaling(after.curve)
+            output.print_json({"before": None, "after": None, "why": why})
+        output.complain(why)
+        raise typer.Exit(1)
+    curve = after.curve()
+    found = scaling(curve)
     if picture is not None:
-        curve = after.curve
         figures.save(
             figures.time_and_efficiency(
                 curve.processors.tolist(),
@@ -71,12 +91,14 @@ def whatif(
         _show_change(before, after, found)
 
 
-def _answered(before: Ranking, after: Ranking, found: Scaling) -> dict[str, Any]:
+def _answered(before: RankingTable, after: RankingTable, found: Scaling) -> dict[str, Any]:
     columns = (found.processors, found.execution_time, found.speedup, found.efficiency)
+    best = [each.placements[0] for each in (before, after)]
+    was, will_be = (each.record() for each in best)
     return {
-        "before": placing.document(before.placements[0], dict(before.costs[0])),
-        "after": placing.document(after.placements[0], dict(after.costs[0])),
-        "change": after.placements[0].completion / before.placements[0].completion - 1.0,
+        "before": placement_document(was, best[0].costs),
+        "after": placement_document(will_be, best[1].costs),
+        "change": will_be.completion / was.completion - 1.0,
         "fastest": found.fastest,
         "enough": found.enough,
         "by_processors": [
@@ -87,9 +109,9 @@ def _answered(before: Ranking, after: Ranking, found: Scaling) -> dict[str, Any]
     }
 
 
-def _show_change(before: Ranking, after: Ranking, found: Scaling) -> None:
+def _show_change(before: RankingTable, after: RankingTable, found: Scaling) -> None:
     for name, ranking in (("now", before), ("then", after)):
-        best = ranking.placements[0]
+        best = ranking.placements[0].record()
         chosen = best.resource_set
         output.out.print(
             f"{name}: {best.completion:.4g} s with {chosen.processors} processors on {chosen.cluster}: "

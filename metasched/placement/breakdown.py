@@ -23,6 +23,8 @@ from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Placement, ResourceSet
 
 Floats = NDArray[np.float64]
+#: Predictions that differ by less than this part are the same model's.
+AGREES = 1e-6
 #: N, P, CPU and bandwidth of one request, each of shape (1,).
 Where = tuple[Floats, Floats, Floats, Floats]
 
@@ -34,6 +36,73 @@ class Part:
     name: str
     how: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A placement taken apart.
+
+    Parameters
+    ----------
+    placement : what is explained.
+    parts : that its completion is the sum of.
+    least_cpu, narrowest : what holds it back, in words.
+    notes : what else there is to know, such as how loads to come were counted.
+    """
+
+    placement: Placement
+    parts: tuple[Part, ...]
+    least_cpu: str
+    narrowest: str
+    notes: tuple[str, ...] = ()
+
+
+def explained(placement: Placement, predictor: Predictor, problem_size: float, cluster: ClusterState) -> Explanation:
+    """Take a placement apart.
+
+    Parameters
+    ----------
+    placement : as the ranker answered it.
+    predictor : that predicted it.
+    problem_size : N.
+    cluster : where it is, with the loads that were measured last when it was ranked.
+
+    Examples
+    --------
+    >>> from metasched.records import Interval, Prediction, Run
+    >>> conditions = [(n, p, cpu) for n in range(100, 900, 100) for p in (1, 2, 4, 8) for cpu in (0.5, 1.0)]
+    >>> runs = [Run("a", "c", n, p, cpu, 90.0, 0.01 * n / (cpu * p)) for n, p, cpu in conditions]
+    >>> model = PublishedPredictor("a", "c").fit(runs)
+    >>> taken = ResourceSet("c", ("n0",), 1, 0.8, 90.0)
+    >>> cluster = ClusterState.make("c", ["n0"], available_cpu=1.0, available_bandwidth=90.0)
+    >>> found = explained(Placement(taken, Prediction(12.5, Interval(9.0, 15.0, 0.9), "")), model, 1000.0, cluster)
+    >>> print(*found.notes[0].split('; '), sep=chr(10))
+    measured last were CPU 1 and 90 Mbit/s, for which it would run 10 s
+    loads to come and jobs just placed make it +2.5 s
+    """
+    least, narrowest = held_back_by(placement.resource_set, cluster)
+    parts = breakdown(placement, predictor, problem_size)
+    note = _to_come(placement.resource_set, predictor, problem_size, cluster)
+    return Explanation(placement, parts, least, narrowest, (note,) if note else ())
+
+
+def _to_come(chosen: ResourceSet, predictor: Predictor, problem_size: float, cluster: ClusterState) -> str:
+    """What it makes that other loads were counted with than those measured last; empty where they are the same."""
+    number = {name: index for index, name in enumerate(cluster.nodes)}
+    nodes = np.array([number[name] for name in chosen.nodes])
+    cpu = float(cluster.effective_cpu[nodes].min())
+    bandwidth = cluster.network.bandwidth(cluster.available_bandwidth, nodes)
+    counted = chosen.available_cpu, chosen.available_bandwidth
+    if np.allclose((cpu, bandwidth), counted, rtol=1e-6):
+        return ""
+    with_measured, with_counted = (
+        float(predictor.predict_many(problem_size, chosen.processors, *loads).execution_time[0])
+        for loads in ((cpu, bandwidth), counted)
+    )
+    return (
+        f"measured last were CPU {cpu:.3g} and {bandwidth:.4g} Mbit/s, for which it would run {with_measured:.4g} s; "
+        f"loads to come and jobs just placed make it {with_counted - with_measured:+.4g} s"
+    )
 
 
 def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -> tuple[Part, ...]:
@@ -58,7 +127,10 @@ def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -
     [('wait', 7.0), ('computation', 5.0), ('communication', 0.0)]
     """
     parts = [Part("wait", "until it starts", placement.queue_wait), *_model(placement, predictor, problem_size)]
-    time = sum(part.seconds for part in parts[1:])
+    time, told = sum(part.seconds for part in parts[1:]), placement.prediction.execution_time
+    if abs(time - told) > AGREES * told:
+        parts.append(Part("model then", f"since then the model has learned, and now says {time:.4g}", told - time))
+        time = told
     if placement.slowdown != 1.0:
         how = f"stretched {placement.slowdown:.3g} times by jobs already there"
         parts.append(Part("contention", how, (placement.slowdown - 1.0) * time))

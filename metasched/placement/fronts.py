@@ -74,7 +74,7 @@ class Fronts:
         most = admitted.processors
         if constraints.per_node is not None:
             most = np.minimum(most, constraints.per_node)
-        self._domains = Domains(group, node, width, admitted.effective_cpu[node], most[node])
+        self._domains = Domains(group, node, width, admitted.effective_cpu[node], most[node], counts=1)
         self._fronts: dict[int, Front] = {}
         self.largest = int(self._domains.sizes.max(initial=0))
 

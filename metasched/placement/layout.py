@@ -12,7 +12,7 @@ from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints, admit
 from metasched.placement.network import Groups
 from metasched.placement.search import Domains
-from metasched.predictors.contract import Predictions, Predictor
+from metasched.predictors.contract import Predictions, Predictor, expected
 from metasched.records import ResourceSet
 
 Floats = NDArray[np.float64]
@@ -54,6 +54,18 @@ class Layout:
             part = predictor.predict_many(size, processors[mine], cpu[mine], bandwidth[mine], level)
             time[mine], low[mine], high[mine] = part.execution_time, part.low, part.high
         return Predictions(time, low, high, level)
+
+    def expect(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
+        """The execution times that :meth:`predict` tells, without their intervals (s)."""
+        different = {id(predictor): predictor for predictor in self.predictors}
+        if len(different) == 1:
+            return expected(self.predictors[0], size, processors, cpu, bandwidth)
+        time = np.empty(cluster.size)
+        for identity, predictor in different.items():
+            numbers = [number for number, used in enumerate(self.predictors) if id(used) == identity]
+            mine = np.flatnonzero(np.isin(cluster, numbers))
+            time[mine] = expected(predictor, size, processors[mine], cpu[mine], bandwidth[mine])
+        return time
 
     def wait(self, cluster: Ints, processors: Ints) -> Floats:
         """The queue wait of each entry (s); arrays of shape (k,)."""
@@ -151,5 +163,6 @@ def _side_by_side(
         np.concatenate(width),
         np.concatenate(speed),
         np.concatenate(processors),
+        constraints.counts(sum(int(cluster.processors.sum()) for cluster in clusters)).size,
     )
     return domains, np.concatenate(cluster_of)[domains.ids]

@@ -93,6 +93,15 @@ class Objective:
         if not 0 <= self.saving < 1:
             raise InputError(f"saving is {self.saving}, expected a number in [0, 1)")
 
+    @property
+    def time_alone(self) -> bool:
+        """Whether nothing but the time is weighed."""
+        return not any(getattr(self, name) for name in TERMS if name != "time")
+
+    def score_time(self, time: Floats, processors: ArrayLike) -> Floats:
+        """What :meth:`score` says of terms with this time where :attr:`time_alone` holds, shape (n,)."""
+        return self._floored(self.time * time, processors)
+
     def score(self, terms: Terms, processors: ArrayLike) -> Floats:
         """The weighted sum of the terms under the efficiency floor, shape (n,)."""
         total = np.zeros(np.shape(terms.time))
@@ -100,6 +109,9 @@ class Objective:
             weight = getattr(self, name)
             if weight:
                 total = total + weight * getattr(terms, name)
+        return self._floored(total, processors)
+
+    def _floored(self, total: Floats, processors: ArrayLike) -> Floats:
         if self.saving:
             total = total * np.asarray(processors, dtype=np.float64) ** -math.log2(1.0 - self.saving)
         return total

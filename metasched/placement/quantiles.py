@@ -1,70 +1,169 @@
-"""The q-th best value among any stretch of an array, for very many stretches at once.
+"""The q-th best value among the first entries of a group, for very many groups and questions at once.
 
-A wavelet matrix (Claude, Navarro, Ordonez: The wavelet matrix, Information Systems 47, 2015) keeps, bit by bit of the
-values' ranks, how many of the first i entries go left. A question follows the bits from the highest down, two steps
-of counting to a bit, so a million questions are answered by a few dozen vectorised gathers. Here each entry has a
-weight as well, the processors of a node, so that the q-th processor is asked for and not the q-th node.
+Of a small group every answer is tabled: its entries are put one by one into a sorted row, all groups side by side, and
+each row is kept. A large group has a wavelet tree (Grossi, Gupta, Vitter: High-order entropy-compressed text indexes,
+SODA 2003), which halves it again and again by the ranks of its values, and keeps for every entry how many of its half's
+entries, up to itself, are among the better ones. A question goes down the tree, one step of counting a level. So a
+million questions are answered by a few vectorised gathers. Each entry has a weight as well, the processors of a node,
+so that the q-th processor is asked for and not the q-th node. Ranks are counted within a group and ties broken by
+position: then a part of the tree begins where its ranks begin, and only its end has to be looked up.
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Counts = NDArray[np.int32]
+
+#: Entries of a group that is tabled at most: ranks fit a byte, with one value to spare. Bytes of all tables at most.
+TABLED, TABLES = 255, 2**25
 
 
-class StretchQuantiles:
-    """Answers "which is the q-th largest value in [start, stop)", counting each entry as often as it weighs.
+class PrefixQuantiles:
+    """Answers "which is the q-th largest value among the first entries", counting each entry as often as it weighs.
 
     Parameters
     ----------
     values : array of shape (m,).
     weights : array of shape (m,), whole numbers of at least 1.
+    start : array of shape (g,), where each group begins, ascending from 0; it ends where the next begins.
+    tables : bytes that tables may take.
 
     Examples
     --------
-    >>> best = StretchQuantiles([0.5, 0.9, 0.7, 0.9], [1, 2, 1, 1])
-    >>> best.largest([0, 0, 0], [4, 3, 1], [3, 3, 1]).tolist()
-    [0.9, 0.7, 0.5]
+    >>> best = PrefixQuantiles([0.5, 0.9, 0.7, 0.9, 0.2], [1, 2, 1, 1, 1], [0, 4])
+    >>> best.largest([0, 0, 0, 1], [4, 3, 1, 1], [3, 3, 1, 1]).tolist()
+    [0.9, 0.7, 0.5, 0.2]
     """
 
-    def __init__(self, values: ArrayLike, weights: ArrayLike) -> None:
-        falling, rank = np.unique(-np.asarray(values, dtype=np.float64), return_inverse=True)
-        self._values: Floats = -falling
-        weight = np.asarray(weights, dtype=np.int32)
-        alike = bool(np.all(weight == 1))
-        #: for each bit, from the highest: entries and weight that go left among the first i, and how many go left
-        self._levels: list[tuple[int, Counts, Counts, int]] = []
-        for bit in reversed(range(max(1, int(falling.size - 1).bit_length()))):
-            left = (rank >> bit) & 1 == 0
-            entries = _running(left.astype(np.int32))
-            heavy = entries if alike else _running(np.where(left, weight, 0).astype(np.int32))
-            self._levels.append((bit, entries, heavy, int(entries[-1])))
-            order = np.concatenate([np.flatnonzero(left), np.flatnonzero(~left)])
-            rank, weight = rank[order], weight[order]
+    def __init__(self, values: ArrayLike, weights: ArrayLike, start: ArrayLike, tables: int = TABLES) -> None:
+        values, weights = np.asarray(values, dtype=np.float64), np.asarray(weights, dtype=np.int64)
+        self._start: Ints = np.asarray(start, dtype=np.int64)
+        sizes = np.diff(np.append(self._start, values.size))
+        group = np.repeat(np.arange(sizes.size), sizes)
+        order = np.lexsort((-values, group))
+        self._falling: Floats = values[order]
+        rank = np.empty(values.size, dtype=np.int64)
+        rank[order] = np.arange(values.size) - np.repeat(self._start, sizes)
+        small = sizes <= TABLED
+        heaviest = np.bincount(group[small[group]], weights[small[group]]).max(initial=0)
+        if small.sum() * sizes[small].max(initial=0) * heaviest > tables:
+            small[:] = False
+        self._kind = np.where(small, 0, 1 + np.frexp(np.maximum(sizes - 1, 0))[1])  # large ones by bits of their ranks
+        self._local = np.empty(sizes.size, dtype=np.int64)
+        self._parts: dict[int, _Part] = {}
+        for kind in np.unique(self._kind).tolist():
+            mine = np.flatnonzero(self._kind == kind)
+            self._local[mine] = np.arange(mine.size)
+            own = np.flatnonzero(self._kind[group] == kind)
+            self._parts[kind] = (_Tree if kind else _Table)(rank[own], weights[own], sizes[mine])
 
-    def largest(self, start: ArrayLike, stop: ArrayLike, q: ArrayLike) -> Floats:
+    def largest(self, group: ArrayLike, count: ArrayLike, q: ArrayLike) -> Floats:
         """The q-th largest value of each stretch; q counts from 1 and is at most the stretch's weight.
 
         Parameters
         ----------
-        start, stop, q : arrays of shape (k,).
+        group, count, q : arrays of shape (k,): the first ``count`` entries of a group are asked about.
         """
-        start, stop, q = (np.array(each, dtype=np.int32) for each in (start, stop, q))
-        rank = np.zeros(start.shape, dtype=np.int64)
-        for bit, entries, heavy, left_size in self._levels:
-            left_start, left_stop = entries[start], entries[stop]
-            weight = left_stop - left_start if heavy is entries else heavy[stop] - heavy[start]
-            right = q > weight
-            rank |= right.astype(np.int64) << bit
-            q -= np.where(right, weight, 0).astype(np.int32)
-            start = np.where(right, start - left_start + left_size, left_start).astype(np.int32)
-            stop = np.where(right, stop - left_stop + left_size, left_stop).astype(np.int32)
-        return self._values[rank]
+        group, count, q = (np.asarray(each, dtype=np.int64) for each in (group, count, q))
+        if len(self._parts) == 1:
+            [part] = self._parts.values()
+            return self._falling.take(self._start.take(group) + part.rank(self._local.take(group), count, q))
+        place = self._start.take(group)
+        kind = self._kind.take(group)
+        for number, part in self._parts.items():
+            mine = np.flatnonzero(kind == number)
+            if mine.size:
+                own = self._local.take(group.take(mine))
+                place[mine] += part.rank(own, count.take(mine), q.take(mine))
+        return self._falling.take(place)
 
 
-def _running(counts: Counts) -> Counts:
-    return np.concatenate([np.zeros(1, np.int32), np.cumsum(counts, dtype=np.int32)])
+class _Part(Protocol):
+    """Some of the groups, numbered among themselves."""
+
+    def rank(self, group: Ints, count: Ints, q: Ints) -> Ints:
+        """Ranks in their groups of the values asked for; arrays of shape (k,)."""
+        ...
+
+
+class _Table:
+    """All answers for small groups; arrays of shape (m,): rank within the group and weight, of shape (g,): sizes."""
+
+    def __init__(self, rank: Ints, weight: Ints, sizes: Ints) -> None:
+        group = np.repeat(np.arange(sizes.size), sizes)
+        entry = np.arange(rank.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        longest, heaviest = int(sizes.max()), int(np.bincount(group, weight).max())
+        none = np.uint8(TABLED)
+        ranks = np.full((longest, sizes.size), none)
+        ranks[entry, group] = rank
+        weights = np.zeros((longest, sizes.size), dtype=np.int64)
+        weights[entry, group] = weight
+        self._rows = np.empty((longest, sizes.size, heaviest), dtype=np.uint8)
+        row, filled = np.full((sizes.size, heaviest), none), 0
+        for number, (own, times) in enumerate(zip(ranks, weights, strict=True)):
+            for time in range(int(times.max())):
+                # Into a rising row, what is put in moves all that is larger on by one; what is none moves nothing.
+                put = np.where(times > time, own, none)[:, None]
+                moved = np.maximum(row[:, :filled], put)
+                np.minimum(row[:, :1], put, out=row[:, :1])
+                filled = min(filled + 1, heaviest - 1)
+                np.minimum(row[:, 1 : moved.shape[1] + 1], moved, out=row[:, 1 : moved.shape[1] + 1])
+            self._rows[number] = row
+        self._strides = sizes.size * heaviest, heaviest
+
+    def rank(self, group: Ints, count: Ints, q: Ints) -> Ints:
+        by_entry, by_group = self._strides
+        place = count * by_entry
+        place += group * by_group
+        place += q
+        place -= by_entry + 1
+        return self._rows.ravel().take(place).astype(np.int64)
+
+
+class _Tree:
+    """A wavelet tree of groups with as many bits of rank; arguments as for :class:`_Table`."""
+
+    def __init__(self, rank: Ints, weight: Ints, sizes: Ints) -> None:
+        self._base = np.cumsum(sizes) - sizes
+        base = np.repeat(self._base, sizes)
+        alike = bool(np.all(weight == 1))
+        #: The bit that a level asks for; entries and weight with that bit 0, in an entry's part of the tree up to it.
+        self._levels: list[tuple[int, Ints, Ints]] = []
+        number = np.arange(rank.size)
+        for bit in reversed(range(int(sizes.max() - 1).bit_length())):
+            left = (rank >> bit) & 1 == 0
+            begin = base + (rank >> (bit + 1) << (bit + 1))
+            entries = _running(left.astype(np.int64), begin)
+            heavy = entries if alike else _running(np.where(left, weight, 0), begin)
+            self._levels.append((bit, entries, heavy))
+            # Within its half an entry keeps its place among the others.
+            moved = np.empty_like(number)
+            moved[np.where(left, begin + entries - 1, (1 << bit) + number - entries)] = number
+            rank, weight, base = rank[moved], weight[moved], base[moved]
+
+    def rank(self, group: Ints, count: Ints, q: Ints) -> Ints:
+        base = self._base.take(group)
+        place, q = base.copy(), q.copy()
+        last, better = np.empty_like(place), np.empty_like(place)
+        for bit, entries, weight in self._levels:
+            np.add(place, count, out=last)
+            last -= 1
+            entries.take(last, out=better, mode="clip")  # no place is beyond the ends: clipping is only quicker
+            heavy = better if weight is entries else weight.take(last)
+            right = q > heavy
+            q -= heavy * right
+            place += right * (1 << bit)
+            count = np.where(right, count - better, better)
+        place -= base
+        return place
+
+
+def _running(counts: Ints, begin: Ints) -> Ints:
+    """Sums of counts from where each entry's part begins up to the entry itself."""
+    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    return np.asarray(total[1:] - total[begin])

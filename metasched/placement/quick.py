@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from metasched.placement.constraints import Constraints
 from metasched.placement.fronts import Front, Fronts
 from metasched.placement.reasons import Cause, why_best
-from metasched.predictors.contract import Floats, Predictions, Predictor
+from metasched.predictors.contract import Floats, Predictions, Predictor, expected
 from metasched.records import Interval, Placement, Prediction, Request, ResourceSet, Run
 
 Ints = NDArray[np.int64]
@@ -67,7 +67,7 @@ def quickest(
     able = [(each, front) for each in fronts if (front := each.of(counts.tolist())).processors.size]
     if not able:
         return None
-    times = [_expected(predictors[each.cluster.name], problem_size, front) for each, front in able]
+    times = [_on(predictors[each.cluster.name], problem_size, front) for each, front in able]
     waits = [each.cluster.queue_wait.at(front.processors) for each, front in able]
     completion = np.concatenate([time + wait for time, wait in zip(times, waits, strict=True)])
     order = np.argsort(completion, kind="stable")
@@ -162,8 +162,8 @@ def _differ(one: Placement, other: Placement) -> bool:
     return (first.cluster, first.nodes, first.processors) != (second.cluster, second.nodes, second.processors)
 
 
-def _expected(predictor: Predictor, problem_size: float, front: Front) -> Floats:
-    return _times(predictor, problem_size, front.processors, front.cpu, front.bandwidth)
+def _on(predictor: Predictor, problem_size: float, front: Front) -> Floats:
+    return expected(predictor, problem_size, front.processors, front.cpu, front.bandwidth)
 
 
 def _beside(predictor: Predictor, request: Request, others: Floats, level: float) -> tuple[Prediction, Floats]:
@@ -172,14 +172,4 @@ def _beside(predictor: Predictor, request: Request, others: Floats, level: float
     if among is not None:
         told: tuple[Prediction, Floats] = among(request, others, level)
         return told
-    return predictor.predict(request, level), _times(predictor, request.problem_size, *others)
-
-
-def _times(
-    predictor: Predictor, problem_size: float, processors: ArrayLike, cpu: ArrayLike, bandwidth: ArrayLike
-) -> Floats:
-    """Predicted times, without their intervals where the predictor can leave those out."""
-    expect = getattr(predictor, "expect_many", None)
-    if expect is not None:
-        return np.asarray(expect(problem_size, processors, cpu, bandwidth))
-    return predictor.predict_many(problem_size, processors, cpu, bandwidth).execution_time
+    return predictor.predict(request, level), expected(predictor, request.problem_size, *others)

@@ -116,6 +116,9 @@ def _searched(
 
     def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
         count = processors[pair]
+        if question.objective.time_alone:
+            time = layout.expect(question.problem_size, cluster[pair], count, cpu, bandwidth)
+            return question.objective.score_time(wait[pair] + time, count)
         predicted = layout.predict(question.problem_size, question.level, cluster[pair], count, cpu, bandwidth)
         terms = Terms.of(
             predicted.execution_time, predicted.high, processors=count, queue_wait=wait[pair], power=watts[pair]
@@ -207,4 +210,8 @@ def _why_none(
         demands = ", ".join(f"{demand} rules out {count}" for demand, count in ruled_out[cluster.name].items())
         parts.append(f"{cluster.name} ({len(cluster.nodes)} nodes): {demands or 'none ruled out'}")
     wanted = ", ".join(map(str, constraints.processors)) or f"at least {constraints.min_processors}"
+    if constraints.max_processors is not None:
+        wanted += f" and at most {constraints.max_processors}"
+    if constraints.processors and constraints.min_processors > 1:
+        wanted += f" and at least {constraints.min_processors}"
     return f"no feasible resource set for {wanted} processors, at most {largest} are left together; {'; '.join(parts)}"

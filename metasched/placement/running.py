@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,16 +64,46 @@ class StartedJob:
     dedicated: bool = True
 
 
+def later(job: RunningJob | StartedJob, seconds: float) -> RunningJob | StartedJob | None:
+    """The job when so many seconds more have passed; None where nothing would be left of it.
+
+    Of a job known by its application only its model can say what is left.
+
+    Examples
+    --------
+    >>> job = RunningJob(("n0",), (1,), 30.0, 10.0)
+    >>> later(job, 20.0).computation, later(job, 40.0)
+    (15.0, None)
+    """
+    if isinstance(job, StartedJob):
+        return replace(job, running_for=job.running_for + seconds)
+    whole = job.computation + job.communication
+    if seconds >= whole:
+        return None
+    part = (whole - seconds) / whole
+    return replace(
+        job,
+        computation=part * job.computation,
+        communication=part * job.communication,
+        running_for=job.running_for + seconds,
+    )
+
+
 def terms_left(
-    jobs: Sequence[StartedJob], cluster: ClusterState, model: Callable[[str], Predictor | None]
+    jobs: Sequence[RunningJob | StartedJob],
+    cluster: ClusterState,
+    model: Callable[[str], Predictor | None],
+    *,
+    sure: bool = True,
 ) -> tuple[tuple[RunningJob, ...], tuple[str, ...]]:
     """What jobs on a cluster have left by their models, and a line about those that no model is known of.
 
     Parameters
     ----------
-    jobs : those without any node in the cluster are passed over.
+    jobs : those without any node in the cluster are passed over; those that tell what they have left keep that.
     cluster : its state.
     model : gives the predictor of an application on this cluster, None where there is none.
+    sure : whether they are known to run still; else those that should be over by their models are passed over.
 
     Examples
     --------
@@ -84,16 +114,19 @@ def terms_left(
     """
     number = {name: index for index, name in enumerate(cluster.nodes)}
     here = [job for job in jobs if any(name in number for name in job.nodes)]
-    found: list[RunningJob] = []
+    found = [job for job in here if isinstance(job, RunningJob)]
+    started = [job for job in here if isinstance(job, StartedJob)]
     unknown: Counter[str] = Counter()
-    for application in sorted({job.application for job in here}):
-        mine = [job for job in here if job.application == application]
+    for application in sorted({job.application for job in started}):
+        mine = [job for job in started if job.application == application]
         predictor = model(application) if application else None
         times = None if predictor is None else _terms(mine, cluster, number, predictor)
         if times is None:
             unknown[application or "no application named"] += len(mine)
             continue
         for job, whole, computing in zip(mine, *times, strict=True):
+            if not sure and job.running_for >= whole:
+                continue
             left = max(whole - job.running_for, OVERDUE * whole)
             found.append(
                 RunningJob(

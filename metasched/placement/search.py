@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metasched.placement.quantiles import StretchQuantiles
+from metasched.placement.quantiles import TABLES, PrefixQuantiles
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,6 +24,9 @@ Ints = NDArray[np.int64]
 #: Scores of (pair, CPU, bandwidth): arrays of shape (k,) in, shape (k,) out, the smaller the better.
 Score = Callable[[Ints, Floats, Floats], Floats]
 Scope = Literal["all", "processors", "top"]
+
+#: Numbers of processors from which on tables are worth making.
+MANY = 256
 
 
 class Domains:
@@ -36,6 +39,7 @@ class Domains:
     width : array of shape (m,), bandwidth that the node brings into this domain (Mbit/s).
     speed : array of shape (m,), available CPU of each of its processors, in units of the reference node's processor.
     processors : array of shape (m,), processors that the job may take there.
+    counts : how many numbers of processors will be asked about: tables are made for many, and are too dear for few.
 
     Attributes
     ----------
@@ -44,7 +48,13 @@ class Domains:
     """
 
     def __init__(
-        self, domain: ArrayLike, node: ArrayLike, width: ArrayLike, speed: ArrayLike, processors: ArrayLike
+        self,
+        domain: ArrayLike,
+        node: ArrayLike,
+        width: ArrayLike,
+        speed: ArrayLike,
+        processors: ArrayLike,
+        counts: int = MANY,
     ) -> None:
         domain = np.asarray(domain, dtype=np.int64)
         order = np.lexsort((np.asarray(node), -np.asarray(speed), -np.asarray(width), domain))
@@ -61,7 +71,7 @@ class Domains:
         ends = (self.domain[1:] != self.domain[:-1]) | (self.width[1:] != self.width[:-1])
         self.step_end: Ints = np.append(np.flatnonzero(ends) + 1, order.size) if order.size else np.empty(0, np.int64)
         self.step_width: Floats = self.width[self.step_end - 1]
-        self._best = StretchQuantiles(self.speed, self.processors)
+        self._best = PrefixQuantiles(self.speed, self.processors, self._start, TABLES if counts >= MANY else 0)
 
     def pairs(self, allowed: ArrayLike) -> tuple[Ints, Ints]:
         """Every (domain index, P) with P among the allowed counts that the domain has the processors for."""
@@ -80,7 +90,7 @@ class Domains:
 
     def cpu(self, index: Ints, processors: Ints, step: Ints) -> Floats:
         """The P-th fastest processor among the nodes of a domain as wide as a step."""
-        return self._best.largest(self._start[index], self.step_end[step], processors)
+        return self._best.largest(index, self.step_end[step] - self._start[index], processors)
 
     def members(self, index: int, processors: int, step: int, cpu: float) -> tuple[Ints, Ints]:
         """Nodes of the P fastest processors as wide as a step, fastest first, and how many are taken on each.
@@ -144,33 +154,40 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
         nonlocal evaluations
         offered = score(which, cpu, domains.step_width[step])
         evaluations += which.size
-        order = np.lexsort((step, offered, which))  # a pair may get several offers: the best comes first
-        which, step, cpu, offered = which[order], step[order], cpu[order], offered[order]
-        first = np.append(True, which[1:] != which[:-1])[: which.size] & (offered < best[which])
-        best[which[first]], best_step[which[first]], best_cpu[which[first]] = offered[first], step[first], cpu[first]
+        better = np.flatnonzero(offered < best.take(which))
+        np.minimum.at(best, which.take(better), offered.take(better))
+        # A pair may get several offers, and several equal ones: the lowest step of the best ones stays.
+        better = better[offered.take(better) == best.take(which.take(better))]
+        better = better[np.argsort(-step.take(better), kind="stable")]
+        which = which.take(better)
+        best_step[which], best_cpu[which] = step.take(better), cpu.take(better)
 
     more = np.flatnonzero((high > low) & (cpu_high > cpu_low))
-    pair, low, high, cpu_low, cpu_high = pair[more], low[more], high[more], cpu_low[more], cpu_high[more]
+    pair, low, high = pair.take(more), low.take(more), high.take(more)
+    cpu_low, cpu_high = cpu_low.take(more), cpu_high.take(more)
     offer(pair, high, cpu_high)
-    while True:
+    more = np.flatnonzero(high - low > 1)
+    pair, low, high = pair.take(more), low.take(more), high.take(more)
+    cpu_low, cpu_high = cpu_low.take(more), cpu_high.take(more)
+    while pair.size:
         # Between the ends no set has more CPU than the far end, nor more bandwidth than the step after the near end.
-        open_ = np.flatnonzero((high - low > 1) & (cpu_high > cpu_low))
-        pair, low, high, cpu_low, cpu_high = pair[open_], low[open_], high[open_], cpu_low[open_], cpu_high[open_]
-        if not pair.size:
-            break
-        ideal = score(pair, cpu_high, domains.step_width[low + 1])
+        ideal = score(pair, cpu_high, domains.step_width.take(low + 1))
         evaluations += pair.size
-        promising = np.flatnonzero(ideal < np.minimum(best, _limit(best, processors, scope, top))[pair])
-        if not promising.size:
-            break
-        pair, low, high = pair[promising], low[promising], high[promising]
-        cpu_low, cpu_high = cpu_low[promising], cpu_high[promising]
-        middle = (low + high) // 2
-        cpu_middle = domains.cpu(index[pair], processors[pair], middle)
+        limit = best if scope == "all" else np.minimum(best, _limit(best, processors, scope, top))
+        promising = np.flatnonzero(ideal < limit.take(pair))
+        pair, low, high = pair.take(promising), low.take(promising), high.take(promising)
+        cpu_low, cpu_high = cpu_low.take(promising), cpu_high.take(promising)
+        middle = (low + high) >> 1
+        cpu_middle = domains.cpu(index.take(pair), processors.take(pair), middle)
         offer(pair, middle, cpu_middle)
-        pair = np.concatenate([pair, pair])
-        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-        cpu_low, cpu_high = np.concatenate([cpu_low, cpu_middle]), np.concatenate([cpu_middle, cpu_high])
+        # Where the ends are neighbours, or have the same CPU, nothing better lies between.
+        near = np.flatnonzero((middle - low > 1) & (cpu_middle > cpu_low))
+        far = np.flatnonzero((high - middle > 1) & (cpu_high > cpu_middle))
+        pair = np.concatenate([pair.take(near), pair.take(far)])
+        low, high = (np.concatenate([a.take(near), b.take(far)]) for a, b in ((low, middle), (middle, high)))
+        cpu_low, cpu_high = (
+            np.concatenate([a.take(near), b.take(far)]) for a, b in ((cpu_low, cpu_middle), (cpu_middle, cpu_high))
+        )
     return Found(index, processors, best_step, best_cpu, domains.step_width[best_step], best, evaluations)
 
 

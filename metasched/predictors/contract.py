@@ -63,3 +63,20 @@ class Predictor(Protocol):
     def learn(self, run: Run) -> None:
         """Take one finished run into account."""
         ...
+
+
+def expected(
+    predictor: Predictor,
+    problem_size: ArrayLike,
+    processors: ArrayLike,
+    available_cpu: ArrayLike,
+    available_bandwidth: ArrayLike,
+) -> Floats:
+    """The execution times that ``predict_many`` tells, without their intervals where a predictor can leave those out.
+
+    It can where it has a method ``expect_many`` of the same four arguments.
+    """
+    quick = getattr(predictor, "expect_many", None)
+    if quick is not None:
+        return np.asarray(quick(problem_size, processors, available_cpu, available_bandwidth))
+    return predictor.predict_many(problem_size, processors, available_cpu, available_bandwidth).execution_time

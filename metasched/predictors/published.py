@@ -156,6 +156,14 @@ class PublishedPredictor:
         level: float = 0.9,
     ) -> Predictions:
         """Predict many at once; where no combination is defined the time is infinite."""
+        time = self.expect_many(problem_size, processors, available_cpu, available_bandwidth)
+        low, high = self.state.calibration.ends(time, SPREAD, level)
+        return Predictions(time, low, high, level)
+
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times that :meth:`predict_many` tells, without their intervals."""
         state = self.state
         n, p, cpu, bw = (
             np.atleast_1d(np.asarray(column, dtype=np.float64))
@@ -165,8 +173,7 @@ class PublishedPredictor:
         time = _first_defined(state.parallel, n, p, cpu, bw)
         if state.alone is not None and (alone := p == 1.0).any():
             time[alone] = _first_defined(state.alone, n[alone], p[alone], cpu[alone], bw[alone])
-        low, high = state.calibration.ends(time, SPREAD, level)
-        return Predictions(time, low, high, level)
+        return time
 
     def learn(self, run: Run) -> None:
         """Absorb one run: score the prediction that would have been made, refit, reorder, thin out, maybe search."""

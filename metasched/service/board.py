@@ -16,20 +16,30 @@ import numpy as np
 from metasched.placement.cluster import ClusterState
 from metasched.placement.freshness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.placement.partition import Partition
-from metasched.placement.running import StartedJob
+from metasched.placement.running import RunningJob, StartedJob, later
 from metasched.records import Load
+
+
+def runner_of(partition: Partition) -> str:
+    """Who runs the jobs where a partition is: its scheduler, else the cluster itself."""
+    return partition.scheduler or f"cluster {partition.state.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """All that a placement looks at: the partitions with the newest loads, and when they were put up (s).
 
-    ``running`` holds the jobs that each scheduler runs, by its name.
+    ``running`` holds the jobs that each scheduler runs, by its name, and those of a cluster without one; see
+    :func:`runner_of`.
     """
 
     made_at: float
     partitions: tuple[Partition, ...] = ()
-    running: Mapping[str, tuple[StartedJob, ...]] = field(default_factory=dict)
+    running: Mapping[str, tuple[RunningJob | StartedJob, ...]] = field(default_factory=dict)
+
+    def running_on(self, partition: Partition) -> tuple[RunningJob | StartedJob, ...]:
+        """The jobs that run where a partition is; some of them perhaps on other nodes."""
+        return self.running.get(runner_of(partition), ())
 
     def named(self, state: str) -> Partition | None:
         """The partition whose cluster state has this name."""
@@ -63,7 +73,7 @@ class Board:
         self._sources: dict[str, tuple[Partition, ...]] = {}
         self._seen_at: dict[str, float] = {}
         self.nodes: frozenset[str] = frozenset()
-        self._running: dict[str, tuple[float, tuple[StartedJob, ...]]] = {}
+        self._running: dict[str, tuple[float, tuple[RunningJob | StartedJob, ...]]] = {}
         self.view = View(0.0)
 
     def put(self, source: str, partitions: Sequence[Partition], now: float | None = None) -> None:
@@ -72,7 +82,7 @@ class Board:
         self.nodes = frozenset(node for own in self._sources.values() for each in own for node in each.state.nodes)
         self._seen_at = self._seen_at | {source: time.time() if now is None else now}
 
-    def put_running(self, source: str, jobs: Sequence[StartedJob], now: float) -> None:
+    def put_running(self, source: str, jobs: Sequence[RunningJob | StartedJob], now: float) -> None:
         """Replace the jobs that a source runs by those that it tells of now."""
         self._running = self._running | {source: (now, tuple(jobs))}
 
@@ -94,7 +104,7 @@ class Board:
             replace(each, state=self._with_loads(each.state, now)) for own in self._sources.values() for each in own
         )
         running = {
-            source: tuple(replace(job, running_for=job.running_for + max(now - told, 0.0)) for job in jobs)
+            source: tuple(left for job in jobs if (left := later(job, max(now - told, 0.0))) is not None)
             for source, (told, jobs) in self._running.items()
         }
         self.view = View(now, partitions, running)

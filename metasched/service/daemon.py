@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Sequence
@@ -11,13 +12,13 @@ from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from metasched.placement.partition import Partition
 from metasched.records import InputError
 from metasched.service.access import Buckets, Doorkeeper, Sessions
 from metasched.service.ahead import Ahead
 from metasched.service.board import Board
 from metasched.service.configuration import Configuration, Mode
 from metasched.service.confirming import Pending, Waiting, ended_by_scheduler
+from metasched.service.described import Described
 from metasched.service.matching import AFTER, BEFORE, Askers, mark_of, match
 from metasched.service.metrics import Metrics
 from metasched.service.models import Models
@@ -91,6 +92,7 @@ class Daemon:
         #: Whether what is told of the time before the daemon started was taken up.
         self.remembered = False
         self.traces = Traces()
+        self.described: Described | None = None
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
         self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
@@ -98,6 +100,8 @@ class Daemon:
         self._tokens_read = Lock()
         # Work done once is not on the schedule: one that ends while a job is taken off it misses the job.
         self._once: tuple[Timer, ...] = ()
+        #: Held by whoever has something longer computed, so that placements are answered beside it.
+        self.consulting = asyncio.Lock()
         self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
 
     def start(self) -> None:
@@ -109,14 +113,16 @@ class Daemon:
             When the description of the clusters is wrong.
         """
         if self.configuration.clusters is not None:
-            described = read_description(self.configuration.clusters)
-            self.board.put("described", [Partition.of(state) for state in described.clusters])
+            description = read_description(self.configuration.clusters)
+            self.described = Described(description, time.time())
+            self.placer.demands = description.constraints
         for advice in self.placements.recent(MOST_OPEN, settled=False):
             self.askers.note(advice.question)
         self.models.start()
         self.writer.start()
         now = time.time()
         self.board.note(self.store.recent_loads(since=now - REMEMBERED))
+        self.show_described()
         self.ask_sources()
         self.refresh()
         self.learn_tokens()
@@ -125,6 +131,7 @@ class Daemon:
             (self.refresh, periods.loads),
             (self.learn_tokens, periods.loads),
             (self.ask_sources, periods.partitions),
+            (self.show_described, periods.partitions),
             (self.confirm, periods.confirm),
             (self.models.save, periods.models),
             (self.keep_up, periods.means),
@@ -182,6 +189,11 @@ class Daemon:
         """Take notice of tokens that were made or revoked."""
         with self._tokens_read:  # Else what was read before a token was made could be taken notice of after it.
             self.doorkeeper.learn(self.tokens.all())
+
+    def show_described(self) -> None:
+        """Put up the described clusters with the jobs that should still run there."""
+        if self.described is not None:
+            self.described.show(self.board, lambda platform, name: self.models.predictor(name, platform), time.time())
 
     def ask_sources(self) -> None:
         """Ask the schedulers for partitions and running jobs; what one that does not answer said before stays."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from metasched.placement.answers import PlacementTable
+from metasched.placement.freshness import STALE_AFTER
 from metasched.service.configuration import Mode
 
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 #: A sample: time (s), available CPU, available bandwidth (Mbit/s). What is believed of it is for the screening to say.
 Sample = tuple[float, float, float]
@@ -66,12 +69,8 @@ class JobIn(_Message):
     name: Annotated[str, Field(max_length=255)] = ""
 
 
-class Ask(_Message):
-    """What a placement is asked for; ``partitions`` are those that the job's user may use, all where empty.
-
-    ``user`` and ``name`` of the job are how its outcome is found where nothing is noted in its comment. A ``trial`` is
-    answered and forgotten: nothing is noted, and no nodes are taken for used.
-    """
+class Demands(_Message):
+    """Application, problem size, and what is demanded; ``partitions`` are those that may be used, all where empty."""
 
     application: Name
     problem_size: Positive
@@ -85,6 +84,15 @@ class Ask(_Message):
     features: Annotated[list[Name], Field(max_length=100)] = []
     exclude: Annotated[str, Field(max_length=65_536)] = ""
     exclusive: bool = False
+
+
+class Ask(Demands):
+    """What a placement is asked for; ``partitions`` are those that the job's user may use, all where empty.
+
+    ``user`` and ``name`` of the job are how its outcome is found where nothing is noted in its comment. A ``trial`` is
+    answered and forgotten: nothing is noted, and no nodes are taken for used.
+    """
+
     time_limit: Positive | None = None
     user: Annotated[str, Field(max_length=255)] = ""
     name: Annotated[str, Field(max_length=255)] = ""
@@ -112,6 +120,34 @@ class Answer(_Message):
     time_limit: float | None = None
     placement: dict[str, Any] | None = None
     warnings: list[str] = []
+
+
+class RankIn(Demands):
+    """What a ranking is asked for, in the words of ``metasched rank``; ``clusters`` by their names, all where empty.
+
+    ``weights`` are prices in seconds of the terms of the objective. Without ``forecast`` the loads measured last count.
+    ``drain`` names nodes, folded, that are looked on as drained.
+    """
+
+    clusters: Annotated[list[Name], Field(max_length=1000)] = []
+    drain: Annotated[str, Field(max_length=65_536)] = ""
+    weights: dict[Literal["time", "core_hours", "energy", "risk", "harm"], Weight] = {}
+    saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    near_tie: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    rotate: Annotated[str, Field(max_length=255)] | None = None
+    pareto: bool = False
+    stale_after: Annotated[float, Field(ge=0, allow_inf_nan=False)] = STALE_AFTER
+    forecast: bool = True
+    top: Annotated[int, Field(ge=1, le=1000)] = 10
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.9
+
+
+class ExplainIn(_Message):
+    """One placement of a ranking, as the daemon answered it, to be explained."""
+
+    application: Name
+    problem_size: Positive
+    placement: PlacementTable
 
 
 class PredictIn(_Message):

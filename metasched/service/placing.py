@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -26,7 +27,7 @@ from metasched.records import Placement, Request
 from metasched.service.ahead import LADDER, Ahead, Forecasts, rung
 from metasched.service.board import Board, View
 from metasched.service.configuration import Configuration
-from metasched.service.messages import Answer, Ask
+from metasched.service.messages import Answer, Ask, Demands
 from metasched.service.models import Models
 from metasched.service.sharing import Sharing
 
@@ -39,6 +40,10 @@ MOST_KEPT = 200
 MOST_RUNGS = 10_000
 #: Numbers that an answer may compute for contention, some hundredths of a second.
 EFFORT = 1e7
+#: What a question may demand in the words of :class:`Constraints`.
+_DEMANDED = (
+    "processors", "min_processors", "max_processors", "per_node", "memory", "features", "exclusive"
+)  # fmt: skip
 #: Slowdowns by jobs already there from which on they are told.
 WORTH_TELLING = 1.01
 
@@ -52,12 +57,17 @@ class Placer:
     board : partitions and loads.
     models : predictors.
     ahead : forecasts of the loads; those measured now where None.
+
+    Attributes
+    ----------
+    demands : what the applications demand by the description of the clusters, where a question says nothing else.
     """
 
     def __init__(self, configuration: Configuration, board: Board, models: Models, ahead: Ahead | None = None) -> None:
         self._configuration = configuration
         self._board = board
         self._models = models
+        self.demands: Mapping[str, Constraints] = {}
         self._sharing = Sharing(board, models)
         self._placed: deque[Placed] = deque(maxlen=MOST_PLACED)
         self._forgotten_in: View | None = None
@@ -79,9 +89,9 @@ class Placer:
             When the question contradicts itself.
         """
         uid = uuid.uuid4().hex
-        constraints = _constraints(ask)
+        constraints = self.constraints(ask)
         view = self._board.view
-        usable = _usable(view, ask)
+        usable = usable_for(view, ask)
         if not usable:
             return self._nothing(uid, "no partition known here that the job may use")
         known = {
@@ -94,13 +104,12 @@ class Placer:
         self._forget(view, now)
         level = self._configuration.level
         able = [each for each in usable if each.state.name in known]
-        running, notes = self._running(able)
+        running, notes = self.running(able)
         quick = self._quick(ask, view, able, known, constraints, now) if not running else None
         if quick is not None:
             best, warnings = quick.placement, quick.warnings + notes
         else:
-            states = [self._shaded(each.state, now) for each in able]
-            whole = {state.name: state for state in states}
+            whole = {each.state.name: self.shaded(each.state, now) for each in able}
             question = Question(
                 ask.problem_size,
                 constraints,
@@ -108,10 +117,10 @@ class Placer:
                 top=2,
                 level=level,
                 rotation=f"{uid}",
-                forecast=self._ahead.forecasts.over,
+                forecast=lambda state, seconds: self.expected(state, seconds, now),
             )
             try:
-                ranking = rank(states, known, question)
+                ranking = rank([each.state for each in able], known, question)
             except InfeasibleError as error:
                 return self._nothing(uid, str(error))
             best, warnings = ranking.placements[0], ranking.warnings
@@ -122,7 +131,7 @@ class Placer:
             self._placed.append(_placed(best, chosen.state, now))
         return self._told(uid, ask, best, chosen, known[chosen.state.name], warnings)
 
-    def _running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
+    def running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
         """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""
         told = {each.state.name: self._sharing.on(each) for each in partitions}
         # Partitions of one scheduler may tell of the same jobs.
@@ -209,15 +218,35 @@ class Placer:
             if found is None:
                 # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
                 expected = forecasts.over(each.state, LADDER[number])
-                state = shuffled(tempered(self._shaded(expected, now)).cluster, f"{view.made_at}")
+                state = shuffled(tempered(self.shaded(expected, now)).cluster, f"{view.made_at}")
                 found = Fronts(state, constraints)
                 if not self._placed and len(self._kept) < MOST_KEPT:
                     self._kept[key] = found
             fronts.append(found)
         return fronts
 
-    def _shaded(self, state: ClusterState, now: float) -> ClusterState:
-        return shaded(state, self._placed, now) if self._placed else state
+    def constraints(self, asked: Demands) -> Constraints:
+        """What is demanded: by the description of the application, unless the question says otherwise.
+
+        Raises
+        ------
+        InputError
+            When the demands contradict themselves.
+        """
+        told = {name: getattr(asked, name) for name in _DEMANDED if name in asked.model_fields_set}
+        kinds = {"processors": tuple, "features": frozenset}
+        found = {name: kinds.get(name, lambda told: told)(value) for name, value in told.items() if value}
+        if asked.exclude:
+            found["exclude"] = frozenset(unfold(asked.exclude, where="exclude"))
+        return replace(self.demands.get(asked.application, Constraints()), **found)
+
+    def expected(self, state: ClusterState, seconds: float, now: float) -> ClusterState:
+        """A cluster with the loads to expect over so many seconds, and the jobs placed just now."""
+        return self.shaded(self._ahead.forecasts.over(state, seconds), now)
+
+    def shaded(self, state: ClusterState, now: float) -> ClusterState:
+        """A cluster with the jobs placed just now, which no measurement shows yet."""
+        return shaded(state, tuple(self._placed), now) if self._placed else state  # others may be asking beside
 
     def _forget(self, view: View, now: float) -> None:
         """Forget jobs that their scheduler's own account holds by now, and those that should be over."""
@@ -235,25 +264,13 @@ class Placer:
         self._placed = deque(left, maxlen=MOST_PLACED)
 
 
-def _constraints(ask: Ask) -> Constraints:
-    return Constraints(
-        processors=tuple(ask.processors),
-        min_processors=ask.min_processors,
-        max_processors=ask.max_processors,
-        per_node=ask.per_node,
-        memory=ask.memory,
-        features=frozenset(ask.features),
-        exclusive=ask.exclusive,
-        exclude=frozenset(unfold(ask.exclude, where="exclude") if ask.exclude else ()),
-    )
-
-
 def _admission(constraints: Constraints) -> Constraints:
     """The constraints as far as they say which nodes may be taken."""
     return replace(constraints, processors=(), min_processors=1, max_processors=None)
 
 
-def _usable(view: View, ask: Ask) -> list[Partition]:
+def usable_for(view: View, ask: Demands) -> list[Partition]:
+    """The partitions that a question names, all where it names none."""
     return [
         each
         for each in view.partitions

@@ -141,17 +141,7 @@ def placements(
     daemon: TheDaemon, client: Reader, limit: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> list[dict[str, Any]]:
     """The newest placements, newest first, each with what became of its job."""
-    return [
-        {
-            "id": each.uid,
-            "made_at": each.made_at,
-            "application": each.application,
-            "question": dict(each.question),
-            "answer": dict(each.answer),
-            "outcome": None if each.outcome is None else dict(each.outcome),
-        }
-        for each in daemon.placements.recent(limit)
-    ]
+    return [each.as_dict() for each in daemon.placements.recent(limit)]
 
 
 @router.get("/models")

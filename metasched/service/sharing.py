@@ -32,8 +32,10 @@ class Sharing:
             view, known = self._of = self._board.view, {}
         name = partition.state.name
         if name not in known:
-            jobs = view.running.get(partition.scheduler, ())
             known[name] = terms_left(
-                jobs, partition.state, lambda application: self._models.predictor(application, partition.platform)
+                view.running_on(partition),
+                partition.state,
+                lambda application: self._models.predictor(application, partition.platform),
+                sure=bool(partition.scheduler),
             )
         return known[name]

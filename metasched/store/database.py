@@ -263,6 +263,14 @@ class Store:
             raise InputError(f"holds no model{which} of {application} on {cluster}", where=self.name)
         return document
 
+    def models_about(self, application: str, cluster: str, time: float) -> tuple[dict[str, Any], ...]:
+        """The versions of a model saved last until a time (s) and first after it, as far as both are kept."""
+        of_this = select(ModelRow.document).where(ModelRow.application == application, ModelRow.cluster == cluster)
+        before = of_this.where(ModelRow.saved_at <= time).order_by(ModelRow.version.desc()).limit(1)
+        after = of_this.where(ModelRow.saved_at > time).order_by(ModelRow.version).limit(1)
+        with reading(self._engine) as connection:
+            return tuple(found for query in (before, after) if (found := connection.scalar(query)) is not None)
+
     def models(self) -> tuple[tuple[str, str, int, float], ...]:
         """What models there are: application, cluster, newest version, and when it was saved."""
         newest = func.max(ModelRow.version)

@@ -24,6 +24,17 @@ class Advice:
     answer: Mapping[str, Any]
     outcome: Mapping[str, Any] | None = None
 
+    def as_dict(self) -> dict[str, Any]:
+        """The placement as one JSON document."""
+        return {
+            "id": self.uid,
+            "made_at": self.made_at,
+            "application": self.application,
+            "question": dict(self.question),
+            "answer": dict(self.answer),
+            "outcome": None if self.outcome is None else dict(self.outcome),
+        }
+
 
 class Placements:
     """The journal of placements in a database."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_model import Known
 
-from metasched.placement.quantiles import StretchQuantiles
+from metasched.placement.quantiles import TABLES, PrefixQuantiles
 from metasched.placement.search import Domains, search
 from metasched.placement.topology import Topology
 from metasched.records import InputError
@@ -109,16 +109,41 @@ def test_members_have_the_minima_that_were_scored_or_better(instance) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_stretch_quantiles_are_those_of_sorting(data) -> None:
-    size = data.draw(st.integers(1, 12))
-    values = np.array(data.draw(st.lists(CPUS, min_size=size, max_size=size)))
-    weights = np.array(data.draw(st.lists(st.integers(1, 4), min_size=size, max_size=size)))
-    start = data.draw(st.integers(0, size - 1))
-    stop = data.draw(st.integers(start + 1, size))
-    expected = np.sort(np.repeat(values[start:stop], weights[start:stop]))[::-1]
-    every = np.arange(1, expected.size + 1)
-    got = StretchQuantiles(values, weights).largest(np.full(every.size, start), np.full(every.size, stop), every)
-    assert got.tolist() == expected.tolist()
+def test_prefix_quantiles_are_those_of_sorting(data) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=4))
+    start = np.cumsum([0, *sizes])[:-1]
+    values = np.array(data.draw(st.lists(CPUS, min_size=sum(sizes), max_size=sum(sizes))))
+    weights = np.array(
+        data.draw(st.lists(st.integers(1, data.draw(st.integers(1, 4))), min_size=sum(sizes), max_size=sum(sizes)))
+    )
+    asked, expected = [], []
+    for group, (first, size) in enumerate(zip(start, sizes, strict=True)):
+        for count in range(1, size + 1):
+            own = slice(first, first + count)
+            falling = np.sort(np.repeat(values[own], weights[own]))[::-1]
+            asked += [(group, count, q) for q in range(1, falling.size + 1)]
+            expected += falling.tolist()
+    mixed = np.array(data.draw(st.permutations(range(len(asked)))))
+    for tables in (0, TABLES):
+        got = PrefixQuantiles(values, weights, start, tables).largest(*np.array(asked)[mixed].T)
+        assert got.tolist() == np.array(expected)[mixed].tolist()
+
+
+@pytest.mark.parametrize("heaviest", [1, 4])
+def test_prefix_quantiles_of_small_and_large_groups_side_by_side(heaviest: int) -> None:
+    random = np.random.default_rng(heaviest)
+    sizes = np.array([255, 256, 1, 700, 16, 17])
+    start = np.cumsum(sizes) - sizes
+    values = random.choice(np.linspace(0.1, 1.0, 50), sizes.sum())
+    weights = random.integers(1, heaviest + 1, sizes.sum())
+    group = random.integers(0, sizes.size, 2000)
+    count = 1 + random.integers(0, sizes[group])
+    taken = [slice(first, first + many) for first, many in zip(start[group], count, strict=True)]
+    q = 1 + random.integers(0, [weights[own].sum() for own in taken])
+    expected = [
+        np.sort(np.repeat(values[own], weights[own]))[::-1][number - 1] for own, number in zip(taken, q, strict=True)
+    ]
+    assert PrefixQuantiles(values, weights, start).largest(group, count, q).tolist() == expected
 
 
 @settings(max_examples=200, deadline=None)

@@ -125,7 +125,7 @@ def test_a_placement_keeps_away_from_jobs_that_fill_the_links(tmp_path: Path) ->
         assert (alone.placement["slowdown"], alone.warnings) == (1.0, [])
         nodes = tuple(f"e{index}" for index in range(1, 5))
         jobs = [StartedJob(nodes, (2,) * 4, 1.0, "cg", 9e4), StartedJob(("e1",), (1,), 1.0, "lu", 5.0)]
-        daemon.board.put_running("", jobs, time.time())
+        daemon.board.put_running("cluster east", jobs, time.time())
         daemon.refresh()
         shared = daemon.placer.answer(ask, time.time())
         assert shared.placement is not None

@@ -1,0 +1,59 @@
+"""How verbs of placement ask the daemon in place of files: the options for that, and the questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from metasched.cli.service import ConfigOption, configuration, talk
+from metasched.placement.answers import RankingTable
+from metasched.placement.complaints import first_complaint
+from metasched.records import InputError
+
+__all__ = ["ConfigOption", "UrlOption", "consult", "one_source", "ranking"]
+
+UrlOption = Annotated[
+    str | None,
+    typer.Option(help="URL or Unix socket of the daemon to ask; without it and --clusters, the configured one."),
+]
+
+
+def one_source(clusters: Path | None, url: str | None, **only_with_files: object) -> None:
+    """Check that options are of files only, or of the daemon only.
+
+    Raises
+    ------
+    InputError
+        When options of both are given.
+    """
+    if clusters is not None:
+        if url is not None:
+            raise InputError("--url is given beside --clusters, expected one of them")
+        return
+    for name, value in only_with_files.items():
+        if value:
+            raise InputError(f"--{name} is given without --clusters: the daemon has models and loads of its own")
+
+
+def consult(config: Path | None, url: str | None, method: str, path: str, document: Any = None) -> Any:
+    """Ask the daemon; by URL a token is taken from $METASCHED_TOKEN."""
+    return talk(configuration(config), method, path, document, url=url)
+
+
+def ranking(told: Any, *, where: str) -> RankingTable:
+    """A ranking from its document.
+
+    Raises
+    ------
+    InputError
+        When it is none.
+    """
+    try:
+        if isinstance(told, str):
+            return RankingTable.model_validate_json(told)
+        return RankingTable.model_validate(told)
+    except ValidationError as error:
+        raise InputError(f"is not an answer of metasched rank --json: {first_complaint(error)}", where=where) from None
