@@ -334,6 +334,23 @@ def test_a_mode_that_cannot_be_noted_does_not_hold(tmp_path: Path) -> None:
         assert "locked" in answer.json()["detail"]
 
 
+def test_runs_that_no_model_fits_make_none(tmp_path: Path) -> None:
+    with running(tmp_path, learned=False) as daemon:
+        admin = {"Authorization": f"Bearer {daemon.tokens.add('admin', 'admin')}"}
+        daemon.learn_tokens()
+        client = TestClient(make_app(daemon))
+        run = {"application": "x", "cluster": "east", "problem_size": 1e300, "processors": 1, "min_avg_avail_cpu": 0.5,
+               "min_avg_avail_bw": 1.0, "execution_time": 1e-300}  # fmt: skip
+        assert client.post("/v1/runs", json={"runs": [run]}, headers=admin).status_code == 200
+        until(lambda: daemon.models.failures == 1)
+        ask = {"application": "x", "problem_size": 5.0, "processors": 1}
+        at = {"cluster": "east", "available_cpu": 0.5, "available_bandwidth": 1.0}
+        assert client.post("/v1/predictions", json=ask | at, headers=admin).status_code == 404
+        assert client.post("/v1/walltimes", json=ask, headers=admin).status_code == 404
+        told = client.post("/v1/placements", json=ask | {"processors": [1]}, headers=admin).json()
+        assert (told["placed"], told["message"]) == (False, "no model of x yet")
+
+
 def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
     with running(tmp_path, learned=False, limits={"requests_per_second": 0.5, "burst": 3}) as daemon:
         client = TestClient(make_app(daemon))
