@@ -62,7 +62,7 @@ tables: $(VENV)/.installed ## the paper's tables on the committed campaigns, bes
 	$(BIN)/python -m benchmarks.tables
 
 # Without RUNLEVEL the packages would start servers of their own. Where they cannot be had the tests say so and skip.
-SERVERS := slurmctld slurmd slurm-client munge lua-socket lua-cjson postgresql
+SERVERS := slurmctld slurmd slurm-client munge lua-socket lua-cjson postgresql systemd
 .PHONY: system-test
 system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, PostgreSQL), as root
 	@if [ "$$(id -u)" = 0 ] && ! dpkg-query -W $(SERVERS) >/dev/null 2>&1; then \
@@ -85,3 +85,7 @@ contention-bench: $(VENV)/.installed ## errors of the contention estimate on co-
 .PHONY: load-test
 load-test: $(VENV)/.installed ## the daemon under load: 300 placements and 5,000 load samples a second; MINUTES=10 for long
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.load --minutes $(or $(MINUTES),1)
+
+.PHONY: dashboard-bench
+dashboard-bench: $(VENV)/.installed-test ## time to make the dashboard's page for 1,000 nodes and 20 applications
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.dashboard

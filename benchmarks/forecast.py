@@ -1,6 +1,6 @@
 """How well loads are forecast, on real traces: the battery, every primary alone, and the forecast of a mean over a run.
 
-    python -m benchmarks.forecast --data DIR [--series 1000] [--peers]
+    python -m benchmarks.forecast --data DIR [--series 1000] [--peers | --shuffled]
 
 DIR holds ``host-load/`` and ``network/`` (see ``benchmarks/traces.py``). For horizons of 1, 6 and 30 steps the mean of
 the next so many values is forecast from the values before; errors are mean absolute errors over the last value's.
@@ -64,6 +64,29 @@ def judge(series: list[Floats], peers: bool) -> dict[str, object]:
         ratio.append(battery / max(float(singles.min()), 1e-6))
     return {"ratio": np.array(ratio), "horizons": {h: over_runs(series, chosen, primaries, h) for h in HORIZONS}} | (
         {"peers": against_ets(series)} if peers else {}
+    )
+
+
+def left_to_luck(series: list[Floats], seed: int = 0) -> None:
+    """Print how often forecasts are within 2 % where nothing can be learned but the level: values in random order.
+
+    The best of many forecasters in hindsight is partly luck. Who knows that the values are in no order expects the
+    median of those so far, and who knew their distribution its median: nobody can do better than the last.
+    """
+    noise = np.random.default_rng(seed)
+    shuffled = [noise.permutation(one) for one in series]
+    chosen, primaries = one_step(shuffled)
+    within = []
+    for row, one in enumerate(shuffled):
+        outcome = one[WARM + 1 :]
+        best = np.abs(primaries[row, WARM : len(one) - 1] - outcome[:, None]).mean(axis=0).min()
+        so_far = np.array([np.median(one[: end + 1]) for end in range(WARM, len(one) - 1)])
+        forecasts = (chosen[1, row, WARM : len(one) - 1], so_far, np.median(one))
+        within.append([np.abs(forecast - outcome).mean() <= 1.02 * best for forecast in forecasts])
+    shares = np.mean(within, axis=0)
+    print(
+        f"{len(series)} PlanetLab series in random order: within 2 % of the best primary in hindsight are the blend on "
+        f"{shares[0]:.1%}, the median so far on {shares[1]:.1%}, the true median on {shares[2]:.1%}"
     )
 
 
@@ -154,8 +177,14 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, help="folder with host-load/ and network/")
     parser.add_argument("--series", type=int, default=1000, help="how many PlanetLab series (of 11,746)")
     parser.add_argument("--seed", type=int, default=1, help="which of them: parameters were chosen on some of seed 0")
+    parser.add_argument(
+        "--shuffled", action="store_true", help="only PlanetLab with values in random order: what luck is"
+    )
     parser.add_argument("--peers", action="store_true", help="also fit statsforecast's AutoETS on a sample")
     arguments = parser.parse_args()
+    if arguments.shuffled:
+        left_to_luck(traces.planetlab(arguments.data, arguments.series, arguments.seed))
+        return 0
     names = Battery(1).names
     totals = np.zeros(3, dtype=int)
     for name, series in traces.everything(arguments.data, arguments.series, arguments.seed).items():

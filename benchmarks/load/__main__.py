@@ -27,12 +27,13 @@ def main() -> int:
     parser.add_argument("--placements", type=float, default=300.0, help="placements a second (default 300)")
     parser.add_argument("--samples", type=float, default=5000.0, help="load samples a second (default 5000)")
     parser.add_argument("--mode", default="shadow", choices=("shadow", "advise", "act"))
+    parser.add_argument("--running", type=int, default=0, help="jobs that run already and that placements share with")
     parser.add_argument("--folder", help="keep the site here, and take up one that was kept")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         folder = Path(options.folder or work)
-        site.describe(folder)
+        site.describe(folder, running=options.running)
         lengths = site.learned(folder)
         daemon = site.Daemon(folder, mode=options.mode)
         try:
@@ -70,6 +71,7 @@ def measured(daemon: site.Daemon, options: argparse.Namespace, lengths: list[int
         "applications": site.APPLICATIONS,
         "sorted lists": f"{min(lengths)} to {max(lengths)} models",
         "mode": options.mode,
+        "running jobs": options.running,
         "seconds": passed,
         "placements a second": rates[0],
         "load samples a second": rates[1],

@@ -33,8 +33,8 @@ def application(number: int) -> str:
     return f"app{number:02d}"
 
 
-def describe(folder: Path, nodes: int = NODES, racks: int = RACKS) -> None:
-    """Write a description of the site's cluster: racks of nodes below one switch."""
+def describe(folder: Path, nodes: int = NODES, racks: int = RACKS, running: int = 0) -> None:
+    """Write a description of the site's cluster: racks of nodes below one switch, and jobs that run on four nodes."""
     each = nodes // racks
     lines = ["[[cluster]]", 'name = "site"', "nodes = ["]
     lines += [f'  {{ names = "n[{1:04d}-{nodes:04d}]", processors = 16, available_bandwidth = 1000.0 }},', "]"]
@@ -42,6 +42,11 @@ def describe(folder: Path, nodes: int = NODES, racks: int = RACKS) -> None:
         names = f"n[{rack * each + 1:04d}-{(rack + 1) * each:04d}]"
         lines += ["[[cluster.switches]]", f'name = "rack{rack}"', f'nodes = "{names}"', "uplink = 4000.0"]
     lines += ["[[cluster.switches]]", 'name = "top"', f'switches = "rack[0-{racks - 1}]"']
+    draw = random.Random(17)
+    for _ in range(running):
+        first = draw.randrange(1, nodes - 3)
+        lines += ["[[cluster.running]]", f'nodes = "n[{first:04d}-{first + 3:04d}]"', "processors = 4"]
+        lines += [f"computation = {draw.uniform(3e3, 3e4):.0f}", f"communication = {draw.uniform(3e2, 3e3):.0f}"]
     (folder / "clusters.toml").write_text("\n".join(lines) + "\n")
 
 

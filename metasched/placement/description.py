@@ -35,12 +35,19 @@ from metasched.records import InputError
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a file describes: clusters, constraints of applications by name, and jobs that run by cluster."""
+    """What a file describes: clusters, constraints of applications by name, and jobs that run by cluster.
+
+    ``links`` holds the speed of the own link of each node for which one was told (Mbit/s).
+    """
 
     clusters: tuple[ClusterState, ...]
     constraints: Mapping[str, Constraints]
     running: Mapping[str, tuple[RunningJob | StartedJob, ...]]
+    links: Mapping[str, float]
 
+
+#: What a node's link has to spare where nothing is told of it (Mbit/s).
+BANDWIDTH = 1000.0
 
 #: Gives the text of a file that the description names.
 ReadText = Callable[[str], str]
@@ -106,6 +113,7 @@ def build_description(
             for application in described.application
         },
         {cluster.name: _running(cluster, f"{where}: cluster {cluster.name}") for cluster in described.cluster},
+        _links(described.cluster, where),
     )
 
 
@@ -195,7 +203,9 @@ def _from_groups(name: str, groups: list[NodesTable], where: str) -> ClusterStat
         names,
         processors=column("processors"),
         available_cpu=column("available_cpu"),
-        available_bandwidth=column("available_bandwidth"),
+        available_bandwidth=np.concatenate(
+            [_available_bandwidth(group, len(nodes), where) for group, nodes in zip(groups, unfolded, strict=True)]
+        ),
         speed=column("speed"),
         memory=column("memory"),
         jobs=column("jobs"),
@@ -207,6 +217,35 @@ def _from_groups(name: str, groups: list[NodesTable], where: str) -> ClusterStat
             for features in [frozenset(group.features)] * len(nodes)
         ],
     )
+
+
+def _available_bandwidth(group: NodesTable, size: int, where: str) -> NDArray[Any]:
+    """What is told, else all of the links, else ``BANDWIDTH``; never more than the links."""
+    link = _spread(group.link, f"link of {group.names}", size, where).astype(np.float64)
+    told = group.available_bandwidth
+    if told is None:
+        return np.where(np.isnan(link), BANDWIDTH, link)
+    available = _spread(told, f"available_bandwidth of {group.names}", size, where)
+    above = np.flatnonzero(available > link)
+    if len(above):
+        first = above[0]
+        raise InputError(
+            f"available_bandwidth of {group.names} is {available[first]:g}, expected at most the link, {link[first]:g}",
+            where=where,
+        )
+    return available
+
+
+def _links(clusters: list[ClusterTable], where: str) -> dict[str, float]:
+    """Links by node; of a node in several clusters the fastest."""
+    links: dict[str, float] = {}
+    for cluster in clusters:
+        for group in cluster.nodes or ():
+            if group.link is not None:
+                names = unfold(group.names, where=where)
+                for node, link in zip(names, _spread(group.link, "link", len(names), where), strict=True):
+                    links[node] = max(float(link), links.get(node, 0.0))
+    return links
 
 
 def _spread(value: Any, field: str, size: int, where: str) -> NDArray[Any]:

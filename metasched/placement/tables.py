@@ -21,12 +21,13 @@ class Table(BaseModel):
 
 
 class NodesTable(Table):
-    """A group of nodes."""
+    """A group of nodes; ``link`` is the speed of each node's own link (Mbit/s), of which all may be available."""
 
     names: str
     processors: Count | list[Count] = 1
     available_cpu: Fraction | list[Fraction] = 1.0
-    available_bandwidth: Positive | list[Positive] = 1000.0
+    available_bandwidth: Positive | list[Positive] | None = None
+    link: Positive | list[Positive] | None = None
     speed: Positive | list[Positive] = 1.0
     memory: Positive | list[Positive] | None = None
     jobs: Number | list[Number] = 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ Floats = NDArray[np.float64]
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998)
 #: Ends of intervals that lie nearer together are taken for a step.
 LEAST_WIDTH = 1e-9
+#: Chances of being killed that limits are suggested for where none is named.
+CHANCES = (0.1, 0.05, 0.02, 0.01)
 #: Past runs at most whose loads are met again.
 MOST_LOADS = 500
 
@@ -40,6 +43,50 @@ class Limit:
     def minutes(self) -> int:
         """The limit in whole minutes, as schedulers take it; never less than the limit."""
         return max(1, math.ceil(self.seconds / 60.0 - 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Time limits for a job on one cluster: what half the runs end within (s), and limits, the shortest first."""
+
+    cluster: str
+    median: float
+    limits: tuple[Limit, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """What it says, by name; times in seconds."""
+        limits = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance} for each in self.limits]
+        return {"cluster": self.cluster, "median": self.median, "limits": limits}
+
+
+def suggested(
+    cluster: str, times: ExecutionTimes, chances: Sequence[float], limits: Sequence[float] = ()
+) -> Suggestion:
+    """The limits for some chances of being killed, and the chances of some limits (s).
+
+    Raises
+    ------
+    InputError
+        When a chance is not between 0 and 1.
+    """
+    found = [times.limit(each) for each in chances] + [Limit(each, times.chance(each)) for each in limits]
+    return Suggestion(cluster, times.limit(0.5).seconds, tuple(sorted(found, key=lambda each: each.seconds)))
+
+
+def loads_to_expect(runs: Sequence[Run], cpu: float | None, bandwidth: float | None) -> tuple[Floats, Floats]:
+    """The loads that past runs met, but where something else is to be expected.
+
+    Raises
+    ------
+    InputError
+        When one of them is not said, and there are no runs.
+    """
+    met = loads_met(runs) if cpu is None or bandwidth is None else (np.ones(1), np.ones(1))
+    said = (cpu, bandwidth)
+    first, second = (
+        each if value is None else np.full(each.size, value) for value, each in zip(said, met, strict=True)
+    )
+    return first, second
 
 
 def loads_met(runs: Sequence[Run]) -> tuple[Floats, Floats]:

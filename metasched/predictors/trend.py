@@ -19,6 +19,7 @@ from candidate_functions.together import Together
 from metasched.predictors.contract import Floats
 from metasched.predictors.simple import simplest_model, supports_two_growths, two_growths
 from metasched.predictors.sorted_list import SortedList
+from metasched.records import InputError
 
 #: Models in the sorted list of the trend, and how many of them at most are averaged.
 LISTED, AVERAGED = 200, 10
@@ -34,6 +35,11 @@ class Trend:
     ----------
     models : sorted list by relative error with coefficients of at least 0.
 
+    Raises
+    ------
+    InputError
+        When there are none.
+
     Examples
     --------
     >>> n, p = np.tile(np.linspace(100, 900, 9), 3), np.repeat([1, 2, 4], 9)
@@ -43,6 +49,10 @@ class Trend:
     """
 
     models: SortedList
+
+    def __post_init__(self) -> None:
+        if not len(self.models):
+            raise InputError("no model can be fitted to these runs: their numbers are too large or too small")
 
     @classmethod
     def search(cls, runs: Observations) -> Trend:

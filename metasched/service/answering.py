@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Response
 
 from metasched.records import Request
-from metasched.service.asking import Reader, Scheduler, TheDaemon
+from metasched.service.asking import Reader, TheDaemon
 from metasched.service.daemon import Daemon
 from metasched.service.messages import Answer, Ask, PredictIn
 from metasched.store.placements import Advice
@@ -18,8 +18,13 @@ router = APIRouter(prefix="/v1")
 
 
 @router.post("/placements", response_model=Answer)
-async def place(ask: Ask, daemon: TheDaemon, client: Scheduler) -> Response:
-    """Say where a job should run. The placement is noted, so that it can be told later how good it was."""
+async def place(ask: Ask, daemon: TheDaemon, client: Reader) -> Response:
+    """Say where a job should run. The placement is noted, so that it can be told later how good it was.
+
+    A trial changes nothing, so that whoever may read may try.
+    """
+    if not ask.trial and not client.may("scheduler"):
+        raise HTTPException(403, f"the role {client.role} may ask for trials only, expected scheduler")
     now = time.time()
     answer = daemon.placer.answer(ask, now)
     if not ask.trial:

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from metasched import __version__
 from metasched.records import InputError
-from metasched.service import administering, answering, consulting, reporting, taking
+from metasched.service import administering, answering, consulting, limiting, reporting, taking
 from metasched.service.daemon import Daemon
 from metasched.service.dashboard import pages
 from metasched.service.gate import Gate
@@ -22,7 +22,7 @@ def make_app(daemon: Daemon) -> FastAPI:
     """
     app = FastAPI(title="metasched", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None)
     app.state.daemon = daemon
-    routes = (taking, answering, consulting, administering, reporting, pages)
+    routes = (taking, answering, consulting, limiting, administering, reporting, pages)
     for router in (*(each.router for each in routes), reporting.metrics):
         app.include_router(router)
     app.mount("/static", pages.static)

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from metasched.placement.complaints import first_complaint
+from metasched.placement.names import unfold
 from metasched.records import InputError
 from metasched.store.files import read_text
 
@@ -47,7 +48,8 @@ class Limits(_Table):
     """What one client may ask for: the size of a request, and requests a second with so many at once.
 
     ``clock`` and ``bandwidth`` say which loads are believed: how far a node's clock may run ahead (s), and the fastest
-    link of any node (Mbit/s).
+    link of any node (Mbit/s). ``links`` tells the links of some nodes, folded, as ``{"n[1-16]" = 940}``; it goes before
+    the ``link`` of a description.
     """
 
     body_bytes: Annotated[int, Field(ge=1024)] = 1_048_576
@@ -55,6 +57,16 @@ class Limits(_Table):
     burst: Annotated[int, Field(ge=1)] = 1000
     clock: Seconds = 60.0
     bandwidth: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e6
+    links: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
+
+    @model_validator(mode="after")
+    def _links_are_of_nodes(self) -> Limits:
+        self.link_of_each()
+        return self
+
+    def link_of_each(self) -> dict[str, float]:
+        """The links that are told, by node (Mbit/s)."""
+        return {node: link for names, link in self.links.items() for node in unfold(names, where="limits.links")}
 
 
 class Periods(_Table):

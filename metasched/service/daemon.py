@@ -13,6 +13,7 @@ from typing import Any
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from metasched.records import InputError
+from metasched.service import memory
 from metasched.service.access import Buckets, Doorkeeper, Sessions
 from metasched.service.ahead import Ahead
 from metasched.service.board import Board
@@ -54,7 +55,7 @@ REACH = 7 * DAY
 #: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
 CATCH_UP_AFTER = 5.0
 #: Rest between pieces of long work beside (s): who asks for a placement meanwhile hardly waits.
-REST = 0.02
+REST = 0.04
 #: Two accounts of the same start of a job differ by less than this (s).
 SAME_START = 2.0
 
@@ -95,7 +96,8 @@ class Daemon:
         self.described: Described | None = None
         self.metrics = Metrics(self.board, self.models, self.writer)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
-        self.rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
+        self._rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
+        self._links: dict[str, float] = limits.link_of_each()
         self.started_at = time.time()
         self._tokens_read = Lock()
         # Work done once is not on the schedule: one that ends while a job is taken off it misses the job.
@@ -116,6 +118,7 @@ class Daemon:
             description = read_description(self.configuration.clusters)
             self.described = Described(description, time.time())
             self.placer.demands = description.constraints
+            self._links = {**description.links, **self._links}
         for advice in self.placements.recent(MOST_OPEN, settled=False):
             self.askers.note(advice.question)
         self.models.start()
@@ -174,6 +177,11 @@ class Daemon:
         heard = all(source.name in self.board.seen_at for source in self.sources)
         named = node in self.board.nodes or self.doorkeeper.speaks_for(node)
         return named or not heard or not self.board.nodes
+
+    def rules(self, node: str) -> Rules:
+        """What is believed of a node: no more bandwidth than its own link has, where that is known."""
+        link = self._links.get(node)
+        return self._rules if link is None else replace(self._rules, bandwidth=link)
 
     def refresh(self) -> None:
         """Put up a view of this moment for placements."""
@@ -247,6 +255,7 @@ class Daemon:
             keep_up(self.store, pause=REST)
         except InputError as error:  # such as a lock that others hold: the next time makes up for it
             _log.warning("loads were not rolled up: %s", error)
+        memory.give_back()
 
     def let_go(self) -> None:
         """Remove what is older than it is to be kept."""

@@ -162,6 +162,22 @@ class PredictIn(_Message):
     level: Annotated[float, Field(gt=0, lt=1)] = 0.9
 
 
+class WalltimesIn(_Message):
+    """A job that time limits are suggested for: chances of being killed, and limits (s) to judge.
+
+    Every cluster with a model where none is named. What loads are expected is what past runs met, unless it is said.
+    """
+
+    application: Name
+    problem_size: Positive
+    processors: Count
+    cluster: Name | None = None
+    chances: Annotated[list[Fraction], Field(max_length=20)] = []
+    limits: Annotated[list[Positive], Field(max_length=20)] = []
+    available_cpu: Fraction | None = None
+    available_bandwidth: Positive | None = None
+
+
 class ModeIn(_Message):
     """The mode that the daemon shall be in."""
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import gc
 import os
 import signal
 import socket
@@ -18,6 +16,7 @@ import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from metasched.records import InputError
+from metasched.service import memory
 from metasched.service.app import make_app
 from metasched.service.asking import LOCAL_SCOPE
 from metasched.service.configuration import Listen
@@ -29,9 +28,6 @@ PATIENCE = 5
 #: How long one thread may compute while others wait (s). Answers are computed in one thread and stored by another;
 #: with the usual five thousandths of a second each of an answer's calls to the system could cost it a turn as long.
 TURN = 0.0005
-#: Arenas at most, and from how many bytes on a block is given back when it is freed (malloc.h: M_ARENA_MAX,
-#: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD).
-MALLOC = ((-8, 2), (-3, 262_144), (-1, 1_048_576))
 
 
 class _Local:
@@ -69,11 +65,9 @@ def serve(daemon: Daemon) -> None:
         if unix is not None:
             servers.append((_server(_Local(app), listen, tls=False), unix))
         sys.setswitchinterval(TURN)
-        _return_memory()
+        memory.keep_little()
         daemon.start()
-        # What is there now stays: to look through it for garbage would stop all threads for a tenth of a second.
-        gc.collect()
-        gc.freeze()
+        memory.keep_for_good()
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_run(servers))
@@ -85,18 +79,6 @@ def serve(daemon: Daemon) -> None:
             unix.close()
             with suppress(OSError):
                 os.unlink(listen.socket)
-
-
-def _return_memory() -> None:
-    """Have the C library give memory back: its threads would else each keep the most that they ever used.
-
-    These are the variables ``MALLOC_ARENA_MAX``, ``MALLOC_MMAP_THRESHOLD_`` and ``MALLOC_TRIM_THRESHOLD_`` of glibc,
-    set from inside because they matter wherever the daemon runs; other C libraries have no such call.
-    """
-    with suppress(AttributeError, OSError):
-        mallopt = ctypes.CDLL(None).mallopt
-        for parameter, value in MALLOC:
-            mallopt(parameter, value)
 
 
 def _server(app: ASGIApp, listen: Listen, *, tls: bool) -> _Server:

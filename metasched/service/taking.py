@@ -30,7 +30,7 @@ async def take_loads(batch: LoadsIn, daemon: TheDaemon, client: Writing) -> dict
     if client.role == "agent" and client.node != batch.node:
         raise HTTPException(403, f"this agent may send loads of node {client.node} only")
     known, newest = daemon.knows(batch.node), daemon.board.newest(batch.node)
-    screened = screen(batch.samples, time.time(), daemon.rules, newest=newest, known=known)
+    screened = screen(batch.samples, time.time(), daemon.rules(batch.node), newest=newest, known=known)
     daemon.metrics.screened(screened)
     if not screened.kept:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in screened.refused.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import httpx
@@ -11,10 +12,12 @@ from metasched.service.configuration import Listen
 
 
 def address_of(listen: Listen) -> str:
-    """Where a daemon on this host is asked: at its Unix socket, else at its address."""
+    """Where a daemon on this host is asked: at its Unix socket, unless that is closed to this user, or its address."""
     scheme = "http" if listen.certificate is None else "https"
     host = f"[{listen.host}]" if ":" in listen.host else listen.host
-    return listen.socket or f"{scheme}://{host}:{listen.port}"
+    if listen.socket and (os.access(listen.socket, os.W_OK) or not os.path.exists(listen.socket)):
+        return listen.socket
+    return f"{scheme}://{host}:{listen.port}"
 
 
 def ask(

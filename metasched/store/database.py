@@ -123,11 +123,12 @@ class Store:
         with writing(self._engine) as connection:
             return self._insert_new(connection, table(RunRow), rows)
 
-    def runs(self, *, application: str | None = None, cluster: str | None = None) -> tuple[Run, ...]:
-        """The runs that models may learn from, in the order in which they were stored."""
-        return tuple(
-            record.run for record in self.recorded_runs(application=application, cluster=cluster, learnable=True)
-        )
+    def runs(
+        self, *, application: str | None = None, cluster: str | None = None, last: int | None = None
+    ) -> tuple[Run, ...]:
+        """The runs that models may learn from, in the order in which they were stored: all, or the last so many."""
+        found = self.recorded_runs(application=application, cluster=cluster, learnable=True, last=last)
+        return tuple(record.run for record in found)
 
     def recorded_runs(
         self,
@@ -137,12 +138,14 @@ class Store:
         learnable: bool | None = None,
         since: float | None = None,
         until: float | None = None,
+        last: int | None = None,
     ) -> tuple[RecordedRun, ...]:
         """All runs with how they ended, in the order in which they were stored; a filter that is None lets all by.
 
-        ``since`` and ``until`` bound the start (s).
+        ``since`` and ``until`` bound the start (s), ``last`` the number: the newest stay.
         """
-        query = select(*table(RunRow).columns).order_by(RunRow.id)
+        query = select(*table(RunRow).columns)
+        query = query.order_by(RunRow.id) if last is None else query.order_by(RunRow.id.desc()).limit(last)
         for column, wanted in (
             (RunRow.application, application),
             (RunRow.cluster, cluster),
@@ -155,7 +158,8 @@ class Store:
         if until is not None:
             query = query.where(RunRow.start_time < until)
         with reading(self._engine) as connection:
-            return tuple(self._record(row) for row in connection.execute(query).mappings())
+            found = tuple(self._record(row) for row in connection.execute(query).mappings())
+        return found if last is None else found[::-1]
 
     def settle_run(self, record: RecordedRun) -> None:
         """Correct how a stored run ended, and what it was a run of, by a record of the same uid."""

@@ -78,11 +78,16 @@ def make_as_folder_owner(engine: Engine) -> None:
 
 
 def _engine(url: URL) -> Engine:
-    """An engine whose connection given back last is taken first: each that is used holds a cache and its last blob."""
+    """An engine whose connections hold little: one is used again before the next, and none keeps its statements.
+
+    Each connection that is used has a cache of its own, and a statement kept by SQLite's driver keeps the last values
+    that it was given, blocks of megabytes among them.
+    """
+    held = {"connect_args": {"cached_statements": 0}} if url.get_backend_name() == "sqlite" else {}
     try:
-        return create_engine(url, pool_use_lifo=True)
+        return create_engine(url, pool_use_lifo=True, **held)
     except TypeError:  # a database in memory has no such pool
-        return create_engine(url)
+        return create_engine(url, **held)
 
 
 def name_of(url: URL) -> str:

@@ -36,7 +36,7 @@ SETTLED = 15.0
 #: Minutes that one statement names at most: databases bound its parameters.
 _TOGETHER = 500
 #: Rows that are read at once.
-_AT_ONCE = 4096
+_AT_ONCE = 2048
 
 
 def read(connection: Connection, since: float, until: float) -> Loads:

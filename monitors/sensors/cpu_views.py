@@ -25,7 +25,7 @@ def utilisation_view(idle: float, busy: float, runnable: float, k: int = 1) -> f
     Parameters
     ----------
     idle, busy : processors' worth of time that was idle and that was used.
-    runnable : others that were ready to run; where something is busy there is at least that much of them.
+    runnable : others that were ready to run; while something is busy there is at least one of them.
 
     Notes
     -----
@@ -36,7 +36,7 @@ def utilisation_view(idle: float, busy: float, runnable: float, k: int = 1) -> f
     >>> utilisation_view(idle=0.5, busy=0.5, runnable=1.0)
     0.75
     """
-    others = max(runnable, busy)
+    others = max(runnable, busy, 1.0)  # half of the time busy is one other half of the time
     return min(1.0, (idle + busy * k / (k + others)) / k)
 
 

@@ -35,16 +35,28 @@ class ProbeSchedule:
         self.shortest, self.longest, self.budget = shortest, longest, budget
         self._credit = 0.0  # the first probe goes on credit
         self._last: tuple[float, float] | None = None  # moment and value of the last probe
+        self._hint: float | None = None  # what was seen for nothing then
 
-    def due(self, moment: float) -> bool:
-        """Whether the interval is over and the budget allows a probe."""
+    def due(self, moment: float, hint: float | None = None) -> bool:
+        """Whether the interval is over, or what is seen for nothing has changed by much, and the budget allows a probe.
+
+        Parameters
+        ----------
+        moment : seconds.
+        hint : what a passive view says now, as a share.
+        """
         if self._last is None:
             return True
         elapsed = moment - self._last[0]
-        return elapsed >= self.interval and self._credit + self.budget * elapsed >= 0.0
+        changed = hint is not None and self._hint is not None and abs(hint - self._hint) >= _LARGE
+        waited = elapsed >= (self.shortest if changed else self.interval)
+        return waited and self._credit + self.budget * elapsed >= 0.0
 
-    def probed(self, moment: float, value: float, cost: float) -> None:
-        """Take into account that a probe found ``value`` (a share, so that changes compare) and cost so much."""
+    def probed(self, moment: float, value: float, cost: float, hint: float | None = None) -> None:
+        """Take into account that a probe found ``value`` (a share, so that changes compare) and cost so much.
+
+        ``hint`` is what a passive view said at that time.
+        """
         if self._last is not None:
             earned = self.budget * (moment - self._last[0])
             self._credit = min(self._credit + earned, self.budget * self.longest)
@@ -54,4 +66,4 @@ class ProbeSchedule:
             elif change <= _SMALL:
                 self.interval = min(self.interval * 2, self.longest)
         self._credit -= cost
-        self._last = (moment, value)
+        self._last, self._hint = (moment, value), hint

@@ -20,9 +20,9 @@ from tests.service.made import running
 
 
 @contextmanager
-def served(folder: Path, mode: str = "shadow") -> Iterator[tuple[Daemon, str]]:
+def served(folder: Path, mode: str = "shadow", *, learned: bool = False) -> Iterator[tuple[Daemon, str]]:
     """A daemon and its address."""
-    with running(folder, learned=False, mode=mode) as daemon:
+    with running(folder, learned=learned, mode=mode) as daemon:
         server = uvicorn.Server(uvicorn.Config(make_app(daemon), port=0, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
@@ -107,3 +107,27 @@ def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
         assert document["verdict"]["mode"] == "act"
         assert document["next_step"]["command"] == "metasched mode act"
         assert [each["application"] for each in document["by_application"]] == ["cg", "lu"]
+
+
+def test_a_user_who_may_not_read_the_database_is_told_time_limits_by_the_daemon(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("walltime", "--application", "cg", "--problem-size", "1000", "--processors", "2", "--json")
+    with served(tmp_path, learned=True) as (daemon, url):
+        own = tmp_path / "own.toml"
+        own.write_text(f'database = "nowhere/m.db"\n[listen]\nport = {url.rpartition(":")[2]}\n')
+        end = time.monotonic() + 60.0
+        while len(daemon.models.all()) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        as_(daemon, "reader", monkeypatch)
+        for more in ((), ("--cluster", "west", "--limit", "50"), ("--cpu", "0.5", "--bandwidth", "100")):
+            status, out, _ = run(capsys, *asked, *more, "--config", str(own))
+            said = json.loads(run(capsys, *asked, *more, "--db", str(tmp_path / "metasched.db"))[1])
+            assert (status, json.loads(out)) == (0, said)
+        assert [len(each["limits"]) for each in said["clusters"]] == [4, 4]
+        status, _, err = run(capsys, *asked[:2], "none", *asked[3:], "--config", str(own))
+        assert (status, "no model of none" in err, err.count("\n")) == (2, True, 1)
+        monkeypatch.delenv("METASCHED_TOKEN")
+        status, _, err = run(capsys, *asked, "--config", str(own))
+        assert (status, "a token is needed" in err, err.count("\n")) == (2, True, 1)

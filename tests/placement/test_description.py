@@ -71,6 +71,9 @@ def test_a_whole_file_is_read(tmp_path) -> None:
         (one(available_cpu=[0.5]), r"available_cpu of e\[1-2\] has 1 values, expected one or 2"),
         (one(available_bandwidth=0), "available_bandwidth is 0, expected greater than 0"),
         (one(available_bandwidth=float("nan")), "available_bandwidth is nan, expected a finite number"),
+        (one(link=0), "link is 0, expected greater than 0"),
+        (one(link=[1.0]), r"link of e\[1-2\] has 1 values, expected one or 2"),
+        (one(link=100.0, available_bandwidth=[90.0, 200.0]), "is 200, expected at most the link, 100"),
         (one(processors=0), "processors is 0, expected greater than or equal to 1"),
         (one(processors=1.5), "processors is 1.5, expected a valid integer"),
         (one(speed=-1), "speed is -1, expected greater than 0"),
@@ -117,3 +120,14 @@ def test_names_keep_the_order_of_their_commas() -> None:
 def test_a_name_that_stands_for_very_many_nodes_is_refused_before_it_is_unfolded(names) -> None:
     with pytest.raises(InputError, match="is more than 2000000 nodes"):
         unfold(names, where="names")
+
+
+def test_all_of_a_link_is_available_where_nothing_else_is_told() -> None:
+    groups = [
+        {"names": "a", "link": 100.0},
+        {"names": "b[1-2]", "link": [100.0, 400.0], "available_bandwidth": 50.0},
+        {"names": "c"},
+    ]
+    described = build_description({"cluster": [{"name": "east", "nodes": groups}]})
+    assert described.clusters[0].available_bandwidth.tolist() == [100.0, 50.0, 50.0, 1000.0]
+    assert described.links == {"a": 100.0, "b1": 100.0, "b2": 400.0}

@@ -102,6 +102,33 @@ def test_bad_samples_are_left_out_counted_and_never_believed(client: TestClient,
     } == risen
 
 
+def test_no_more_bandwidth_is_believed_than_the_link_of_the_node_has(tmp_path: Path) -> None:
+    clusters = """
+[[cluster]]
+name = "north"
+nodes = [{names = "n[1-2]", link = [100.0, 1000.0]}, {names = "n3"}, {names = "n4", link = 100.0}]
+"""
+    with running(tmp_path, learned=False, clusters=clusters, limits={"links": {"n[4-5]": 10.0}}) as daemon:
+        headers = {"Authorization": f"Bearer {daemon.tokens.add('admin', 'admin')}"}
+        daemon.learn_tokens()
+        with TestClient(make_app(daemon)) as client:
+            for node, bandwidth, taken in [
+                ("n1", 99.0, True),
+                ("n1", 100.5, True),
+                ("n1", 500.0, False),
+                ("n2", 500.0, True),
+                ("n2", 1500.0, False),
+                ("n3", 1500.0, True),
+                ("n4", 9.0, True),
+                ("n4", 90.0, False),
+            ]:
+                batch = {"node": node, "samples": [[time.time(), 0.5, bandwidth]]}
+                answer = client.post("/v1/loads", json=batch, headers=headers)
+                assert (answer.status_code == 200) == taken, (node, bandwidth, answer.text)
+                assert taken or "above capacity" in answer.json()["detail"]
+        assert daemon.board.latest["n1"].available_bandwidth == 100.0  # rounding above the link is taken off
+
+
 def test_loads_of_a_node_that_nobody_has_named_are_refused(client: TestClient, daemon: Daemon, as_: Headers) -> None:
     batch = {"node": "stranger", "samples": [[time.time(), 0.5, 90.0]]}
     answer = client.post("/v1/loads", json=batch, headers=as_("admin"))
@@ -123,6 +150,16 @@ def test_a_reader_changes_nothing(client: TestClient, as_: Headers) -> None:
     assert client.get("/v1/clusters", headers=as_("reader")).status_code == 200
     for path in ("/v1/loads", "/v1/runs", "/v1/jobs", "/v1/placements"):
         assert client.post(path, json={}, headers=as_("reader")).status_code in (403, 422)
+
+
+def test_a_reader_may_try_a_placement_but_not_ask_for_one(client: TestClient, as_: Headers) -> None:
+    before = client.get("/v1/placements", headers=as_("reader")).json()
+    refused = client.post("/v1/placements", json=ASK, headers=as_("reader"))
+    assert (refused.status_code, "trials only" in refused.json()["detail"]) == (403, True)
+    assert client.post("/v1/placements", json=ASK | {"trial": True}, headers=as_("agent")).status_code == 403
+    tried = client.post("/v1/placements", json=ASK | {"trial": True}, headers=as_("reader")).json()
+    assert tried["placed"]
+    assert client.get("/v1/placements", headers=as_("reader")).json() == before
 
 
 def test_the_better_cluster_is_advised_with_a_prediction_near_the_truth(client: TestClient, as_: Headers) -> None:
@@ -295,6 +332,23 @@ def test_a_mode_that_cannot_be_noted_does_not_hold(tmp_path: Path) -> None:
         answer = TestClient(make_app(daemon)).put("/v1/mode", json={"mode": "act"}, headers=admin)
         assert (answer.status_code, daemon.configuration.mode, daemon.switch.mode) == (503, "shadow", "shadow")
         assert "locked" in answer.json()["detail"]
+
+
+def test_runs_that_no_model_fits_make_none(tmp_path: Path) -> None:
+    with running(tmp_path, learned=False) as daemon:
+        admin = {"Authorization": f"Bearer {daemon.tokens.add('admin', 'admin')}"}
+        daemon.learn_tokens()
+        client = TestClient(make_app(daemon))
+        run = {"application": "x", "cluster": "east", "problem_size": 1e300, "processors": 1, "min_avg_avail_cpu": 0.5,
+               "min_avg_avail_bw": 1.0, "execution_time": 1e-300}  # fmt: skip
+        assert client.post("/v1/runs", json={"runs": [run]}, headers=admin).status_code == 200
+        until(lambda: daemon.models.failures == 1)
+        ask = {"application": "x", "problem_size": 5.0, "processors": 1}
+        at = {"cluster": "east", "available_cpu": 0.5, "available_bandwidth": 1.0}
+        assert client.post("/v1/predictions", json=ask | at, headers=admin).status_code == 404
+        assert client.post("/v1/walltimes", json=ask, headers=admin).status_code == 404
+        told = client.post("/v1/placements", json=ask | {"processors": [1]}, headers=admin).json()
+        assert (told["placed"], told["message"]) == (False, "no model of x yet")
 
 
 def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:

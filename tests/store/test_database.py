@@ -56,6 +56,8 @@ def test_runs_are_filtered_and_come_in_the_order_stored(store: Store) -> None:
     assert [run.problem_size for run in store.runs(application="fft")] == [100, 102, 104]
     assert store.runs(application="cg", cluster="c9") == ()
     assert len(store.runs(cluster="c8")) == 5
+    assert store.runs(cluster="c8", last=2) == store.runs(cluster="c8")[-2:]
+    assert store.runs(application="fft", last=9) == store.runs(application="fft")
 
 
 def test_failed_runs_are_kept_and_not_learned_from(store: Store) -> None:

@@ -32,7 +32,7 @@ HOSTILE = "<script>console.error('taken over')</script>\"'><img src=x onerror=co
 
 
 @contextmanager
-def served(folder: Path, *, hostile: bool = True) -> Iterator[tuple[str, str]]:
+def served(folder: Path, *, hostile: bool = True, jobs: int = 14) -> Iterator[tuple[str, str]]:
     """A busy daemon's address, and the secret of a token that may read."""
     now = time.time()
     day_of_loads(folder, now)
@@ -45,7 +45,7 @@ def served(folder: Path, *, hostile: bool = True) -> Iterator[tuple[str, str]]:
         end = time.monotonic() + 60.0
         while not daemon.traces.of("east", day=True) and time.monotonic() < end:
             time.sleep(0.05)
-        busy_hour(daemon, client, admin, now)
+        busy_hour(daemon, client, admin, now, jobs)
         if hostile:
             ask = {"application": HOSTILE, "problem_size": 1}
             assert client.post("/v1/placements", json=ask, headers=admin).status_code == 200
@@ -110,7 +110,7 @@ def pictures(folder: Path) -> None:
     """Write the pictures of the documentation, with few colours so that they stay small."""
     with (
         tempfile.TemporaryDirectory() as work,
-        served(Path(work), hostile=False) as (address, secret),
+        served(Path(work), hostile=False, jobs=40) as (address, secret),
         browser(Path(work, "profile")) as page,
     ):
         for name, width, height, dark in (

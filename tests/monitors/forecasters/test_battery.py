@@ -116,7 +116,8 @@ def test_the_blend_is_never_far_from_the_best_primary() -> None:
         singles.append(np.abs(battery.forecasts() - row[:, None]))
         battery.update(row)
     best = np.mean(singles[50:], axis=0).min(axis=1)
-    assert (np.mean(blended[50:], axis=0) <= 1.05 * best).all()
+    rounding = 1e-15  # one of the series soon stands still, and is foretold without any error by the best
+    assert (np.mean(blended[50:], axis=0) <= 1.05 * best + rounding).all()
 
 
 def test_a_missing_value_leaves_the_blend_as_it_is() -> None:

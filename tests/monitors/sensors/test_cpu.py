@@ -133,6 +133,54 @@ def test_probing_is_sooner_after_a_large_change() -> None:
     assert schedule.interval < resting
 
 
+def test_a_resting_schedule_probes_when_the_passive_view_has_changed_by_much() -> None:
+    schedule = ProbeSchedule(shortest=10.0, longest=100.0, budget=1.0)
+    for moment in range(5):
+        schedule.probed(200.0 * moment, 0.9, 0.0, 0.8)
+    assert schedule.interval == 100.0
+    assert not schedule.due(815.0, 0.75)
+    assert schedule.due(815.0, 0.5)
+    assert not schedule.due(805.0, 0.5)
+
+
+def test_a_changed_schedule_still_keeps_its_budget() -> None:
+    schedule = ProbeSchedule(shortest=10.0, longest=100.0, budget=0.001)
+    schedule.probed(0.0, 0.9, 0.2, 0.8)
+    assert not schedule.due(150.0, 0.1)
+    assert schedule.due(201.0, 0.1)
+
+
+@pytest.mark.parametrize("truth", [0.2, 0.95])
+def test_one_probe_undoes_a_wrong_correction(truth: float) -> None:
+    """A bias learned under another load is gone with the first probe that contradicts it."""
+    found = iter([0.6, 0.6, 0.6, truth])
+    moments = iter(range(10_000))
+    sensor = ProbedCpu(
+        limit=CpuLimit(tuple(sorted(os.sched_getaffinity(0))), float("inf"), None),
+        probe=lambda: Spin(next(found), 1.0, 0.0),
+        schedule=ProbeSchedule(shortest=1.0, longest=1.0),
+        clock=lambda: float(next(moments)),
+    )
+    sensor._views = lambda: ({"queue": 0.5, "utilisation": 0.4}, 1.0)  # type: ignore[method-assign]
+    for _ in range(4):
+        reading = sensor.read()
+    assert reading == pytest.approx(truth, abs=0.03)
+
+
+def test_noise_of_single_probes_is_smoothed() -> None:
+    found = iter([0.5 + 0.03 * (-1) ** step for step in range(40)])
+    moments = iter(range(10_000))
+    sensor = ProbedCpu(
+        limit=CpuLimit(tuple(sorted(os.sched_getaffinity(0))), float("inf"), None),
+        probe=lambda: Spin(next(found), 1.0, 0.0),
+        schedule=ProbeSchedule(shortest=1.0, longest=1.0),
+        clock=lambda: float(next(moments)),
+    )
+    sensor._views = lambda: ({"queue": 0.5, "utilisation": 0.5}, 1.0)  # type: ignore[method-assign]
+    readings = [sensor.read() for _ in range(40)]
+    assert max(abs(reading - 0.5) for reading in readings[10:]) < 0.02
+
+
 def _endless() -> None:
     while True:
         pass
