@@ -66,7 +66,8 @@ def make_as_folder_owner(engine: Engine) -> None:
     An administrator makes the first token, or looks around, as root; the daemon has to write the file as its own user.
     """
     name = engine.url.database
-    if engine.dialect.name != "sqlite" or not name or os.geteuid() != 0:
+    in_memory = name in (None, "", ":memory:") or "uri" in engine.url.query
+    if engine.dialect.name != "sqlite" or name is None or in_memory or os.geteuid() != 0:
         return
     path = Path(name)
     try:

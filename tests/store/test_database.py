@@ -279,3 +279,10 @@ def test_a_password_is_not_told() -> None:
     with pytest.raises(InputError) as caught:
         Store.open("postgresql+psycopg://user:secret@localhost:1/metasched")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("location", [":memory:", "sqlite://", "sqlite:///:memory:"])
+def test_a_database_in_memory_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Store.open(location):
+        assert not [*tmp_path.iterdir()]
