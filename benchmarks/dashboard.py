@@ -73,7 +73,7 @@ def measured(daemon: Daemon, times: int) -> dict[str, object]:
     return {
         "applications": len(daemon.models.all()),
         "runs beside predictions": sum(len(daemon.models.track.of(*key)) for key in daemon.models.all()),
-        "finished jobs judged": daemon.ledger.quality().jobs,
+        "finished jobs judged": daemon.jobs.ledger.quality().jobs,
         "page (kB)": len(page) / 1e3,
         "median (ms)": 1e3 * statistics.median(wall),
         "slowest (ms)": 1e3 * max(wall),
@@ -106,7 +106,7 @@ def fill(daemon: Daemon, client: TestClient) -> None:
         time.sleep(0.05)
     for number in range(JOBS):
         took = 10.0 + number % 7
-        daemon.ledger.add(
+        daemon.jobs.ledger.add(
             Settled(False, number % 3 == 0, took, 11.0, True, 12.0, held=True, level=0.9,
                     application=site.application(number % site.APPLICATIONS), cluster="site")
         )  # fmt: skip

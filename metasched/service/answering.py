@@ -36,7 +36,7 @@ async def place(ask: Ask, daemon: TheDaemon, client: Reader) -> Response:
 def _noted(daemon: Daemon, ask: Ask, answer: Answer, now: float) -> None:
     daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
     advised = Advice(answer.id, now, ask.application, ask.model_dump(), answer.model_dump(exclude={"id"}))
-    daemon.askers.note(advised.question)
+    daemon.jobs.askers.note(advised.question)
     daemon.writer.placements([advised])
 
 

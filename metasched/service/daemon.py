@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock, Timer
-from typing import Any
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
@@ -18,14 +17,11 @@ from metasched.service.access import Buckets, Doorkeeper, Sessions
 from metasched.service.ahead import Ahead
 from metasched.service.board import Board
 from metasched.service.configuration import Configuration, Mode
-from metasched.service.confirming import Pending, Waiting, ended_by_scheduler
 from metasched.service.described import Described
-from metasched.service.matching import AFTER, BEFORE, Askers, mark_of, match
+from metasched.service.ended import EndedJobs
 from metasched.service.metrics import Metrics
 from metasched.service.models import Models
-from metasched.service.outcomes import Concluded, conclude
 from metasched.service.placing import Placer
-from metasched.service.quality import Ledger, settled
 from metasched.service.sources import Source
 from metasched.service.switching import Switch
 from metasched.service.traces import Traces
@@ -33,7 +29,6 @@ from metasched.service.writer import Writer
 from metasched.store.database import Store
 from metasched.store.descriptions import read_description
 from metasched.store.downsampling import keep_up, mean_loads
-from metasched.store.jobs import EndedJob, Fate, read_mark
 from metasched.store.modes import Modes
 from metasched.store.placements import Placements
 from metasched.store.retention import prune
@@ -46,18 +41,10 @@ _log = logging.getLogger(__name__)
 #: How many of the newest loads of each node count after a restart: those of so many seconds.
 REMEMBERED = 900.0
 DAY = 86_400.0
-#: Placements without an outcome that are looked for after a restart, the newest first.
-MOST_OPEN = 10_000
-#: Finished jobs from before a restart that tell how good the advice is.
-REMEMBERED_JOBS = 2000
-#: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
-REACH = 7 * DAY
-#: How long after its start the daemon does so (s): what epilogs have kept is more exact and should come first.
+#: How long after its start the daemon asks for jobs that ended while it was down (s): what epilogs have kept is more exact and should come first.
 CATCH_UP_AFTER = 5.0
 #: Rest between pieces of long work beside (s): who asks for a placement meanwhile hardly waits.
 REST = 0.04
-#: Two accounts of the same start of a job differ by less than this (s).
-SAME_START = 2.0
 
 
 class Daemon:
@@ -85,16 +72,12 @@ class Daemon:
         self.ahead = Ahead()
         self.placer = Placer(configuration, self.board, self.models, self.ahead)
         self.writer = Writer(store)
-        self.waiting = Waiting(self.sources)
-        self.askers = Askers()
-        self.ledger = Ledger()
-        # Placements settled before the past was remembered, so that none is counted twice; None from then on.
-        self._settled_meanwhile: set[str] | None = set()
         #: Whether what is told of the time before the daemon started was taken up.
         self.remembered = False
         self.traces = Traces()
         self.described: Described | None = None
         self.metrics = Metrics(self.board, self.models, self.writer)
+        self.jobs = EndedJobs(store, self.writer, self.board, self.models, self.metrics, self.sources)
         limits, oldest = configuration.limits, DAY * configuration.keep.loads
         self._rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
         self._links: dict[str, float] = limits.link_of_each()
@@ -119,8 +102,7 @@ class Daemon:
             self.described = Described(description, time.time())
             self.placer.demands = description.constraints
             self._links = {**description.links, **self._links}
-        for advice in self.placements.recent(MOST_OPEN, settled=False):
-            self.askers.note(advice.question)
+        self.jobs.expect()
         self.models.start()
         self.writer.start()
         now = time.time()
@@ -135,7 +117,7 @@ class Daemon:
             (self.learn_tokens, periods.loads),
             (self.ask_sources, periods.partitions),
             (self.show_described, periods.partitions),
-            (self.confirm, periods.confirm),
+            (self.jobs.confirm, periods.confirm),
             (self.models.save, periods.models),
             (self.keep_up, periods.means),
             (self.forecast, periods.forecasts),
@@ -143,7 +125,7 @@ class Daemon:
         ):
             self._scheduler.add_job(work, "interval", seconds=seconds)
         self._scheduler.start()
-        self._once = (Timer(0.0, self.remember, args=(now,)), Timer(CATCH_UP_AFTER, self.catch_up, args=(now,)))
+        self._once = (Timer(0.0, self.remember, args=(now,)), Timer(CATCH_UP_AFTER, self.jobs.catch_up, args=(now,)))
         for once in self._once:
             once.start()
 
@@ -216,38 +198,11 @@ class Daemon:
 
     def remember(self, now: float) -> None:
         """Take up what the dashboard and the status tell of the time before the daemon started."""
-        recent = self.placements.recent(REMEMBERED_JOBS, settled=True)
-        meanwhile, self._settled_meanwhile = self._settled_meanwhile or set(), None
-        finished = [advice for advice in recent if advice.uid not in meanwhile]
-        for advice in reversed(finished):
-            self.ledger.add(settled(advice))
-        self.models.track.remember(finished)
+        self.models.track.remember(self.jobs.remember())
         self.traces.remember(
             self.board.view.partitions, mean_loads(self.store, FIVE_MINUTES, since=now - DAY, until=now)
         )
         self.remembered = True
-
-    def catch_up(self, now: float) -> None:
-        """Take the jobs that ended while the daemon was down: once, soon after it has started."""
-        for record in self.store.recorded_runs(learnable=False, since=now - REACH):
-            if record.exit_status == 0 and self.waiting.concerns(record.run.extra.get("scheduler", "")):
-                told = record.run.extra
-                self.waiting.add(Pending(told["scheduler"], told["job"], stored=record))
-        for source in self.sources:
-            try:
-                jobs = source.finished(now - REACH)
-            except Exception as error:
-                self.metrics.source_failures.labels(source.name).inc()
-                _log.warning("%s was not heard: %s", source.name, error)
-                continue
-            taken = 0
-            for job in jobs:
-                try:
-                    taken += self.take_job(job, sure=True)["stored"]
-                except InputError as error:
-                    _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
-            if taken:
-                _log.info("%d jobs of %s ended while nobody listened", taken, source.name)
 
     def keep_up(self) -> None:
         """Make the means of the loads that came in, and pack them."""
@@ -261,82 +216,3 @@ class Daemon:
         """Remove what is older than it is to be kept."""
         now, keep = time.time(), self.configuration.keep
         prune(self.store, loads_before=now - DAY * keep.loads, placements_before=now - DAY * keep.placements)
-
-    def take_job(self, job: EndedJob, *, sure: bool = False) -> dict[str, Any]:
-        """Store a finished job's run, note its outcome, and have it learned; return once it is safely stored.
-
-        ``sure`` says that the scheduler's last word on how it ended is known.
-
-        Raises
-        ------
-        InputError
-            When what is told of the job cannot be.
-        """
-        mark = read_mark(job.comment)
-        later = job.submitted is None and self.waiting.concerns(job.scheduler)
-        if mark is None and not self.askers.know(job):
-            return {"stored": False, "why": "its comment names no application, and no placement was asked for it"}
-        if self._known(job):
-            return {"stored": False, "why": "it was told before"}
-        if mark is None and later:
-            self.waiting.add(Pending(job.scheduler, job.job, job))
-            return {"stored": False, "why": "its scheduler is asked when it was submitted"}
-        concluded = self._concluded(job)
-        if concluded is None:
-            return {"stored": False, "why": "its comment names no application, and no placement is its own"}
-        unsure = not sure and concluded.record.learnable and self.waiting.concerns(job.scheduler)
-        record = replace(concluded.record, learnable=concluded.record.learnable and not unsure)
-        self.writer.runs([record]).result()
-        self.metrics.runs.inc()
-        if unsure or (later and concluded.placement is None):
-            self.waiting.add(Pending(job.scheduler, job.job, job, record))
-        else:
-            self._settle(concluded)
-        return {"stored": True, "why": "", "learned": record.learnable}
-
-    def confirm(self) -> None:
-        """Learn from jobs that seem to have gone well, once their scheduler has said so."""
-        self.waiting.confirm(self._confirmed)
-
-    def _confirmed(self, pending: Pending, fate: Fate) -> None:
-        if pending.job is None:
-            assert pending.stored is not None  # noqa: S101
-            concluded: Concluded | None = Concluded(replace(pending.stored, learnable=True), None, {})
-        else:
-            concluded = self._concluded(replace(pending.job, submitted=fate.submitted))
-        if concluded is None:
-            return
-        if not fate.completed:
-            concluded = ended_by_scheduler(concluded)
-        if pending.stored is None:
-            self.writer.runs([concluded.record]).result()
-            self.metrics.runs.inc()
-        else:
-            self.store.settle_run(concluded.record)
-        self._settle(concluded)
-
-    def _concluded(self, job: EndedJob) -> Concluded | None:
-        """What is learned from a job; None where neither its comment nor a placement tells what it was."""
-        mark = read_mark(job.comment)
-        if job.submitted is not None and (mark is None or mark.placement is None):
-            near = self.placements.open_between(job.submitted - AFTER, job.submitted + BEFORE)
-            advice = match(job, near)
-            mark = mark if advice is None else mark_of(advice)
-        return None if mark is None else conclude(job, mark, self.board, self.models, self.store)
-
-    def _settle(self, concluded: Concluded) -> None:
-        if concluded.placement is not None:
-            if (meanwhile := self._settled_meanwhile) is not None:
-                meanwhile.add(concluded.placement)  # Before it is stored, where it might be remembered from.
-            self.writer.outcome(concluded.placement, concluded.outcome).result()
-            if (advice := self.placements.find(concluded.placement)) is not None:
-                self.ledger.add(settled(advice))
-        if concluded.record.learnable:
-            self.models.learn(concluded.record)
-
-    def _known(self, job: EndedJob) -> bool:
-        """Whether a run of this job is stored. A scheduler's own times are whole seconds, the epilog's are not."""
-        near = self.store.recorded_runs(since=job.start - SAME_START, until=job.start + SAME_START)
-        return any(
-            (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
-        )

@@ -55,7 +55,7 @@ def status(daemon: TheDaemon, client: Reader) -> dict[str, Any]:
 
 def _advice(daemon: Daemon) -> dict[str, Any]:
     """How good the advice was or would have been, what to make of it, and the same of each application and cluster."""
-    report, mode = daemon.ledger.report(), daemon.configuration.mode
+    report, mode = daemon.jobs.ledger.report(), daemon.configuration.mode
     judged = verdict(report.overall)
     return {
         "quality": report.overall.as_dict(),

@@ -58,7 +58,7 @@ async def take_runs(batch: RunsIn, daemon: TheDaemon, client: Scheduler) -> dict
 def take_job(job: JobIn, daemon: TheDaemon, client: Scheduler) -> dict[str, Any]:
     """Take a finished job: its run is stored with the loads that its nodes had, and its placement's outcome noted."""
     told = job.model_dump(exclude={"nodes"})
-    return daemon.take_job(EndedJob(**told, nodes=tuple(unfold(job.nodes, where="nodes"))))
+    return daemon.jobs.take(EndedJob(**told, nodes=tuple(unfold(job.nodes, where="nodes"))))
 
 
 def _record(run: RunIn) -> RecordedRun:

@@ -85,7 +85,7 @@ def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
         assert "too early to tell: stay in shadow mode" in run(capsys, "status", "--url", url)[1]
         for number in range(40):
             for application, gain in (("cg", 0.6), ("lu", 1.0)):
-                daemon.ledger.add(
+                daemon.jobs.ledger.add(
                     Settled(False, actual=10.0 + number % 4, advised=11.0 * gain, there=11.0, held=number > 1,
                             application=application, cluster="east")
                 )  # fmt: skip

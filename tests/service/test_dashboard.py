@@ -225,10 +225,10 @@ def test_what_was_known_before_a_restart_is_known_after_it(tmp_path: Path) -> No
         admin = {"Authorization": f"Bearer {daemon.tokens.add('admin', 'admin')}"}
         daemon.learn_tokens()
         busy_hour(daemon, TestClient(make_app(daemon)), admin, now)
-        before = daemon.ledger.quality()
+        before = daemon.jobs.ledger.quality()
         assert (before.jobs, before.failed) == (10, 1)
     with running(tmp_path) as daemon:
-        wait_for(lambda: daemon.ledger.quality() == before and daemon.traces.of("east"))
+        wait_for(lambda: daemon.jobs.ledger.quality() == before and daemon.traces.of("east"))
         wait_for(lambda: len(daemon.models.track.of("cg", "east") + daemon.models.track.of("cg", "west")) == 10)
 
 

@@ -115,7 +115,7 @@ def content(daemon: Daemon, now: float, *, application: str = "", day: bool = Fa
     partitions = sorted(daemon.board.view.partitions, key=lambda each: each.state.name)
     models, track = daemon.models.all(), daemon.models.track
     order = applications.in_order(models, track, application)
-    report, mode = daemon.ledger.report(), daemon.configuration.mode
+    report, mode = daemon.jobs.ledger.report(), daemon.configuration.mode
     judged, unread = verdict(report.overall), ""
     try:
         newest = daemon.placements.recent(PLACEMENTS)
