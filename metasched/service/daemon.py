@@ -41,7 +41,8 @@ _log = logging.getLogger(__name__)
 #: How many of the newest loads of each node count after a restart: those of so many seconds.
 REMEMBERED = 900.0
 DAY = 86_400.0
-#: How long after its start the daemon asks for jobs that ended while it was down (s): what epilogs have kept is more exact and should come first.
+#: How long after its start the daemon asks for jobs that ended while it was down (s): what epilogs have kept is more
+#: exact and should come first.
 CATCH_UP_AFTER = 5.0
 #: Rest between pieces of long work beside (s): who asks for a placement meanwhile hardly waits.
 REST = 0.04

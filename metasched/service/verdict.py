@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,9 +13,9 @@ from metasched.service.quality import Quality
 ENOUGH = 20
 #: Mean prediction error from which on predictions are not trusted (%).
 MOST_ERROR = 30.0
-#: How much smaller than it should be the share of jobs inside the interval may be. Intervals follow a change of the
-#: errors over some dozen runs, and time limits, which come from them, are judged by themselves.
-FEWER_HELD = 0.2
+#: How much smaller than it should be the share of jobs inside the interval may be, beyond what chance does: so many
+#: standard deviations of a share.
+FEWER_HELD, CHANCE = 0.1, 1.64
 #: Share of jobs that the suggested time limit may kill.
 MOST_KILLED = 0.05
 #: Share of jobs on the nodes advised from which on there is nothing left to gain by placing them.
@@ -66,7 +67,8 @@ have saved 23 % of the time (20 % to 27 %)')
     )
     if quality.ppe_mean_there > MOST_ERROR:
         return Verdict("shadow", f"{told}: an error above {MOST_ERROR:.0f} % is too much")
-    if held < level - FEWER_HELD:
+    least = max(level - FEWER_HELD, 0.0)
+    if held < least - CHANCE * math.sqrt(least * (1.0 - least) / quality.judged):
         return Verdict("shadow", f"{told}: too few are inside")
     gain = _gain(quality)
     if quality.saved_high is not None and quality.saved_high < 0.0:
