@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from itertools import islice
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from metasched import __version__
 from metasched.service import administering
 from metasched.service.asking import Reader, TheClient, TheDaemon
-from metasched.service.daemon import DAY, Daemon
+from metasched.service.daemon import Daemon
 from metasched.service.verdict import next_step, verdict
 
 router = APIRouter(prefix="/v1")
@@ -21,8 +20,8 @@ metrics = APIRouter()
 
 #: How old the view of placements may be before the daemon calls itself unwell, in periods.
 LATE = 10.0
-#: Samples on a page, and the span that is read at once (s).
-PAGE, PAGE_SPAN = 3600, 3600.0
+#: Samples on a page.
+PAGE = 3600
 #: Applications and clusters whose advice is told of by themselves, those with the most jobs.
 PARTS = 200
 
@@ -121,19 +120,10 @@ def loads(
     since: Annotated[float, Query(allow_inf_nan=False)],
     until: Annotated[float | None, Query(allow_inf_nan=False)] = None,
 ) -> dict[str, Any]:
-    """The loads of one node over some time, the oldest first, at most an hour's worth of seconds a page."""
-    now = time.time()
-    at = max(since, now - DAY * daemon.configuration.keep.loads)
-    end = min(now + DAY, math.inf if until is None else until)
-    samples: list[tuple[float, float, float]] = []
-    # Hour by hour: a question about all that is kept must not bring all of it into memory.
-    while at < end and len(samples) < PAGE:
-        found = daemon.store.loads(node=node, since=at, until=min(at + PAGE_SPAN, end))
-        samples += zip(
-            found.time.tolist(), found.available_cpu.tolist(), found.available_bandwidth.tolist(), strict=True
-        )
-        at += PAGE_SPAN
-    return {"node": node, "samples": samples[:PAGE]}
+    """The loads of one node over some time, the oldest first, at most 3600 of them: the next page begins after the last."""
+    found = daemon.store.first_loads(node, PAGE, since=since, until=until)
+    columns = (found.time.tolist(), found.available_cpu.tolist(), found.available_bandwidth.tolist())
+    return {"node": node, "samples": list(zip(*columns, strict=True))}
 
 
 @router.get("/placements")

@@ -185,11 +185,17 @@ class Store:
 
     def loads(self, *, node: str | None = None, since: float | None = None, until: float | None = None) -> Loads:
         """The loads of one node or of all, from ``since`` up to and without ``until`` (s)."""
-        first, end = -math.inf if since is None else since, math.inf if until is None else until
+        if node is not None:
+            return self.first_loads(node, None, since=since, until=until)
         with reading(self._engine) as connection:
-            return (
-                packed.read(connection, first, end) if node is None else packed.read_node(connection, node, first, end)
-            )
+            return packed.read(connection, *_span(since, until))
+
+    def first_loads(
+        self, node: str, most: int | None, *, since: float | None = None, until: float | None = None
+    ) -> Loads:
+        """The oldest loads of one node from ``since`` up to and without ``until`` (s), at most so many."""
+        with reading(self._engine) as connection:
+            return packed.read_node(connection, node, *_span(since, until), most)
 
     def recent_loads(self, *, since: float) -> tuple[Load, ...]:
         """The newest load of each node that has one from ``since`` on (s)."""
@@ -316,3 +322,7 @@ def _row(record: RecordedRun) -> dict[str, Any]:
         "learnable": record.learnable,
         "uid": record.uid,
     }
+
+
+def _span(since: float | None, until: float | None) -> tuple[float, float]:
+    return -math.inf if since is None else since, math.inf if until is None else until

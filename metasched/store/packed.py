@@ -49,10 +49,13 @@ def read(connection: Connection, since: float, until: float) -> Loads:
     return _between(_joined([loads for _, loads in sorted(parts, key=lambda part: part[0])]), since, until)
 
 
-def read_node(connection: Connection, node: str, since: float, until: float) -> Loads:
-    """The samples of one node from ``since`` up to and without ``until`` (s); its key leads straight to them."""
+def read_node(connection: Connection, node: str, since: float, until: float, most: int | None = None) -> Loads:
+    """The samples of one node from ``since`` up to and without ``until`` (s), at most so many, the oldest.
+
+    The key of the table leads straight to them.
+    """
     query = select(*_COLUMNS).where(LoadRow.node == node, LoadRow.time >= since, LoadRow.time < until)
-    return _loads(connection.execute(query))
+    return _loads(connection.execute(query.order_by(LoadRow.time).limit(most)))
 
 
 def missing(connection: Connection, now: float) -> list[int]:
