@@ -120,7 +120,7 @@ def loads(
     since: Annotated[float, Query(allow_inf_nan=False)],
     until: Annotated[float | None, Query(allow_inf_nan=False)] = None,
 ) -> dict[str, Any]:
-    """The loads of one node over some time, the oldest first, at most 3600 of them: the next page begins after the last."""
+    """The loads of one node over some time, the oldest first, at most 3600: the next page begins after the last."""
     found = daemon.store.first_loads(node, PAGE, since=since, until=until)
     columns = (found.time.tolist(), found.available_cpu.tolist(), found.available_bandwidth.tolist())
     return {"node": node, "samples": list(zip(*columns, strict=True))}
