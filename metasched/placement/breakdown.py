@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from candidate_functions.terms import evaluate, formula
 from metasched.placement.cluster import ClusterState
 from metasched.placement.running import BOUNDLESS
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Predictor, expected
 from metasched.predictors.experts import NAMES
 from metasched.predictors.published import PublishedPredictor
 from metasched.predictors.robust import RobustPredictor
@@ -96,8 +96,7 @@ def _to_come(chosen: ResourceSet, predictor: Predictor, problem_size: float, clu
     if np.allclose((cpu, bandwidth), counted, rtol=1e-6):
         return ""
     with_measured, with_counted = (
-        float(predictor.predict_many(problem_size, chosen.processors, *loads).execution_time[0])
-        for loads in ((cpu, bandwidth), counted)
+        float(expected(predictor, problem_size, chosen.processors, *loads)[0]) for loads in ((cpu, bandwidth), counted)
     )
     return (
         f"measured last were CPU {cpu:.3g} and {bandwidth:.4g} Mbit/s, for which it would run {with_measured:.4g} s; "
@@ -170,7 +169,7 @@ def _model(placement: Placement, predictor: Predictor, problem_size: float) -> l
         for value in (problem_size, chosen.processors, chosen.available_cpu, chosen.available_bandwidth)
     )
     where = (n, p, cpu, bw)
-    predicted = float(predictor.predict_many(n, p, cpu, bw).execution_time[0])
+    predicted = float(expected(predictor, n, p, cpu, bw)[0])
     if isinstance(predictor, PublishedPredictor):
         models = predictor.state.list_for(chosen.processors)
         return _terms(models, _first_equal(models, where, predicted), where)
@@ -189,7 +188,7 @@ def _model(placement: Placement, predictor: Predictor, problem_size: float) -> l
         return parts
     if isinstance(predictor, Tournament):
         return [Part("tournament", predictor.reason, 0.0), *_model(placement, predictor.chosen, problem_size)]
-    unbounded = float(predictor.predict_many(n, p, cpu, BOUNDLESS).execution_time[0])
+    unbounded = float(expected(predictor, n, p, cpu, BOUNDLESS)[0])
     computation = min(predicted, unbounded)
     return [
         Part("computation", f"{predictor.name} model with boundless bandwidth", computation),

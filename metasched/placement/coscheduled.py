@@ -23,7 +23,7 @@ from metasched.placement.running import BOUNDLESS, RunningJob
 from metasched.placement.shadow import SETTLING
 from metasched.placement.sharing import Share, Shared
 from metasched.placement.topology import Topology
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Predictor, expected
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,7 +80,7 @@ class Coscheduled:
         predictor = self.predictors[cluster.name]
 
         def time(bandwidth: Floats | float) -> Floats:
-            return predictor.predict_many(self.problem_size, processors, least, bandwidth).execution_time
+            return expected(predictor, self.problem_size, processors, least, bandwidth)
 
         # Loads measured while the others ran hold them against the job once already.
         alone = execution_time

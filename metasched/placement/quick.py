@@ -10,20 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from metasched.placement.constraints import Constraints
 from metasched.placement.fronts import Front, Fronts
+from metasched.placement.nature import MORE, against_nature
 from metasched.placement.reasons import Cause, why_best
-from metasched.predictors.contract import Floats, Predictions, Predictor, expected
-from metasched.records import Interval, Placement, Prediction, Request, ResourceSet, Run
+from metasched.predictors.contract import Floats, Predictor, expected
+from metasched.records import Interval, Placement, Prediction, Request
 
 Ints = NDArray[np.int64]
 
 #: Numbers of processors that are compared at most: beyond, the ranker's search is quicker than so many fronts.
 MOST_COUNTS = 64
-#: How much more CPU and bandwidth must not make a prediction longer.
-MORE = 1.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,7 @@ def quickest(
     --------
     >>> from metasched.placement.cluster import ClusterState
     >>> from metasched.predictors.published import PublishedPredictor
+    >>> from metasched.records import Run
     >>> conditions = [(n, p, cpu) for n in range(100, 900, 100) for p in (1, 2, 4) for cpu in (0.25, 0.5, 1.0)]
     >>> runs = [Run("a", "c", n, p, cpu, 90.0, 0.01 * n / cpu / p) for n, p, cpu in conditions]
     >>> model = PublishedPredictor("a", "c").fit(runs)
@@ -97,8 +97,17 @@ def _told(
     """The best placement with its interval, its model and its reason."""
     chosen = best.resource_set
     request = Request(problem_size, chosen.processors, min(1.0, chosen.available_cpu), chosen.available_bandwidth)
-    table = _Table(predictor, request, level, chosen, second.resource_set if second else None)
-    prediction = table.prediction
+    p, cpu, bandwidth = own = chosen.processors, chosen.available_cpu, chosen.available_bandwidth
+    points = [own, (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]
+    if second is not None:  # all that the reason for the placement will ask
+        other = second.resource_set
+        points += [
+            (other.processors, cpu, bandwidth),
+            (p, other.available_cpu, bandwidth),
+            (p, cpu, other.available_bandwidth),
+        ]
+    prediction, asked = _beside(predictor, request, np.array(points, dtype=np.float64).T, level)
+    times = dict(zip(points, asked.tolist(), strict=True))
     if chosen.available_cpu > 1.0:  # a processor faster than the reference node's: one request stops at 1
         many = predictor.predict_many(
             problem_size, chosen.processors, chosen.available_cpu, chosen.available_bandwidth, level
@@ -108,53 +117,9 @@ def _told(
     best = replace(best, prediction=prediction)
     reason = "the only resource set"
     if second is not None:
-        reason = why_best(best, second, Cause({chosen.cluster: table}, problem_size, level))
-    unnatural = tuple(
-        f"the model for cluster {chosen.cluster} predicts longer times for more {what}" for what in table.unnatural
-    )
-    return Quickest(replace(best, reason=reason), prediction.warnings + unnatural)
-
-
-class _Table(Predictor):
-    """A predictor that was asked beforehand all that the reason for a placement will ask, in one batch."""
-
-    name = "table"
-
-    def __init__(
-        self, predictor: Predictor, request: Request, level: float, chosen: ResourceSet, other: ResourceSet | None
-    ) -> None:
-        p, cpu, bandwidth = own = chosen.processors, chosen.available_cpu, chosen.available_bandwidth
-        points = [own, (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]
-        if other is not None:
-            points += [
-                (other.processors, cpu, bandwidth),
-                (p, other.available_cpu, bandwidth),
-                (p, cpu, other.available_bandwidth),
-            ]
-        self.prediction, asked = _beside(predictor, request, np.array(points, dtype=np.float64).T, level)
-        times = asked.tolist()
-        self._known = dict(zip(points, times, strict=True))
-        self.unnatural = [
-            what for what, time in zip(("CPU", "bandwidth"), times[1:3], strict=True) if time > times[0] * (1 + 1e-9)
-        ]
-
-    def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        raise NotImplementedError
-
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """One of the points that were asked beforehand."""
-        time = np.array([self._known[processors, available_cpu, available_bandwidth]])  # type: ignore[index]
-        return Predictions(time, time, time, level)
-
-    def learn(self, run: Run) -> None:
-        raise NotImplementedError
+        reason = why_best(best, second, Cause(lambda _, *point: times[point]))
+    unnatural = against_nature(chosen.cluster, *(times[point] for point in points[:3]))
+    return Quickest(replace(best, reason=reason), (*prediction.warnings, *unnatural))
 
 
 def _differ(one: Placement, other: Placement) -> bool:

@@ -13,6 +13,7 @@ from metasched.placement.cluster import ClusterState
 from metasched.placement.constraints import Constraints
 from metasched.placement.freshness import tempered
 from metasched.placement.layout import Layout, lay_out
+from metasched.placement.nature import MORE, against_nature
 from metasched.placement.objective import TERMS, Terms
 from metasched.placement.order import settle_ties, shuffled
 from metasched.placement.pareto import front
@@ -20,7 +21,7 @@ from metasched.placement.question import Curve, InfeasibleError, Question, Ranki
 from metasched.placement.reasons import Cause, explain_order
 from metasched.placement.search import Domains, Found, Scope, search
 from metasched.placement.sharing import NoContention
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Predictor, expected
 from metasched.records import Placement, Request
 from monitors.forecasters.fixed_point import solve_horizon
 
@@ -29,8 +30,6 @@ Ints = NDArray[np.int64]
 
 #: Rounds at most in which the forecast's horizon and the predicted time find each other, and when they have (a share).
 ROUNDS, AGREED = 4, 0.1
-#: How much more CPU and bandwidth must not make a prediction longer.
-MORE = 1.05
 
 
 def rank(
@@ -163,26 +162,26 @@ def _told(
         warnings += [line for line in one.warnings if line not in warnings]
     warnings += [line for line in _against_nature(layout, settled, question) if line not in warnings]
     known = {layout.clusters[each.cluster].name: layout.predictors[each.cluster] for each in settled}
-    cause = Cause(known, question.problem_size, question.level)
-    return explain_order(placements, cause, compared), tuple(warnings)
+
+    def time(cluster: str, processors: int, cpu: float, bandwidth: float) -> float:
+        return float(expected(known[cluster], question.problem_size, processors, cpu, bandwidth).item())
+
+    return explain_order(placements, Cause(time), compared), tuple(warnings)
 
 
 def _against_nature(layout: Layout, settled: Sequence[Candidate], question: Question) -> list[str]:
     """A line for each model that predicts longer times for more CPU or bandwidth: such an order is not proven."""
-    lines = []
+    lines: list[str] = []
     for number in sorted({candidate.cluster for candidate in settled}):
         sets = [candidate.placement.resource_set for candidate in settled if candidate.cluster == number]
         p = np.array([chosen.processors for chosen in sets])
         cpu = np.array([chosen.available_cpu for chosen in sets])
         bandwidth = np.array([chosen.available_bandwidth for chosen in sets])
-        as_is, more_cpu, more_bandwidth = (
-            layout.predictors[number].predict_many(question.problem_size, p, c, b, question.level).execution_time
+        times = (
+            expected(layout.predictors[number], question.problem_size, p, c, b)
             for c, b in ((cpu, bandwidth), (MORE * cpu, bandwidth), (cpu, MORE * bandwidth))
         )
-        for what, time in (("CPU", more_cpu), ("bandwidth", more_bandwidth)):
-            if np.any(time > as_is * (1 + 1e-9)):
-                name = layout.clusters[number].name
-                lines.append(f"the model for cluster {name} predicts longer times for more {what}")
+        lines += against_nature(layout.clusters[number].name, *times)
     return lines
 
 

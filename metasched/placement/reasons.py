@@ -6,11 +6,13 @@ would take with the other's processors, CPU, bandwidth or wait, one at a time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from metasched.predictors.contract import Predictor
 from metasched.records import Placement
+
+#: The execution time (s) that is predicted on a cluster, by its name, for processors, available CPU and bandwidth.
+Time = Callable[[str, int, float, float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +21,10 @@ class Cause:
 
     Parameters
     ----------
-    predictors : by name of the cluster.
-    problem_size : N.
-    level : of the prediction intervals.
+    time : tells the times to compare.
     """
 
-    predictors: Mapping[str, Predictor]
-    problem_size: float
-    level: float
+    time: Time
 
     def of(self, better: Placement, worse: Placement) -> str:
         """What makes the worse one's completion later, or where it is the earlier one, what makes it so."""
@@ -64,14 +62,12 @@ class Cause:
         bandwidth: float | None = None,
     ) -> float:
         chosen = placement.resource_set
-        predicted = self.predictors[chosen.cluster].predict_many(
-            self.problem_size,
+        return placement.slowdown * self.time(
+            chosen.cluster,
             chosen.processors if processors is None else processors,
             chosen.available_cpu if cpu is None else cpu,
             chosen.available_bandwidth if bandwidth is None else bandwidth,
-            self.level,
         )
-        return placement.slowdown * float(predicted.execution_time.item())
 
 
 def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) -> tuple[Placement, ...]:

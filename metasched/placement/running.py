@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.cluster import ClusterState
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Predictor, expected
 
 Floats = NDArray[np.float64]
 
@@ -160,8 +160,7 @@ def _terms(
     bandwidth = np.array([max(cluster.network.bandwidth(cluster.available_bandwidth, each), 1e-6) for each in nodes])
     try:
         whole, computing = (
-            predictor.predict_many(size, processors, cpu, width).execution_time
-            for width in (bandwidth, np.full(len(jobs), BOUNDLESS))
+            expected(predictor, size, processors, cpu, width) for width in (bandwidth, np.full(len(jobs), BOUNDLESS))
         )
     except ValueError:
         return None
