@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from metasched.placement.network import Network
 from metasched.placement.topology import Topology
 from metasched.placement.waits import QueueWait
-from metasched.records import Cluster, InputError
+from metasched.records import Cluster, InputError, ResourceSet
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -166,6 +166,17 @@ class ClusterState:
     def effective_cpu(self) -> Floats:
         """Available CPU in units of the reference node's processor, shape (n,)."""
         return self.available_cpu * self.speed
+
+    def resource_set(self, nodes: Ints, processors: int) -> ResourceSet:
+        """The record of some nodes, by their numbers, with what their set keeps of its least loads."""
+        cpu, bandwidth = (np.ones(1),) * 2 if self.kept is None else self.kept.at(np.array([processors]))
+        return ResourceSet(
+            cluster=self.name,
+            nodes=tuple(self.nodes[index] for index in nodes.tolist()),
+            processors=processors,
+            available_cpu=float(cpu[0] * self.effective_cpu[nodes].min()),
+            available_bandwidth=float(bandwidth[0]) * self.network.bandwidth(self.available_bandwidth, nodes),
+        )
 
     def select(self, nodes: ArrayLike) -> ClusterState:
         """The cluster with some of its nodes only, in the order given.

@@ -92,13 +92,7 @@ class Fronts:
         nodes, counts = self._domains.members(
             int(front.domain[position]), processors, int(front.step[position]), float(front.cpu[position])
         )
-        return ResourceSet(
-            cluster=self.cluster.name,
-            nodes=tuple(self.cluster.nodes[index] for index in nodes.tolist()),
-            processors=int(counts.sum()),
-            available_cpu=float(self.cluster.effective_cpu[nodes].min()),
-            available_bandwidth=self.cluster.network.bandwidth(self.cluster.available_bandwidth, nodes),
-        )
+        return self.cluster.resource_set(nodes, int(counts.sum()))
 
     def _found(self, count: int) -> Front:
         domains = self._domains

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,29 +45,34 @@ class Layout:
     ) -> Predictions:
         """Predict a batch, each entry by its own cluster's predictor; arrays of shape (k,)."""
         cpu, bandwidth = self._kept(cluster, processors, cpu, bandwidth)
-        different = {id(predictor): predictor for predictor in self.predictors}
-        if len(different) == 1:
-            return self.predictors[0].predict_many(size, processors, cpu, bandwidth, level)
+        parts = [
+            (mine, predictor.predict_many(size, processors[mine], cpu[mine], bandwidth[mine], level))
+            for mine, predictor in self._by_predictor(cluster)
+        ]
+        if len(parts) == 1:
+            return parts[0][1]
         time, low, high = (np.empty(cluster.size) for _ in range(3))
-        for identity, predictor in different.items():
-            numbers = [number for number, used in enumerate(self.predictors) if id(used) == identity]
-            mine = np.flatnonzero(np.isin(cluster, numbers))
-            part = predictor.predict_many(size, processors[mine], cpu[mine], bandwidth[mine], level)
+        for mine, part in parts:
             time[mine], low[mine], high[mine] = part.execution_time, part.low, part.high
         return Predictions(time, low, high, level)
 
     def expect(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
         """The execution times that :meth:`predict` tells, without their intervals (s)."""
         cpu, bandwidth = self._kept(cluster, processors, cpu, bandwidth)
-        different = {id(predictor): predictor for predictor in self.predictors}
-        if len(different) == 1:
-            return expected(self.predictors[0], size, processors, cpu, bandwidth)
         time = np.empty(cluster.size)
-        for identity, predictor in different.items():
-            numbers = [number for number, used in enumerate(self.predictors) if id(used) == identity]
-            mine = np.flatnonzero(np.isin(cluster, numbers))
+        for mine, predictor in self._by_predictor(cluster):
             time[mine] = expected(predictor, size, processors[mine], cpu[mine], bandwidth[mine])
         return time
+
+    def _by_predictor(self, cluster: Ints) -> Iterator[tuple[Ints | slice, Predictor]]:
+        """Each predictor with the entries that it predicts, of clusters of shape (k,)."""
+        different = {id(predictor): predictor for predictor in self.predictors}
+        for identity, predictor in different.items():
+            if len(different) == 1:
+                yield slice(None), predictor
+                continue
+            numbers = [number for number, used in enumerate(self.predictors) if id(used) == identity]
+            yield np.flatnonzero(np.isin(cluster, numbers)), predictor
 
     def _kept(self, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
         """What sets keep of their least nodes' CPU and bandwidth; arrays of shape (k,)."""
@@ -92,15 +97,7 @@ class Layout:
 
     def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
         """The record of some nodes, numbered within their cluster."""
-        cluster = self.clusters[number]
-        cpu, bandwidth = (np.ones(1),) * 2 if cluster.kept is None else cluster.kept.at(np.array([processors]))
-        return ResourceSet(
-            cluster=cluster.name,
-            nodes=tuple(cluster.nodes[index] for index in nodes.tolist()),
-            processors=processors,
-            available_cpu=float(cpu[0] * cluster.effective_cpu[nodes].min()),
-            available_bandwidth=float(bandwidth[0]) * cluster.network.bandwidth(cluster.available_bandwidth, nodes),
-        )
+        return self.clusters[number].resource_set(nodes, processors)
 
 
 def lay_out(
