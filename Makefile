@@ -34,19 +34,26 @@ check: $(VENV)/.installed-test ## lint and type-check
 	$(BIN)/mypy
 
 clean: ## remove the environment and everything the commands made
-	rm -rf $(VENV) demo-output build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) api-docs demo-output build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces: DATA=folder with host-load/ and network/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast --data $(DATA) --peers
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast_speed
-.PHONY: forecast-bench
+.PHONY: forecast-bench man packages
+packages: ## wheels, source archives and Debian packages in dist/, each installed and tried where nothing else is
+	$(PYTHON) -m tests.packages --keep dist
+man: $(VENV)/.installed ## man pages of all verbs, from their help: build/man/
+	$(BIN)/python -m metasched.cli.manual build/man
 .PHONY: queueing-bench
 queueing-bench: $(VENV)/.installed ## speed of the queueing solvers beside octave-queueing
 	$(BIN)/python benchmarks/queueing.py
 .PHONY: cloud-bench
 cloud-bench: $(VENV)/.installed ## judge the cloud predictor on recorded simulated runs, beside the baseline
 	$(BIN)/python -m benchmarks.cloud
+.PHONY: several-models
+several-models: $(VENV)/.installed ## the published claim that several models beat one, on the committed campaigns
+	$(BIN)/python -m benchmarks.several_models
 .PHONY: spmd-bench
 spmd-bench: $(VENV)/.installed-test ## judge the SPMD models: the paper's tables, noisy fits, a simulation
 	$(BIN)/python -m benchmarks.spmd
@@ -57,14 +64,23 @@ testbed: $(VENV)/.installed ## install SimGrid (as root) and make every testbed 
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends libsimgrid-dev g++; \
 	fi
 	$(BIN)/python -m benchmarks.testbed tables
+	$(BIN)/python -m benchmarks.testbed tables --judged
 .PHONY: tables
 tables: $(VENV)/.installed ## the paper's tables on the committed campaigns, beside its figures: docs/results.md
 	$(BIN)/python -m benchmarks.tables
 
+.PHONY: learning-curve
+learning-curve: $(VENV)/.installed ## how good a model is that has seen few runs, beside its peers: docs/learning-curve.md
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning_curve
+
+.PHONY: next-runs
+next-runs: $(VENV)/.installed ## what to run next: planned, at random and on a grid, on the judged campaigns
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.next_runs
+
 # Without RUNLEVEL the packages would start servers of their own. Where they cannot be had the tests say so and skip.
-SERVERS := slurmctld slurmd slurm-client munge lua-socket lua-cjson postgresql systemd
+SERVERS := slurmctld slurmd slurm-client munge lua5.1 lua-socket lua-cjson postgresql systemd prometheus prometheus-node-exporter
 .PHONY: system-test
-system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, PostgreSQL), as root
+system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, PostgreSQL, Prometheus), as root
 	@if [ "$$(id -u)" = 0 ] && ! dpkg-query -W $(SERVERS) >/dev/null 2>&1; then \
 	  export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $(SERVERS) >/dev/null; \
@@ -82,6 +98,15 @@ queueing-accuracy: $(VENV)/.installed ## errors of the approximate queueing solv
 contention-bench: $(VENV)/.installed ## errors of the contention estimate on co-scheduled runs
 	$(BIN)/python -m benchmarks.contention
 
+.PHONY: elsewhere-bench
+elsewhere-bench: $(VENV)/.installed ## what runs on other platforms are worth where there are few runs, or none
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.elsewhere $(if $(DATA),--data $(DATA))
+
+.PHONY: trust-bench
+trust-bench: $(VENV)/.installed ## what hostile users and drifts do to what is learned, beside the detectors of river
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[drift]'
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.trust
+
 .PHONY: load-test
 load-test: $(VENV)/.installed ## the daemon under load: 300 placements and 5,000 load samples a second; MINUTES=10 for long
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.load --minutes $(or $(MINUTES),1)
@@ -89,3 +114,15 @@ load-test: $(VENV)/.installed ## the daemon under load: 300 placements and 5,000
 .PHONY: dashboard-bench
 dashboard-bench: $(VENV)/.installed-test ## time to make the dashboard's page for 1,000 nodes and 20 applications
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.dashboard
+
+.PHONY: update-docs api-docs mutation
+update-docs: $(VENV)/.installed-test ## write the outputs that README.md and docs/ show anew; SLOW=--slow for those that take minutes
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.update_docs $(SLOW)
+
+api-docs: $(VENV)/.installed ## the reference of all public names, from their docstrings: api-docs/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m pdoc --docformat numpy -o api-docs metasched candidate_functions monitors
+
+mutation: $(VENV)/.installed-test ## which faults put into the product its tests notice; SAMPLE=3 a room, SEED=1, ROOMS="a b"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ROOMS),--rooms $(ROOMS))

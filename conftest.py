@@ -10,5 +10,8 @@ from hypothesis import settings
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+#: Tables are as wide whichever test loads the command line first.
+os.environ["COLUMNS"] = "100"
+
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")

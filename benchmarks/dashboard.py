@@ -23,8 +23,9 @@ from metasched.records import Load
 from metasched.service.app import make_app
 from metasched.service.configuration import Configuration
 from metasched.service.daemon import Daemon
-from metasched.service.quality import Settled
-from metasched.store.database import RecordedRun, Store
+from metasched.service.quality.advice_quality import Settled
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
 
 #: Loads are known of so many moments so far apart (s); placements that are noted; finished jobs that are judged.
 MOMENTS, APART, PLACEMENTS, JOBS = 480, 15.0, 200, 5000
@@ -63,7 +64,7 @@ def measured(daemon: Daemon, times: int) -> dict[str, object]:
     """Medians over some pages."""
     client = TestClient(make_app(daemon))
     fill(daemon, client)
-    client.post("/login", data={"token": daemon_token(daemon, "reader")})
+    client.post("/login", data={"token": daemon_token(daemon, "admin")})
     wall = []
     for _ in range(times):
         began = time.perf_counter()
@@ -72,7 +73,7 @@ def measured(daemon: Daemon, times: int) -> dict[str, object]:
     assert "Recent placements" in page
     return {
         "applications": len(daemon.models.all()),
-        "runs beside predictions": sum(len(daemon.models.track.of(*key)) for key in daemon.models.all()),
+        "runs beside predictions": sum(len(daemon.models.recent.of(*key)) for key in daemon.models.all()),
         "finished jobs judged": daemon.jobs.ledger.quality().jobs,
         "page (kB)": len(page) / 1e3,
         "median (ms)": 1e3 * statistics.median(wall),
@@ -84,19 +85,19 @@ def fill(daemon: Daemon, client: TestClient) -> None:
     """Give the daemon something to show."""
     now, names = time.time(), [site.node(number) for number in range(site.NODES)]
     end = time.monotonic() + site.PATIENCE
-    while len(daemon.models.all()) < site.APPLICATIONS or not daemon.remembered:
+    while len(daemon.models.all()) < site.APPLICATIONS or not daemon.upkeep.history_restored:
         assert time.monotonic() < end, "the models were not read"
         time.sleep(0.05)
     for application, cluster in daemon.models.all():
-        for run in daemon.store.runs(application=application, cluster=cluster)[-RUNS:]:
+        for run in daemon.store.runs.learnable(application=application, platform=cluster)[-RUNS:]:
             daemon.models.learn(RecordedRun(replace(run, execution_time=1.03 * run.execution_time)))
     for moment in range(MOMENTS):
         at = now - APART * (MOMENTS - 1 - moment)
-        daemon.board.note(
+        daemon.clusters.note(
             Load(at, name, 0.6 + 0.3 * math.sin(at / 900 + number), 900.0) for number, name in enumerate(names)
         )
-        view = daemon.board.refresh(at)
-        daemon.traces.note(view.partitions, at)
+        view = daemon.clusters.refresh(at)
+        daemon.history.note(view.partitions, at)
     headers = {"Authorization": f"Bearer {daemon_token(daemon, 'scheduler')}"}
     questions = Questions()
     for _ in range(PLACEMENTS):
@@ -114,8 +115,8 @@ def fill(daemon: Daemon, client: TestClient) -> None:
 
 def daemon_token(daemon: Daemon, role: str) -> str:
     """A fresh token that the daemon knows."""
-    secret = daemon.tokens.add(f"{role} {time.time()}", role)  # type: ignore[arg-type]
-    daemon.learn_tokens()
+    secret = daemon.store.tokens.add(f"{role} {time.time()}", role)  # type: ignore[arg-type]
+    daemon.access.refresh()
     return secret
 
 

@@ -17,17 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from metasched.predictors.conditions import Conditions, Expected, Forecast, observed, predict
+from benchmarks.testbed.catalogue import DESIGN
 from metasched.predictors.contract import Predictor
-from metasched.predictors.evaluation import Outcome, split
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.judging.conditions import Conditions, Expected, Forecast, observed
+from metasched.predictors.judging.evaluation import follow_under
+from metasched.predictors.judging.groups import groups
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Request, Run
-from metasched.store.campaigns import Loads, read_campaign
-from monitors.forecasters.loads import LEAST_BANDWIDTH, LEAST_CPU
+from metasched.store.files.campaigns import Loads, read_campaign
 
 Floats = NDArray[np.float64]
 
-CAMPAIGNS = Path(__file__).parent / "testbed" / "campaigns"
+#: The least that is expected of a processor (part) and of a link (Mbit/s): models divide by both.
+LEAST_CPU, LEAST_BANDWIDTH = 0.01, 0.001
 LEVEL = 0.9
 KINDS = ("observed", "forecast", "last value", "running mean")
 
@@ -52,8 +54,8 @@ def judge(folder: Path) -> tuple[list[float], int] | None:
     """Mean PPE (%) by kind, and how many runs were predicted; None where there is nothing to train on."""
     campaign = read_campaign(folder)
     assert campaign.loads is not None
-    training, rest = split(campaign.runs)
-    if not training:
+    group = groups(campaign.runs)[0]
+    if not group.training:
         return None
     time, cpu, bandwidth = campaign.loads.grid()
     conditions: tuple[Conditions, ...] = (
@@ -62,18 +64,15 @@ def judge(folder: Path) -> tuple[list[float], int] | None:
         simple(campaign.loads, lambda past: float(past[-1])),
         simple(campaign.loads, lambda past: float(past.mean())),
     )
-    predictor, ppe = RobustPredictor().fit(training), []
-    for run in rest:
-        # What is learned from a run does not depend on what was expected of it: one model serves all kinds.
-        expected = [each(run, predictor, LEVEL) for each in conditions]
-        ppe.append([Outcome(run, predict(predictor, each, LEVEL)).ppe for each in expected])
-        predictor.learn(run)
-        predictor.settle()
-    return np.mean(ppe, axis=0).tolist(), len(rest)
+    predictor, ppe = RobustPredictor().fit(group.training), []
+    for outcomes in follow_under(predictor, group.rest, conditions, LEVEL):
+        ppe.append([outcome.ppe for outcome in outcomes])
+    return np.mean(ppe, axis=0).tolist(), len(group.rest)
 
 
 def main() -> int:
-    folders = [Path(name) for name in sys.argv[1:]] or sorted(path.parent for path in CAMPAIGNS.glob("*/loads.csv.gz"))
+    committed = sorted(path.parent for path in DESIGN.folder.glob("*/loads.csv.gz"))
+    folders = [Path(name) for name in sys.argv[1:]] or committed
     print(f"{'campaign':<28}{'runs':>5}" + "".join(f"{kind:>14}" for kind in KINDS))
     table = []
     for folder in folders:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from monitors.forecasters.battery import Battery
-from monitors.forecasters.loads import forecast_loads
+from benchmarks.forecasters.battery import Battery
+from monitors.forecasters.sets import forecast_sets
 
 SERIES = 10_000
 
@@ -40,11 +40,11 @@ def main() -> None:
     holed = np.where(noise.random(SERIES) < 0.1, np.nan, values)
     wall, cpu = timed(lambda: battery.update(holed), 60)
     print(f"the same, one series in ten without a value: {wall:.1f} ms wall clock, {cpu:.1f} ms processor")
-    moments, names = np.arange(1000) * 10.0, [f"n{index}" for index in range(16)]
+    moments = np.arange(1000) * 10.0
     cpu_loads, bandwidths = noise.random((1000, 16)), 100 * noise.random((1000, 16))
 
     def over_run() -> None:
-        forecast_loads(moments, names, cpu_loads, bandwidths, now=9995.0, nodes=names[:8], horizon=300.0)
+        forecast_sets(moments, cpu_loads, bandwidths, 9995.0, 300.0, chosen=range(8))
 
     wall, cpu = timed(over_run, 60)
     print(f"both minima of 8 of 16 nodes over a run: {wall:.2f} ms wall clock, {cpu:.2f} ms processor (limit 5)")

@@ -19,9 +19,9 @@ import numpy as np
 
 from metasched.records import Load
 from metasched.service.configuration import Periods
-from metasched.store.database import Store
-from metasched.store.downsampling import FIVE_MINUTES, keep_up, mean_loads
-from metasched.store.packed import MINUTE, SETTLED
+from metasched.store.database.load_blocks import MINUTE, SETTLED
+from metasched.store.database.load_means import FIVE_MINUTES, mean_loads, update_means
+from metasched.store.database.store import Store
 
 NODES, STEP, START = 1000, 10.0, 1_700_000_100.0
 HOUR = 3600.0
@@ -58,18 +58,20 @@ def main() -> None:
         for part in range(round(HOUR / MINUTE) + 1):
             loads = batch(START + MINUTE * part, round(MINUTE / STEP))
             wall, cpu = time.perf_counter(), time.process_time()
-            store.add_loads(loads)
+            store.loads.add(loads)
             rates.append((len(loads) / (time.perf_counter() - wall), len(loads) / (time.process_time() - cpu)))
             if (moment := START + MINUTE * (part + 1) + SETTLED) < now - PERIOD:
                 wall = time.perf_counter()
-                keep_up(store, moment)
+                update_means(store, moment)
                 spent.append(time.perf_counter() - wall)
         wall, cpu = np.median(rates, axis=0)
         print(f"taken in: {wall:.0f} samples a second, {cpu:.0f} a second of processor (aim 10,000)")
         print(f"kept up every minute: {1e3 * np.median(spent):.0f} ms, {1e3 * max(spent):.0f} ms at most")
         means = timed(lambda: mean_loads(store, FIVE_MINUTES, since=now - HOUR, until=now))
         print(f"last hour of {NODES} nodes, five-minute means: {means} (aim 100 ms)")
-        print(f"last hour of {NODES} nodes, every sample: {timed(lambda: store.loads(since=now - HOUR))} (aim 100 ms)")
+        print(
+            f"last hour of {NODES} nodes, every sample: {timed(lambda: store.loads.all(since=now - HOUR))} (aim 100 ms)"
+        )
 
 
 if __name__ == "__main__":

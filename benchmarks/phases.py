@@ -16,12 +16,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from metasched.predictors.conditions import observed
-from metasched.predictors.evaluation import Evaluation, Outcome, split
+from metasched.predictors.judging.conditions import observed
+from metasched.predictors.judging.evaluation import Evaluation, Outcome
+from metasched.predictors.judging.groups import groups
 from metasched.predictors.phases.predictor import PhasedPredictor, loads_of
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Prediction, Run
-from metasched.store.campaigns import read_campaign
+from metasched.store.files.campaigns import read_campaign
 
 CAMPAIGN = Path(__file__).parent / "testbed" / "campaigns" / "twophase-intel-random"
 
@@ -41,7 +42,8 @@ def main(
     learn: Annotated[bool, typer.Option("--learn", help="Also let the models learn each run; takes minutes.")] = False,
 ) -> None:
     """Print the mean PPE inside and outside the range of sizes trained on, frozen after training and learning on."""
-    training, asked = split(read_campaign(campaign).runs)
+    (group,) = groups(read_campaign(campaign).runs)
+    training, asked = group.training, group.rest
     smallest, largest = (pick(run.problem_size for run in training) for pick in (min, max))
     table = Table(title="mean PPE (%) and 90 % intervals held, inside and outside the sizes trained on")
     for heading in ("model", "learns on", "inside", "outside", "held"):

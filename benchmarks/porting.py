@@ -17,17 +17,17 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.testbed.catalogue import JUDGED
 from benchmarks.testbed.clusters import CLUSTERS
-from metasched.predictors.conditions import observed, predict
-from metasched.predictors.evaluation import Evaluation, Outcome, follow
+from metasched.predictors.judging.conditions import observed, predict
+from metasched.predictors.judging.evaluation import Evaluation, Outcome, follow
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.port import port
 from metasched.predictors.porting.predictor import PortedPredictor
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Run
-from metasched.store.campaigns import read_campaign, read_runs
+from metasched.store.files.campaigns import read_campaign, read_runs
 
-CAMPAIGNS = Path(__file__).parent / "testbed" / "campaigns"
 #: Runs of the target after which the port is judged again.
 LEARNED = 20
 #: Level of the intervals.
@@ -82,7 +82,7 @@ def _idle(campaigns: Path, application: str, cluster: str) -> tuple[Run, ...]:
     return read_runs(campaigns / "porting" / f"{application}-{cluster}.csv")
 
 
-def main(campaigns: Annotated[Path, typer.Option(help="Folder of the testbed's campaigns.")] = CAMPAIGNS) -> None:
+def main(campaigns: Annotated[Path, typer.Option(help="Folder of the testbed's campaigns.")] = JUDGED.folder) -> None:
     """Print the table."""
     table = Table(title=f"Porting: mean PPE (%) and 90 % intervals before any target run, and after {LEARNED}")
     for heading in ("port", "Rcpu", "Rbw", "before", "held", f"after {LEARNED}", "held", "paper"):

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.contention.approximate import solve_approximately
-from metasched.contention.multi_class import solve_exactly
-from metasched.contention.single_class import convolution, mean_value_analysis
+from metasched.queueing.approximate import solve_approximately
+from metasched.queueing.multi_class import solve_exactly
+from metasched.queueing.single_class import convolution, mean_value_analysis
 
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from metasched.contention.approximate import Level, solve_approximately
-from metasched.contention.multi_class import solve_exactly
+from metasched.queueing.approximate import Level, solve_approximately
+from metasched.queueing.multi_class import solve_exactly
 
 Floats = NDArray[np.float64]
 

@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from metasched.predictors.contract import Predictions
-from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.judging.peers import GaussianProcess, RidgeQuadratic
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
 
 #: Available bandwidth was not recorded and the nodes were dedicated: one value for all.

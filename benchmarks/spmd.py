@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.spmd_simulation import Simulated, System
-from metasched.predictors.spmd.application import Application, Phase
-from metasched.predictors.spmd.fitting import fit_surface
-from metasched.predictors.spmd.surface import execution_time, speedup
-from tests.predictors.spmd.test_fitting import POINTS, QCRD
-from tests.predictors.spmd.test_models import BTIO
+from metasched.predictors.analytic.spmd.application import Application, Phase
+from metasched.predictors.analytic.spmd.fitting import fit_surface
+from metasched.predictors.analytic.spmd.surface import execution_time, speedup
+from tests.predictors.analytic.spmd.test_fitting import POINTS, QCRD
+from tests.predictors.analytic.spmd.test_models import BTIO
 
 DRAWS = 100
 

@@ -15,8 +15,8 @@ import numpy as np
 import simpy
 from scipy import stats
 
-from metasched.predictors.spmd.application import Phase
-from metasched.predictors.spmd.bursts import bursts
+from metasched.predictors.analytic.spmd.application import Phase
+from metasched.predictors.analytic.spmd.bursts import bursts
 
 Draw = Callable[[float], float]
 

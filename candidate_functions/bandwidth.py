@@ -12,9 +12,7 @@ from candidate_functions.family import CandidateFunction, Family, Floats, guarde
 
 
 def _power(exponent: float, name: str, formula: str) -> CandidateFunction:
-    return CandidateFunction(
-        name, formula, lambda bw: np.power(bw, exponent), lambda bw: np.power(bw, -exponent), (exponent, 0.0)
-    )
+    return CandidateFunction(name, formula, lambda bw: np.power(bw, exponent), lambda bw: np.power(bw, -exponent))
 
 
 def _log(bw: Floats) -> Floats:
@@ -31,9 +29,9 @@ BANDWIDTH = Family(
         _power(2.0, "bw^2", "bw^2"),
         _power(2.5, "bw^5/2", "bw^2.5"),
         _power(3.0, "bw^3", "bw^3"),
-        CandidateFunction("log", "log(bw)", _log, lambda bw: guarded_reciprocal(_log(bw)), (0.0, 1.0)),
+        CandidateFunction("log", "log(bw)", _log, lambda bw: guarded_reciprocal(_log(bw))),
         CandidateFunction(
-            "bw_log", "bw log(bw)", lambda bw: bw * _log(bw), lambda bw: guarded_reciprocal(bw * _log(bw)), (1.0, 1.0)
+            "bw_log", "bw log(bw)", lambda bw: bw * _log(bw), lambda bw: guarded_reciprocal(bw * _log(bw))
         ),
     ],
 )

@@ -61,7 +61,7 @@ def _function(name: str, formula: str, power: float, log_power: float, iterated:
     def reciprocal(n: Floats) -> Floats:
         return 1.0 / value(n)
 
-    return CandidateFunction(name, formula, value, reciprocal, (power, log_power, float(iterated)))
+    return CandidateFunction(name, formula, value, reciprocal)
 
 
 def _power_times_log(power: Fraction, log_power: Fraction) -> CandidateFunction:

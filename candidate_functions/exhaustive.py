@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from candidate_functions.bandwidth import BANDWIDTH
 from candidate_functions.complexity import COMPLEXITY
 from candidate_functions.family import Floats
-from candidate_functions.least_squares import COLLINEAR, UnitColumns, orthogonal_fit, standard_error
+from candidate_functions.least_squares import COLLINEAR, UnitColumns, standard_error
 from candidate_functions.scalability import SCALABILITY
+from candidate_functions.square_root import SquareRootSums
 from candidate_functions.terms import Combinations, Observations, TermTable
 
 #: How many combinations there are.
@@ -46,7 +47,7 @@ class ExhaustiveResult:
 
 
 def exhaustive_search(
-    runs: Observations, best: int = 100, *, relative: bool = True, nonnegative: bool = True, block: int = _BLOCK
+    runs: Observations, best: int = 100, *, relative: bool = True, nonnegative: bool = True
 ) -> ExhaustiveResult:
     """Find the best combinations of all.
 
@@ -57,7 +58,6 @@ def exhaustive_search(
     relative : weigh errors relative to the measured time instead of in seconds.
     nonnegative : keep both coefficients at 0 or above. A model that would need a negative coefficient is then a
         one-term model, and equals others of its kind; of such equals only the first is returned.
-    block : communication columns handled at once.
 
     Raises
     ------
@@ -88,11 +88,11 @@ def exhaustive_search(
     second = UnitColumns.of(table.communication(comm, bw, pcomm) * weight, target)
 
     # Twice as many as asked for survive the closed form, so that its rounding cannot cost a place; the QR decides.
-    rows, columns = _search_blocks(first, second, 2 * best, nonnegative=nonnegative, block=block)
+    rows, columns = _search_blocks(first, second, 2 * best, nonnegative=nonnegative)
     combinations = np.stack([comp[rows], comm[columns], bw[columns], pcomp[rows], pcomm[columns]], axis=1).astype(
         np.int16
     )
-    fit = orthogonal_fit(table.columns(combinations) * weight, target, nonnegative=nonnegative)
+    fit = SquareRootSums.of(table.columns(combinations) * weight, target).solve(nonnegative=nonnegative)
     order = np.lexsort((columns, rows, fit.sse))
     if nonnegative:
         order = order[_first_of_equals(combinations[order], fit.coefficients[order])]
@@ -102,7 +102,7 @@ def exhaustive_search(
 
 
 def _search_blocks(
-    first: UnitColumns, second: UnitColumns, keep: int, *, nonnegative: bool, block: int
+    first: UnitColumns, second: UnitColumns, keep: int, *, nonnegative: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Positions (rows of first, columns of second) of about the ``keep`` pairs that explain most."""
     usable = np.flatnonzero(first.usable)
@@ -115,10 +115,10 @@ def _search_blocks(
     candidates = np.flatnonzero(second.usable)
     # The most promising blocks first: a high threshold early spares work later.
     candidates = candidates[np.argsort(-second.projection[candidates], kind="stable")]
-    cosine = np.empty((len(usable), block))
+    cosine = np.empty((len(usable), _BLOCK))
     test = np.empty_like(cosine)
-    for start in range(0, len(candidates), block):
-        chosen = candidates[start : start + block]
+    for start in range(0, len(candidates), _BLOCK):
+        chosen = candidates[start : start + _BLOCK]
         q = second.projection[chosen]
         c, t = cosine[:, : len(chosen)], test[:, : len(chosen)]
         np.matmul(unit, second.unit[chosen].T, out=c)

@@ -27,8 +27,6 @@ class CandidateFunction:
     value : the function, array of shape (n,) to array of shape (n,).
     reciprocal : one over the function, written so that a removable singularity is removed (the reciprocal of 1/log P
         at P = 1 is 0) and a real one is infinite (the reciprocal of log P at P = 1).
-    exponents : every function is a product of powers of the same few factors of its variable, these powers; the
-        factors of each family are in ``together``.
 
     Examples
     --------
@@ -43,7 +41,6 @@ class CandidateFunction:
     formula: str
     value: Callable[[Floats], Floats]
     reciprocal: Callable[[Floats], Floats]
-    exponents: tuple[float, ...]
 
 
 class Family:

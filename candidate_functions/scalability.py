@@ -12,15 +12,11 @@ from candidate_functions.family import CandidateFunction, Family, Floats, guarde
 
 
 def _shares(exponent: float, name: str, formula: str) -> CandidateFunction:
-    return CandidateFunction(
-        name, formula, lambda p: np.power(p, exponent), lambda p: np.power(p, -exponent), (exponent, 0.0)
-    )
+    return CandidateFunction(name, formula, lambda p: np.power(p, exponent), lambda p: np.power(p, -exponent))
 
 
 def _grows(exponent: float, name: str, formula: str) -> CandidateFunction:
-    return CandidateFunction(
-        name, formula, lambda p: np.power(p, -exponent), lambda p: np.power(p, exponent), (-exponent, 0.0)
-    )
+    return CandidateFunction(name, formula, lambda p: np.power(p, -exponent), lambda p: np.power(p, exponent))
 
 
 def _plog(p: Floats) -> Floats:
@@ -36,13 +32,13 @@ SCALABILITY = Family(
     "P",
     [
         *(_shares(power, name, formula) for (power, _), name, formula in zip(_POWERS, _NAMES, _FORMULAS, strict=True)),
-        CandidateFunction("log", "log(P)", np.log, lambda p: guarded_reciprocal(np.log(p)), (0.0, 1.0)),
-        CandidateFunction("p_log", "P log(P)", _plog, lambda p: guarded_reciprocal(_plog(p)), (1.0, 1.0)),
+        CandidateFunction("log", "log(P)", np.log, lambda p: guarded_reciprocal(np.log(p))),
+        CandidateFunction("p_log", "P log(P)", _plog, lambda p: guarded_reciprocal(_plog(p))),
         *(
             _grows(power, f"1/{name}", f"1/{formula}")
             for (power, _), name, formula in zip(_POWERS, _NAMES, _FORMULAS, strict=True)
         ),
-        CandidateFunction("1/log", "1/log(P)", lambda p: guarded_reciprocal(np.log(p)), np.log, (0.0, -1.0)),
-        CandidateFunction("1/p_log", "1/(P log(P))", lambda p: guarded_reciprocal(_plog(p)), _plog, (-1.0, -1.0)),
+        CandidateFunction("1/log", "1/log(P)", lambda p: guarded_reciprocal(np.log(p)), np.log),
+        CandidateFunction("1/p_log", "1/(P log(P))", lambda p: guarded_reciprocal(_plog(p)), _plog),
     ],
 )

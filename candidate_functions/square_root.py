@@ -8,11 +8,25 @@ nothing to cancellation, however many runs it has absorbed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import NDArray
 
 from candidate_functions.family import Floats
-from candidate_functions.least_squares import Fit
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Fitted two-column models.
+
+    Parameters
+    ----------
+    coefficients : array of shape (k, 2).
+    sse : sums of squared errors, shape (k,); infinite where a column is not finite.
+    """
+
+    coefficients: Floats
+    sse: Floats
 
 
 class SquareRootSums:
@@ -24,9 +38,8 @@ class SquareRootSums:
 
     Examples
     --------
-    >>> sums = SquareRootSums.empty(1)
-    >>> for x in (1.0, 2.0, 3.0):
-    ...     sums.add(np.array([[1.0, x]]), 2.0 + 0.5 * x)
+    >>> sums = SquareRootSums.of(np.array([[[1.0, 1.0], [1.0, 2.0]]]), np.array([2.5, 3.0]))
+    >>> sums.add(np.array([[1.0, 3.0]]), 3.5)
     >>> sums.solve().coefficients.round(12)
     array([[2. , 0.5]])
     """
@@ -35,21 +48,23 @@ class SquareRootSums:
         self.factors = factors
 
     @classmethod
-    def empty(cls, combinations: int) -> SquareRootSums:
-        """Factors that have seen no run yet."""
-        return cls(np.zeros((6, combinations)))
-
-    @classmethod
     def of(cls, columns: Floats, target: Floats) -> SquareRootSums:
-        """Factors of runs given at once: columns of shape (k, 2, n), finite, and target of shape (n,)."""
+        """Factors of runs given at once: columns of shape (k, 2, n) and target of shape (n,), by Householder QR.
+
+        Where a column, or the sum of its squares, is not finite, the sum of squared errors is infinite.
+        """
         k, _, n = columns.shape
+        with np.errstate(over="ignore"):
+            usable = np.einsum("kcn,kcn->kc", columns, columns).max(axis=1) < np.inf
+        columns = np.where(usable[:, None, None], columns, 0.0)
         design = np.zeros((k, max(n, 3), 3))
         design[:, :n, :2] = np.swapaxes(columns, 1, 2)
         design[:, :n, 2] = target
         r = np.linalg.qr(design, mode="r")
         # The factor is unique up to the signs of its rows; a Givens rotation expects a diagonal that is not negative.
         r = np.where(np.einsum("kii->ki", r) < 0.0, -1.0, 1.0)[:, :, None] * r
-        return cls(np.stack([r[:, 0, 0], r[:, 0, 1], r[:, 0, 2], r[:, 1, 1], r[:, 1, 2], r[:, 2, 2] ** 2]))
+        sse = np.where(usable, r[:, 2, 2] ** 2, np.inf)
+        return cls(np.stack([r[:, 0, 0], r[:, 0, 1], r[:, 0, 2], r[:, 1, 1], r[:, 1, 2], sse]))
 
     def add(self, row: Floats, target: float) -> None:
         """Absorb one run: its two columns for each combination, shape (k, 2), and its (weighted) time."""
@@ -66,10 +81,6 @@ class SquareRootSums:
         y = cosine * y - sine * r2y
         self.factors[3], self.factors[4] = h, r2y_new
         sse += y * y
-
-    def keep(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> SquareRootSums:
-        """Only the chosen combinations, in the order chosen."""
-        return SquareRootSums(self.factors[:, chosen])
 
     def solve(self, *, nonnegative: bool = False) -> Fit:
         """Coefficients and sums of squared errors of all combinations.

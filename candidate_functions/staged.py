@@ -1,9 +1,9 @@
 """The published search for the functions of Eq. (1): three stages, each keeping the best of what the last one kept.
 
 Sanjay & Vadhiyar 2008, sections 3.1 to 3.3. Computation is modelled on one processor, communication on two (Eq. 2),
-scalability on two and more. Each stage keeps functions whose standard error is at most 20 % above the least, and not
-more than a limit. An application that needs a minimum number of processors takes the second route: its computation and
-communication are modelled together on the fewest processors it was run on.
+scalability on two and more. Each stage keeps functions whose standard error is at most 20 % above the stage's least,
+and not more than a limit. An application that needs a minimum number of processors takes the second route: its
+computation and communication are modelled together on the fewest processors it was run on.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from candidate_functions.bandwidth import BANDWIDTH
 from candidate_functions.complexity import COMPLEXITY
 from candidate_functions.family import Floats
-from candidate_functions.least_squares import UnitColumns, orthogonal_fit, pair_reductions, standard_error
+from candidate_functions.least_squares import UnitColumns, pair_reductions, standard_error
 from candidate_functions.scalability import SCALABILITY
+from candidate_functions.square_root import SquareRootSums
 from candidate_functions.terms import Combinations, Observations, TermTable
 
 #: Positions of f_P = P in the scalability family, which Eq. (2) takes for both terms.
@@ -46,7 +47,7 @@ class StagedResult:
     ----------
     combinations : array of shape (k, 5), best first.
     coefficients : array of shape (k, 2), of the fit to the runs of the last stage.
-    standard_error : array of shape (k,), seconds (or relative, with relative weights), ascending.
+    standard_error : array of shape (k,), seconds, ascending.
     computation : positions of the computation functions kept by the first stage, best first; empty on the second route.
     tried : combinations evaluated in each stage.
     route : "one processor first" or "minimum processors".
@@ -61,37 +62,26 @@ class StagedResult:
 
 
 class _Stage(NamedTuple):
-    """Runs of one stage: their terms, the weighted target, and the weights."""
+    """Runs of one stage: their terms, and their times (s)."""
 
     table: TermTable
     target: Floats
-    weight: Floats
-
-    @classmethod
-    def of(cls, runs: Observations, relative: bool) -> _Stage:
-        weight = 1.0 / runs.time if relative else np.ones_like(runs.time)
-        return cls(TermTable.at(runs), runs.time * weight, weight)
 
     def where(self, chosen: NDArray[np.bool_]) -> _Stage:
-        return _Stage(self.table.where(chosen), self.target[chosen], self.weight[chosen])
+        return _Stage(self.table.where(chosen), self.target[chosen])
 
 
-def staged_search(
-    runs: Observations, *, limits: Limits | None = None, relative: bool = False, nonnegative: bool = False
-) -> StagedResult:
+def staged_search(runs: Observations, *, limits: Limits | None = None) -> StagedResult:
     """Search the published way.
 
     Parameters
     ----------
     runs : the training runs, at different processor counts.
     limits : how much each stage keeps.
-    relative : weigh errors relative to the measured time instead of in seconds.
-    nonnegative : keep both coefficients at 0 or above.
 
     Raises
     ------
-    ValueError : fewer than two runs on one processor and none at a larger count with at least three, or no run on
-        more than one processor: there is nothing to model communication and scalability with.
+    ValueError : all runs are on one processor: there is nothing to model communication and scalability with.
 
     Examples
     --------
@@ -109,7 +99,7 @@ def staged_search(
         raise ValueError(
             "all runs are on one processor, expected runs on two or more for communication and scalability"
         )
-    stage = _Stage.of(runs, relative)
+    stage = _Stage(TermTable.at(runs), runs.time)
     if alone.sum() >= 2:
         computation = _computation_stage(stage.where(alone), limits)
         computation_tried: tuple[int, ...] = (len(COMPLEXITY),)
@@ -122,11 +112,9 @@ def staged_search(
         candidates = np.arange(len(COMPLEXITY))
     fewest = runs.processors == runs.processors[~alone].min()
     pairs, communication_tried = _communication_stage(
-        stage.where(fewest), candidates, limits, nonnegative=nonnegative, eliminate=not len(computation)
+        stage.where(fewest), candidates, limits, eliminate=not len(computation)
     )
-    combinations, coefficients, error, scalability_tried = _scalability_stage(
-        stage.where(~alone), pairs, limits, nonnegative=nonnegative
-    )
+    combinations, coefficients, error, scalability_tried = _scalability_stage(stage.where(~alone), pairs, limits)
     return StagedResult(
         combinations,
         coefficients,
@@ -139,27 +127,27 @@ def staged_search(
 
 def _computation_stage(stage: _Stage, limits: Limits) -> NDArray[np.intp]:
     """Section 3.1: fit each complexity function over the available CPU; keep the best."""
-    columns = UnitColumns.of(stage.table.complexity * (stage.table.inverse_cpu * stage.weight), stage.target)
+    columns = UnitColumns.of(stage.table.complexity * stage.table.inverse_cpu, stage.target)
     residual = stage.target - columns.projection[:, None] * columns.unit
     sse = np.where(columns.usable, np.einsum("ij,ij->i", residual, residual), np.inf)
     return _best(standard_error(sse, len(stage.target), 1), limits.tolerance, limits.computation)
 
 
 def _communication_stage(
-    stage: _Stage, comp: NDArray[np.intp], limits: Limits, *, nonnegative: bool, eliminate: bool
+    stage: _Stage, comp: NDArray[np.intp], limits: Limits, *, eliminate: bool
 ) -> tuple[Combinations, int]:
     """Section 3.2, Eq. (2): every kept computation function with every communication and bandwidth function."""
     communications, bandwidths = len(COMPLEXITY), len(BANDWIDTH)
-    first = UnitColumns.of(stage.table.computation(comp, np.full(len(comp), _P)) * stage.weight, stage.target)
+    first = UnitColumns.of(stage.table.computation(comp, np.full(len(comp), _P)), stage.target)
     comm, bw = np.divmod(np.arange(communications * bandwidths), bandwidths)
-    second = UnitColumns.of(stage.table.communication(comm, bw, np.full(len(comm), _P)) * stage.weight, stage.target)
+    second = UnitColumns.of(stage.table.communication(comm, bw, np.full(len(comm), _P)), stage.target)
     samples = len(stage.target)
-    explained = pair_reductions(first, second, nonnegative=nonnegative)
+    explained = pair_reductions(first, second)
     error = standard_error(stage.target @ stage.target - explained, max(samples, 3), 2)
     if eliminate:
         error = _eliminate(error, communications, limits)
     # The filtered list: of each computation function the best few, then the best of all of them.
-    rows, columns = _best_each(error, limits.tolerance, limits.communication_each)
+    rows, columns = _best_each(error, limits.communication_each)
     chosen = _best(error[rows, columns], limits.tolerance, limits.communication)
     rows, columns = rows[chosen], columns[chosen]
     pairs = np.full((len(chosen), 5), _P, dtype=np.int16)
@@ -182,28 +170,23 @@ def _eliminate(error: Floats, communications: int, limits: Limits) -> Floats:
     return np.where(drop_comp[:, None] | np.repeat(drop_comm, bandwidths)[None, :], np.inf, error)
 
 
-def _scalability_stage(
-    stage: _Stage, pairs: Combinations, limits: Limits, *, nonnegative: bool
-) -> tuple[Combinations, Floats, Floats, int]:
+def _scalability_stage(stage: _Stage, pairs: Combinations, limits: Limits) -> tuple[Combinations, Floats, Floats, int]:
     """Section 3.3: every kept pair with every two scalability functions; the survivors are solved again by QR."""
     size, samples = len(SCALABILITY), len(stage.target)
     comp, comm, bw = (pairs[:, field, None] for field in range(3))
     scalability = np.arange(size)[None, :]
-    first = stage.table.computation(comp, scalability) * stage.weight
-    second = stage.table.communication(comm, bw, scalability) * stage.weight
-    explained = pair_reductions(
-        UnitColumns.of(first, stage.target), UnitColumns.of(second, stage.target), nonnegative=nonnegative
-    )
+    first = stage.table.computation(comp, scalability)
+    second = stage.table.communication(comm, bw, scalability)
+    explained = pair_reductions(UnitColumns.of(first, stage.target), UnitColumns.of(second, stage.target))
     error = standard_error(stage.target @ stage.target - explained, max(samples, 3), 2).reshape(len(pairs), -1)
-    pair, functions = _best_each(error, limits.tolerance, limits.scalability_each)
+    pair, functions = _best_each(error, limits.scalability_each)
     pcomp, pcomm = np.divmod(functions, size)
     combinations = pairs[pair]
     combinations[:, 3], combinations[:, 4] = pcomp, pcomm
     columns = np.stack([first[pair, pcomp], second[pair, pcomm]], axis=1)
-    fit = orthogonal_fit(columns, stage.target, nonnegative=nonnegative)
+    fit = SquareRootSums.of(columns, stage.target).solve()
     error = standard_error(fit.sse, max(samples, 3), 2)
-    order = np.argsort(error, kind="stable")
-    order = order[np.isfinite(error[order])]
+    order = _best(error, limits.tolerance, len(error))
     return combinations[order], fit.coefficients[order], error[order], len(pairs) * size * size
 
 
@@ -216,11 +199,9 @@ def _best(error: Floats, tolerance: float, limit: int) -> NDArray[np.intp]:
     return chosen[error[chosen] <= (1.0 + tolerance) * least] if np.isfinite(least) else chosen[:0]
 
 
-def _best_each(error: Floats, tolerance: float, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows and columns of at most ``limit`` errors of each row, those within the tolerance of the row's least."""
+def _best_each(error: Floats, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the ``limit`` least errors of each row, those that are finite."""
     limit = min(limit, error.shape[1])
     columns = np.argpartition(error, limit - 1, axis=1)[:, :limit]
-    kept = np.take_along_axis(error, columns, axis=1)
-    least = kept.min(axis=1, keepdims=True)
-    rows, places = np.nonzero((kept <= (1.0 + tolerance) * least) & (least < np.inf))
+    rows, places = np.nonzero(np.isfinite(np.take_along_axis(error, columns, axis=1)))
     return rows, columns[rows, places]

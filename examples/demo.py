@@ -1,9 +1,9 @@
-"""The main job of metasched on this host, from the first measured run to a ranked placement, in a minute or two.
+"""The main job of metasched on this host, from the first measured run to a ranked placement, in a minute and a half.
 
 A parallel conjugate gradient solver runs at several sizes on one and more processes, under the monitors, while a load
-generator comes and goes. From these runs a model is learned; it predicts runs that it has not seen, which are then run;
-it ranks what this host has to offer now; and two pictures are drawn. Everything goes through the command line, as a
-user would do it: only the plan of the runs is made here.
+generator comes and goes. From these runs a model is learned; it predicts runs that it has not seen, which are then run
+and learned too; it ranks what this host has to offer now, which is tried at once; and two pictures are drawn. What a
+user does once goes through the command line; the many runs are made and predicted through the Python package.
 
     python examples/demo.py --output demo-output
 """
@@ -11,16 +11,15 @@ user would do it: only the plan of the runs is made here.
 from __future__ import annotations
 
 import argparse
-import json
+import math
 import os
-import random
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +27,25 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from monitors.host import CpuSensor, LinkSensor
+import metasched
+from metasched.predictors.load_doubt import LoadDoubt, predict_one
+from metasched.schedulers import local
+from metasched.store import spool
+from monitors.sensors.cpu import ProbedCpu
+from monitors.sensors.network.corrected import LOOPBACK, CorrectedLink
 
 HERE = Path(__file__).parent
 APPLICATION = "conjugate_gradient"
-#: Seconds that the largest run should take on one idle processor.
-LARGEST_RUN = 1.2
-#: Seconds after which no more runs are begun, for training and altogether; a slow or busy host makes fewer of them.
-TRAINING_ENDS, CHECKS_END = 45, 65
-#: Sizes as parts of the largest: learned from, and then predicted, some between those and one beyond.
-TRAINING_SIZES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-CHECKED_SIZES = (0.75, 0.95, 0.65, 1.1, 0.85, 0.55)
+#: Seconds that the largest run should take to solve on one processor as this host is now.
+LARGEST_RUN = 1.0
+#: Runs to learn from and to predict: at least so many, and more of them until so many seconds have passed.
+TRAINING, TRAINING_ENDS = 10, 30
+CHECKS, CHECKS_END = 12, 62
+#: Sizes as parts of the largest: learned from, and then predicted, some between those and some beyond.
+TRAINING_SIZES = (0.5, 0.9, 0.7, 1.0, 0.6, 0.8)
+CHECKED_SIZES = (0.75, 0.95, 0.65, 1.1, 0.85, 0.55, 0.8, 1.05, 0.7, 0.9, 0.6, 1.0, 0.78, 0.97, 0.63, 0.88)
+#: Seconds over which the load is looked at before a run, and looks that its correction remembers.
+LOOK, REMEMBERED = 0.4, 12
 
 # A pipe or a file has no width of its own, and tables are not to be folded for its sake.
 if not sys.stdout.isatty():
@@ -68,28 +75,73 @@ class Demo:
         """Seconds since the beginning."""
         return time.monotonic() - self.begin
 
-    def metasched(self, *arguments: object, show: bool = False) -> str:
-        """Call the command line; return what it prints, or let the user see it."""
-        command = [sys.executable, "-m", "metasched", *map(str, arguments)]
+    def metasched(self, *verbs: Sequence[object]) -> None:
+        """Call the command line, once for each of some lists of arguments, at the same time; show what it prints."""
         environment = os.environ | {"METASCHED_DB": str(self.output / "metasched.db")}
-        if show:
+        commands = [[sys.executable, "-m", "metasched", *map(str, verb)] for verb in verbs]
+        started = [
+            subprocess.Popen(each, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for each in commands
+        ]
+        for command, process in zip(commands, started, strict=True):
+            out, problem = process.communicate()
+            if process.returncode:
+                raise StepError(f"metasched {command[3]} left with status {process.returncode}: {problem.strip()}")
             console.print(f"[dim]$ metasched {' '.join(command[3:])}[/]", soft_wrap=True)
-        done = subprocess.run(
-            command, env=environment, text=True, stdout=None if show else subprocess.PIPE, stderr=subprocess.PIPE
+            console.print(out.rstrip(), markup=False, soft_wrap=True)
+
+    def run(self, size: int, processors: int, phase: str) -> metasched.Run:
+        """One run under the monitors, which is stored: ``metasched run``, without starting the program anew."""
+        finished = local.run(
+            solver(size, processors),
+            application=APPLICATION,
+            problem_size=size,
+            processors=processors,
+            phase=phase,
+            interval=0.1,
+            stdout=subprocess.DEVNULL,
         )
-        if done.returncode:
-            raise StepError(f"metasched {arguments[0]} left with status {done.returncode}: {done.stderr.strip()}")
-        return done.stdout or ""
+        problems = (*finished.warnings, *spool.keep(finished.record, self.output / "metasched.db"))
+        if problems or finished.record.exit_status:
+            raise StepError("; ".join(problems) or f"the solver left with status {finished.record.exit_status}")
+        return finished.record.run
 
-    def answer(self, *arguments: object) -> Any:
-        """Call the command line with ``--json``, which goes before a command that is to be run."""
-        verb, *rest = arguments
-        return json.loads(self.metasched(verb, "--json", *rest))
 
-    def run(self, size: int, processors: int, phase: str) -> Any:
-        """One run under the monitors, which stores it."""
-        what = ("--application", APPLICATION, "--problem-size", size, "--processors", processors, "--phase", phase)
-        return self.answer("run", *what, "--", *solver(size, processors))
+@dataclass
+class Outlook:
+    """What the next run should meet: what the kernel's counters show now, corrected by how far they missed so far.
+
+    As in the Network Weather Service, where probes correct passive sensors; here the runs before are the probes.
+    """
+
+    #: By number of processes: logarithms of what runs met over what was seen before them.
+    missed: dict[int, list[float]] = field(default_factory=dict)
+    seen: dict[int, float] = field(default_factory=dict)
+    bandwidth: float = math.nan
+
+    def look(self) -> None:
+        """See what this host has to spare now: CPU of 1, 2, ... processors, and bandwidth (Mbit/s)."""
+        cpus = {count: ProbedCpu(count, probing=False) for count in range(1, len(os.sched_getaffinity(0)) + 1)}
+        link = CorrectedLink(LOOPBACK)
+        time.sleep(LOOK)
+        self.seen, self.bandwidth = {count: cpu.read() for count, cpu in cpus.items()}, link.read()
+
+    def cpu(self, processes: int) -> float:
+        """The share of a processor that the slowest of so many processes should get."""
+        seen = self.seen[min(processes, max(self.seen))]
+        return min(seen * math.exp(np.median(self.missed.get(processes, [0.0]))), 1.0)
+
+    def doubt(self, processes: int) -> LoadDoubt:
+        """Between which parts of it the share came out, nine times in ten, as far as these few runs tell."""
+        missed = np.array(self.missed.get(processes, ()))
+        spread = math.hypot(0.1, np.mean(np.abs(missed - np.median(missed)))) if missed.size > 2 else 0.3
+        return LoadDoubt(np.exp([-1.645 * spread, 1.645 * spread]), np.ones(2))
+
+    def met(self, run: metasched.Run) -> None:
+        """Learn from what a run met that began right after the look."""
+        seen = self.seen[min(run.processors, max(self.seen))]
+        kept = self.missed.setdefault(run.processors, [])
+        kept[:] = [*kept, math.log(run.min_avg_avail_cpu / seen)][-REMEMBERED:]
 
 
 def solver(size: int, processors: int) -> tuple[str, ...]:
@@ -102,7 +154,7 @@ def largest_size() -> int:
     """The size that takes about ``LARGEST_RUN`` here, from one short run; the solver's time grows as the cube."""
     trial = 240
     said = subprocess.run(solver(trial, 1), capture_output=True, text=True, check=True).stdout.split()
-    return round(float(np.clip(trial * (LARGEST_RUN / float(said[-1])) ** (1 / 3), 200, 900)) / 10) * 10
+    return round(float(np.clip(trial * (LARGEST_RUN / float(said[-1])) ** (1 / 3), 260, 900)) / 10) * 10
 
 
 @contextmanager
@@ -116,81 +168,94 @@ def load(seed: int) -> Iterator[None]:
         generator.wait()
 
 
-def look(seconds: float = 1.0) -> tuple[np.ndarray, float]:
-    """What this host has to spare right now: CPU of each processor, the best first, and bandwidth (Mbit/s)."""
-    cpu, link = CpuSensor(), LinkSensor()
-    time.sleep(seconds)
-    return cpu.read(), float(link.read().min())
-
-
-def train(demo: Demo, largest: int) -> list[Any]:
-    """Run the solver at all sizes on all numbers of processes, in random order."""
-    plan = [(round(part * largest), count) for part in TRAINING_SIZES for count in demo.counts]
-    random.Random(demo.seed).shuffle(plan)
-    runs = []
+def train(demo: Demo, outlook: Outlook, largest: int) -> list[metasched.Run]:
+    """Run the solver at all sizes on all numbers of processes, so that whatever time allows is spread over them."""
+    sizes = [round(part * largest) for part in TRAINING_SIZES]
+    plan = [(sizes[(2 * turn + row) % 6], count) for row in range(6) for turn, count in enumerate(demo.counts)]
+    runs: list[metasched.Run] = []
     for number, (size, count) in enumerate(plan, start=1):
-        if demo.spent() > TRAINING_ENDS:
+        if len(runs) >= TRAINING and demo.spent() > TRAINING_ENDS:
             console.print(f"  this host is slow or busy today: {len(runs)} of {len(plan)} runs must do")
             break
-        done = demo.run(size, count, "train")
-        runs.append(done)
-        console.print(f"  {number:2}/{len(plan)}  {described(done)}")
+        outlook.look()
+        runs.append(demo.run(size, count, "train"))
+        outlook.met(runs[-1])
+        console.print(f"  {number:2}/{len(plan)}  {described(runs[-1])}")
     return runs
 
 
-def described(run: Any) -> str:
+def described(run: metasched.Run) -> str:
     """One line about a run."""
     return (
-        f"N {run['problem_size']:4.0f}  P {run['processors']}  {run['execution_time']:6.3f} s   "
-        f"CPU {run['min_avg_avail_cpu']:.2f}  {run['min_avg_avail_bw']:6.0f} Mbit/s available"
+        f"N {run.problem_size:4.0f}  P {run.processors}  {run.execution_time:6.3f} s   "
+        f"CPU {run.min_avg_avail_cpu:.2f}  {run.min_avg_avail_bw:6.0f} Mbit/s available"
     )
 
 
-def check(demo: Demo, model: Path, largest: int) -> list[tuple[Any, Any]]:
-    """Predict runs that were not seen, with the loads of just before, then run them."""
-    table = Table(title="predicted before the run, then run", title_justify="left")
-    for heading in ("N", "P", "CPU before", "predicted s", "90 % interval", "CPU met", "took s", "error", "held"):
+@dataclass(frozen=True)
+class Checked:
+    """A run that was predicted beforehand, and what would have been said had the loads been known."""
+
+    said: metasched.Prediction
+    knowing: metasched.Prediction
+    run: metasched.Run
+
+
+def check(demo: Demo, outlook: Outlook, predictor: Any, largest: int) -> list[Checked]:
+    """Predict runs that were not seen, with the loads of just before; then run them, and learn them."""
+    table = Table(title="predicted before the run, then run and learned", title_justify="left")
+    for heading in ("N", "P", "CPU expected", "predicted s", "90 % interval", "CPU met", "took s", "error", "held"):
         table.add_column(heading, justify="right")
-    checked = []
+    usual = [count for count in demo.counts if count <= demo.processors]
+    # Nobody who may choose starts more processes than there are processors: such runs are predicted too, but seldom.
+    counts = [*usual * 2, demo.counts[-1]]
+    checked: list[Checked] = []
     for number, part in enumerate(CHECKED_SIZES):
-        if checked and demo.spent() > CHECKS_END:
+        if len(checked) >= CHECKS and demo.spent() > CHECKS_END:
             break
-        size, count = round(part * largest), demo.counts[number % len(demo.counts)]
-        cpu, bandwidth = look()
-        share = cpu[min(count, len(cpu)) - 1]
-        conditions = ("--cpu", f"{share:.3f}", "--bandwidth", f"{bandwidth:.0f}")
-        said = demo.answer("predict", model, "--problem-size", size, "--processors", count, *conditions)
-        done = demo.run(size, count, "predict")
-        checked.append((said, done))
-        low, high = said["interval"]["low"], said["interval"]["high"]
+        size, count = round(part * largest), counts[number % len(counts)]
+        outlook.look()
+        cpu = outlook.cpu(count)
+        said = predict_one(predictor, size, count, cpu, outlook.bandwidth, 0.9, outlook.doubt(count))
+        run = demo.run(size, count, "predict")
+        checked.append(Checked(said, predictor.predict(run.request), run))
+        outlook.met(run)
+        predictor.learn(run)
         table.add_row(
             str(size),
             str(count),
-            f"{share:.2f}",
-            f"{said['execution_time']:.3f}",
-            f"{low:.3f} - {high:.3f}",
-            f"{done['min_avg_avail_cpu']:.2f}",
-            f"{done['execution_time']:.3f}",
-            f"{error(said, done):.0f} %",
-            "yes" if low <= done["execution_time"] <= high else "no",
+            f"{cpu:.2f}",
+            f"{said.execution_time:.3f}",
+            f"{said.interval.low:.3f} - {said.interval.high:.3f}",
+            f"{run.min_avg_avail_cpu:.2f}",
+            f"{run.execution_time:.3f}",
+            f"{error(said, run):.0f} %",
+            "yes" if held(said, run) else "no",
         )
+    predictor.settle()
     console.print(table)
     return checked
 
 
-def error(said: Any, done: Any) -> float:
+def error(said: metasched.Prediction, run: metasched.Run) -> float:
     """Percentage prediction error."""
-    return 100 * abs(said["execution_time"] - done["execution_time"]) / done["execution_time"]
+    return 100 * abs(said.execution_time - run.execution_time) / run.execution_time
 
 
-def describe_host(demo: Demo, target: Path) -> None:
+def held(said: metasched.Prediction, run: metasched.Run) -> bool:
+    """Whether the run took a time within the interval."""
+    return said.interval.low <= run.execution_time <= said.interval.high
+
+
+def describe_host(outlook: Outlook, target: Path) -> None:
     """Write this host as a cluster whose nodes are its processors, each with what it has to spare now."""
-    cpu, bandwidth = look()
+    outlook.look()
+    cpu = np.minimum.accumulate([outlook.cpu(count) for count in outlook.seen])
     shares = ", ".join(f"{share:.3f}" for share in cpu)
     names = f"processor[0-{len(cpu) - 1}]" if len(cpu) > 1 else "processor0"
     target.write_text(
         f'[[cluster]]\nname = "this-host"\n\n[[cluster.nodes]]\nnames = "{names}"\n'
-        f"available_cpu = [{shares}]\navailable_bandwidth = {bandwidth:.1f}\n",
+        f"available_cpu = [{shares}]\navailable_bandwidth = {outlook.bandwidth:.1f}\n",
         encoding="utf-8",
     )
 
@@ -217,50 +282,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def show(demo: Demo) -> None:
     """The steps, one after the other."""
-    output = demo.output
+    output, outlook = demo.output, Outlook()
     runs_csv, model, clusters = output / "runs.csv", output / "model.json", output / "clusters.toml"
-    pictures = (output / "predicted.png", output / "scaling.png")
     largest = largest_size()
 
     with load(demo.seed):
         console.rule("1. measured runs, under a load that comes and goes", align="left")
-        runs = train(demo, largest)
+        runs = train(demo, outlook, largest)
         console.rule("2. the model that they support", align="left")
-        demo.metasched("runs", "-o", runs_csv)
-        demo.metasched("fit", runs_csv, "-o", model, "--top", 5, show=True)
+        demo.metasched(("runs", "-o", runs_csv))
+        demo.metasched(("fit", runs_csv, "-o", model, "--top", 3))
         console.rule("3. runs that it has not seen", align="left")
-        checked = check(demo, model, largest)
+        predictor = metasched.read_model(model)
+        checked = check(demo, outlook, predictor, largest)
+        metasched.write_model(model, predictor)
         console.rule("4. where to run next", align="left")
-        describe_host(demo, clusters)
+        describe_host(outlook, clusters)
         what = ("--application", APPLICATION, "--problem-size", largest, "--clusters", clusters, "--model", model)
-        demo.metasched("rank", *what, "--top", 5, show=True)
-    demo.metasched("runs", "-o", runs_csv)
+        demo.metasched(("rank", *what, "--top", 5))
+        for count in outlook.seen:
+            console.print(f"  tried at once:  {described(demo.run(largest, count, 'predict'))}")
 
-    console.rule("5. judged with the loads that the runs met, and drawn", align="left")
-    judged = demo.answer("evaluate", runs_csv)
-    demo.metasched("plot", "predicted", runs_csv, "-o", pictures[0], show=True)
-    share = float(np.median([run["min_avg_avail_cpu"] for run in runs]))
-    bandwidth = float(np.median([run["min_avg_avail_bw"] for run in runs]))
-    conditions = ("--problem-size", largest, "--cpu", f"{share:.3f}", "--bandwidth", f"{bandwidth:.0f}")
-    demo.metasched("plot", "scaling", model, "-o", pictures[1], *conditions, "--processors", demo.counts[-1], show=True)
+    console.rule("5. pictures", align="left")
+    metasched.write_runs(runs_csv, (*runs, *(each.run for each in checked)))
+    share = float(np.median([run.min_avg_avail_cpu for run in runs]))
+    bandwidth = float(np.median([run.min_avg_avail_bw for run in runs]))
+    conditions = ("--problem-size", largest, "--cpu", f"{share:.2f}", "--bandwidth", f"{bandwidth:.0f}")
+    demo.metasched(
+        ("plot", "predicted", runs_csv, "-o", output / "predicted.png"),
+        ("plot", "scaling", model, "-o", output / "scaling.png", *conditions, "--processors", demo.counts[-1]),
+    )
 
     console.rule("summary", align="left")
-    summarise(demo, runs, checked, judged)
+    summarise(demo, runs, checked)
 
 
-def summarise(demo: Demo, runs: list[Any], checked: list[tuple[Any, Any]], judged: Any) -> None:
+def summarise(demo: Demo, runs: Sequence[metasched.Run], checked: Sequence[Checked]) -> None:
     """What was measured, and where the files are."""
-    shares = [run["min_avg_avail_cpu"] for run in runs]
-    rates = [run["min_avg_avail_bw"] for run in runs]
-    before = [error(said, done) for said, done in checked]
-    held = sum(said["interval"]["low"] <= done["execution_time"] <= said["interval"]["high"] for said, done in checked)
+    shares = [run.min_avg_avail_cpu for run in (*runs, *(each.run for each in checked))]
+    width = np.median([each.said.interval.high / each.said.interval.low for each in checked])
+    before, knowing = (
+        f"mean error {np.mean([error(said, run) for said, run in pairs]):.1f} %, "
+        f"{sum(held(said, run) for said, run in pairs)} of {len(pairs)} intervals held"
+        for pairs in ([(each.said, each.run) for each in checked], [(each.knowing, each.run) for each in checked])
+    )
     for line in (
-        f"{len(runs)} runs learned on {demo.processors} processors: CPU {min(shares):.2f} to {max(shares):.2f}, "
-        f"bandwidth {min(rates):.0f} to {max(rates):.0f} Mbit/s available",
-        f"{len(checked)} runs predicted beforehand, with the loads of just before: mean error {np.mean(before):.1f} %, "
-        f"{held} of {len(checked)} intervals held",
-        f"the same runs with the loads that they met: mean error {judged['ppe_mean']:.1f} %, "
-        f"{round(judged['interval_coverage'] * judged['predictions'])} of {judged['predictions']} intervals held",
+        f"{len(runs)} runs learned on {demo.processors} processors, which left {min(shares):.2f} to {max(shares):.2f} "
+        "of a processor to a process",
+        f"{len(checked)} runs predicted beforehand, with the loads of just before: {before}, "
+        f"their median width (upper over lower end) {width:.2f}",
+        f"the same runs with the loads that they met: {knowing}",
         f"{demo.spent():.0f} s in all; files in {demo.output}:",
         "  " + "  ".join(name for name in sorted(os.listdir(demo.output)) if not name.endswith(("-shm", "-wal"))),
     ):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 
 #: Mean length of a spell of load, and of quiet (s).
-MEAN_LOAD, MEAN_QUIET = 6.0, 4.0
+MEAN_LOAD, MEAN_QUIET = 12.0, 8.0
 #: One period of a spinner that computes for a share of the time (s).
 PERIOD = 0.02
 CHUNK = 1 << 18

@@ -1,4 +1,4 @@
-"""The nouns of the house, all immutable: a run, a load, a node, a cluster, a resource set, a prediction, a placement.
+"""The nouns of the house, all immutable: a run, a load, a resource set, a request, a prediction, a placement.
 
 Every record checks itself when it is made, so that whatever holds a record holds a sound one. A record that cannot be
 made raises :class:`InputError`, one line that names the field, the value, and what was expected. Times are seconds,
@@ -8,8 +8,9 @@ bandwidths Mbit/s, available CPU is the fraction of one processor that a new pro
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -31,9 +32,13 @@ class InputError(ValueError):
         super().__init__(f"{where}: {message}" if where else message)
 
 
-def _finite_above(name: str, value: float, bound: float = 0.0) -> None:
-    if not math.isfinite(value) or value <= bound:
-        raise InputError(f"{name} is {value}, expected a finite number above {bound:g}")
+#: What stands for a minimum that was not measured: a free processor, and a free link of 1 Gbit/s (Mbit/s).
+IDLE_CPU, IDLE_BANDWIDTH = 1.0, 1000.0
+
+
+def _finite_above(name: str, value: float) -> None:
+    if not math.isfinite(value) or value <= 0.0:
+        raise InputError(f"{name} is {value}, expected a finite number above 0")
 
 
 def _fraction(name: str, value: float) -> None:
@@ -41,9 +46,149 @@ def _fraction(name: str, value: float) -> None:
         raise InputError(f"{name} is {value}, expected a fraction in (0, 1]")
 
 
-def _count(name: str, value: int) -> None:
-    if isinstance(value, bool) or value != int(value) or value < 1:
-        raise InputError(f"{name} is {value}, expected a whole number of at least 1")
+def check_count(name: str, value: float, least: int = 1, most: int | None = None) -> None:
+    """Refuse, by InputError, what is not a whole number between two ends; not a number and infinity included.
+
+    Examples
+    --------
+    >>> check_count("servers", 2.5)
+    Traceback (most recent call last):
+    metasched.records.InputError: servers is 2.5, expected a whole number of at least 1
+    """
+    if isinstance(value, bool) or value != value // 1 or value < least or (most is not None and value > most):
+        ends = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name} is {value}, expected a whole number {ends}")
+
+
+#: Columns that tell how a run was laid out, and what parameters by name begin with.
+LAYOUT_COLUMNS, PARAMETER = ("processes_per_node", "threads"), "parameter:"
+_NAME = re.compile(r"[^\s=,]{1,64}")
+#: Parameters of one run, and characters of a word, at most.
+MOST_PARAMETERS, LONGEST_WORD = 32, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a run is laid out on its nodes, and what its application is asked besides the problem size.
+
+    Parameters
+    ----------
+    processes_per_node : most processes that share a node; None where not known.
+    threads : of each process; each process then takes as many processors.
+    parameters : pairs of a name and a number or a word, sorted by name.
+
+    Examples
+    --------
+    >>> told = Settings.of_cells({"threads": "2", "parameter:steps": "100", "parameter:solver": "amg", "user": "ann"})
+    >>> told.parameters
+    (('solver', 'amg'), ('steps', 100.0))
+    >>> told.cells
+    {'threads': '2', 'parameter:solver': 'amg', 'parameter:steps': '100'}
+    >>> Settings(threads=0)
+    Traceback (most recent call last):
+    metasched.records.InputError: threads is 0, expected a whole number of at least 1
+    """
+
+    processes_per_node: int | None = None
+    threads: int = 1
+    parameters: tuple[tuple[str, float | str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.processes_per_node is not None:
+            check_count("processes_per_node", self.processes_per_node)
+        check_count("threads", self.threads)
+        if len(self.parameters) > MOST_PARAMETERS:
+            raise InputError(f"there are {len(self.parameters)} parameters, expected at most {MOST_PARAMETERS}")
+        for name, value in self.parameters:
+            if not _NAME.fullmatch(name):
+                raise InputError(
+                    f"a parameter is called {name[:80]!r}, expected at most 64 characters, no space, = or ,"
+                )
+            sound = (
+                0 < len(value) <= LONGEST_WORD and value.isprintable()
+                if isinstance(value, str)
+                else math.isfinite(value)
+            )
+            if not sound:
+                told = repr(value[:80]) if isinstance(value, str) else value
+                raise InputError(f"{PARAMETER}{name} is {told}, expected a finite number or a word")
+
+    @classmethod
+    def of(
+        cls,
+        processes_per_node: int | None = None,
+        threads: int | None = None,
+        parameters: Mapping[str, float | str] = MappingProxyType({}),
+    ) -> Settings:
+        """Settings from what is known; parameters in any order, words that are numbers read as such."""
+        pairs = (
+            (name, _value(value) if isinstance(value, str) else float(value)) for name, value in parameters.items()
+        )
+        return cls(processes_per_node, threads or 1, tuple(sorted(pairs)))
+
+    @classmethod
+    def of_cells(cls, cells: Mapping[str, str]) -> Settings:
+        """The settings in the cells of a row by column; empty ones and other columns tell nothing."""
+        if not any(name in LAYOUT_COLUMNS or name.startswith(PARAMETER) for name in cells):
+            return DEFAULT_SETTINGS
+        layout = {name: _whole(name, cells[name]) for name in LAYOUT_COLUMNS if cells.get(name)}
+        told = {name[len(PARAMETER) :]: cell for name, cell in cells.items() if name.startswith(PARAMETER) and cell}
+        return cls(
+            layout.get("processes_per_node"),
+            layout.get("threads", 1),
+            tuple(sorted((name, _value(cell)) for name, cell in told.items())),
+        )
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The cells that :meth:`of_cells` reads; none for what is not known."""
+        layout = {} if self.processes_per_node is None else {"processes_per_node": str(self.processes_per_node)}
+        if self.threads != 1:
+            layout["threads"] = str(self.threads)
+        return layout | {f"{PARAMETER}{name}": _cell(value) for name, value in self.parameters}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as JSON contracts spell them."""
+        return {
+            "processes_per_node": self.processes_per_node,
+            "threads": self.threads,
+            "parameters": dict(self.parameters),
+        }
+
+    @property
+    def text(self) -> str:
+        """The settings as messages name them, such as ``processes_per_node 4, steps 100``."""
+        return ", ".join(f"{name.removeprefix(PARAMETER)} {cell}" for name, cell in self.cells.items())
+
+    def check(self, processors: int) -> None:
+        """Refuse, by InputError, more processes on a node than there are."""
+        if self.processes_per_node is not None and self.processes_per_node > processors:
+            raise InputError(
+                f"processes_per_node is {self.processes_per_node}, expected at most its {processors} processors"
+            )
+
+
+DEFAULT_SETTINGS = Settings()
+
+
+def _value(cell: str) -> float | str:
+    """A number where a cell holds one, else the word."""
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def _whole(name: str, cell: str) -> int:
+    value = _value(cell)
+    if isinstance(value, str):
+        raise InputError(f"{name} is {value[:80]!r}, expected a number")
+    check_count(name, value)
+    return int(value)
+
+
+def _cell(value: float | str) -> str:
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +210,7 @@ class PhaseMark:
     def __post_init__(self) -> None:
         if not self.phase:
             raise InputError("phase is empty, expected a name")
-        if isinstance(self.process, bool) or self.process != int(self.process) or self.process < 0:
-            raise InputError(f"process is {self.process}, expected a whole number of at least 0")
+        check_count("process", self.process, 0)
         _fraction("avg_avail_cpu", self.avg_avail_cpu)
         _finite_above("avg_avail_bw", self.avg_avail_bw)
         _finite_above("execution_time", self.execution_time)
@@ -81,14 +225,17 @@ class Run:
     application, cluster : names.
     problem_size : N, above 0.
     processors : P, a whole number of at least 1.
-    min_avg_avail_cpu : smallest over the processors of the available CPU averaged over the run, in (0, 1].
+    min_avg_avail_cpu : smallest over the processors of the available CPU averaged over the run, in (0, 1]; NaN where
+        it was not measured.
     min_avg_avail_bw : smallest over the links of the available bandwidth averaged over the run (Mbit/s); the
-        node's own link when P = 1.
+        node's own link when P = 1; NaN where it was not measured.
     execution_time : seconds, above 0.
     start_time : seconds, or None where it was not recorded.
     nodes : names of the nodes it ran on, empty where not recorded.
     phase : ``"train"``, ``"predict"`` or None; the part of a campaign it belongs to.
-    extra : further columns of the record, kept as they were.
+    extra : further columns of the record, kept as they were: ``processes_per_node``, ``threads`` and
+        ``parameter:NAME``, which make its settings, ``user``, ``energy`` (J), ``energy_covers``, ``frequency`` (MHz),
+        and whatever else a file holds.
     marks : what each process did in each phase, for every process of every phase; empty where not recorded.
 
     Examples
@@ -98,6 +245,8 @@ class Run:
     >>> Run("cg", "c8", 1400, 4, 1.8, 93.5, 12.25)
     Traceback (most recent call last):
     metasched.records.InputError: min_avg_avail_cpu is 1.8, expected a fraction in (0, 1]
+    >>> Run("cg", "c8", 1400, 4, math.nan, math.nan, 12.25).request.available_cpu
+    1.0
     """
 
     application: str
@@ -115,14 +264,51 @@ class Run:
 
     def __post_init__(self) -> None:
         _finite_above("problem_size", self.problem_size)
-        _count("processors", self.processors)
-        _fraction("min_avg_avail_cpu", self.min_avg_avail_cpu)
-        _finite_above("min_avg_avail_bw", self.min_avg_avail_bw)
+        check_count("processors", self.processors)
+        if not math.isnan(self.min_avg_avail_cpu):
+            _fraction("min_avg_avail_cpu", self.min_avg_avail_cpu)
+        if not math.isnan(self.min_avg_avail_bw):
+            _finite_above("min_avg_avail_bw", self.min_avg_avail_bw)
         _finite_above("execution_time", self.execution_time)
         if self.start_time is not None and not math.isfinite(self.start_time):
             raise InputError(f"start_time is {self.start_time}, expected a finite number of seconds")
         if self.phase not in (None, "train", "predict"):
             raise InputError(f"phase is {self.phase!r}, expected train or predict")
+        if self.extra:
+            Settings.of_cells(self.extra)
+
+    @property
+    def settings(self) -> Settings:
+        """How it was laid out on its nodes, and its parameters.
+
+        A limit of more processes a node than it had is one that it never met.
+        """
+        told = Settings.of_cells(self.extra)
+        if told.processes_per_node is None or told.processes_per_node <= self.processors:
+            return told
+        return replace(told, processes_per_node=self.processors)
+
+    @property
+    def user(self) -> str:
+        """Who ran it, empty where that was not recorded."""
+        return self.extra.get("user", "")
+
+    @property
+    def measured(self) -> bool:
+        """Whether both minima were measured; it can be learned without them, but shows nothing of how loads count."""
+        return not math.isnan(self.min_avg_avail_cpu + self.min_avg_avail_bw)
+
+    @property
+    def request(self) -> Request:
+        """What one asks to predict this run; a minimum that was not measured counts as that of idle nodes."""
+        cpu, bandwidth = self.min_avg_avail_cpu, self.min_avg_avail_bw
+        return Request(
+            self.problem_size,
+            self.processors,
+            IDLE_CPU if math.isnan(cpu) else cpu,
+            IDLE_BANDWIDTH if math.isnan(bandwidth) else bandwidth,
+            self.settings,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,73 +340,6 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A node as the ranker sees it: what it is, and what it has to spare now.
-
-    Parameters
-    ----------
-    name : the node's name, unique in its cluster.
-    processors : processors that a job may use there.
-    available_cpu : share of one processor that a new process would get, in (0, 1].
-    available_bandwidth : what its link has to spare (Mbit/s).
-    speed : speed relative to the cluster's reference node; 1 where all are alike.
-    memory : megabytes, or None where unknown.
-    features : words that constraints may ask for.
-
-    Examples
-    --------
-    >>> Node("n0", processors=2, available_cpu=0.9, available_bandwidth=940.0).speed
-    1.0
-    """
-
-    name: str
-    processors: int = 1
-    available_cpu: float = 1.0
-    available_bandwidth: float = 1000.0
-    speed: float = 1.0
-    memory: float | None = None
-    features: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise InputError("node name is empty, expected a name")
-        _count(f"processors of node {self.name}", self.processors)
-        _fraction(f"available_cpu of node {self.name}", self.available_cpu)
-        _finite_above(f"available_bandwidth of node {self.name}", self.available_bandwidth)
-        _finite_above(f"speed of node {self.name}", self.speed)
-        if self.memory is not None:
-            _finite_above(f"memory of node {self.name}", self.memory)
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A named set of nodes that a job may be placed on.
-
-    Examples
-    --------
-    >>> Cluster("c2", (Node("n0"), Node("n1", processors=2))).processors
-    3
-    """
-
-    name: str
-    nodes: tuple[Node, ...]
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise InputError("cluster name is empty, expected a name")
-        seen: set[str] = set()
-        for node in self.nodes:
-            if node.name in seen:
-                raise InputError(f"node {node.name} of cluster {self.name} stands there twice")
-            seen.add(node.name)
-
-    @property
-    def processors(self) -> int:
-        """How many processors all its nodes have together."""
-        return sum(node.processors for node in self.nodes)
-
-
-@dataclass(frozen=True, slots=True)
 class ResourceSet:
     """Nodes of one cluster that a job could take, and the two minima that its prediction needs.
 
@@ -239,6 +358,10 @@ class ResourceSet:
     available_cpu: float
     available_bandwidth: float
 
+    def same_place(self, nodes: Iterable[str], processors: int) -> bool:
+        """Whether a job that had these nodes and as many processors ran here."""
+        return set(self.nodes) == set(nodes) and self.processors == processors
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -248,6 +371,10 @@ class Interval:
     high: float
     level: float
 
+    def holds(self, outcome: float) -> bool:
+        """Whether an outcome lies in the interval."""
+        return self.low <= outcome <= self.high
+
     def as_dict(self) -> dict[str, float]:
         """The interval as the JSON contract spells it."""
         return {"low": self.low, "high": self.high, "level": self.level}
@@ -255,7 +382,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a prediction is asked for: problem size, processors, and the two minima to expect.
+    """What a prediction is asked for: problem size, processors, the two minima to expect, and further settings.
 
     Examples
     --------
@@ -267,12 +394,14 @@ class Request:
     processors: int
     available_cpu: float
     available_bandwidth: float
+    settings: Settings = DEFAULT_SETTINGS
 
     def __post_init__(self) -> None:
         _finite_above("problem_size", self.problem_size)
-        _count("processors", self.processors)
+        check_count("processors", self.processors)
         _fraction("available_cpu", self.available_cpu)
         _finite_above("available_bandwidth", self.available_bandwidth)
+        self.settings.check(self.processors)
 
 
 @dataclass(frozen=True, slots=True)

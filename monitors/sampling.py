@@ -7,6 +7,7 @@ nothing more: the others go on, the job goes on, and the fault is reported at th
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Mapping
@@ -16,21 +17,17 @@ from datetime import UTC
 from types import TracebackType
 from typing import Protocol, Self
 
-import numpy as np
 from apscheduler.schedulers.background import BackgroundScheduler
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
 
 #: Without it, and where the program has not set up logging, a late sample would be announced to the user.
 logging.getLogger("apscheduler").addHandler(logging.NullHandler())
 
 
 class Sensor(Protocol):
-    """Whatever can say what a set of things, processors or links, had to spare since it was last asked."""
+    """A source of readings: what a processor or a link had to spare since the last one."""
 
-    def read(self) -> Floats:
-        """Means since the last reading, array of shape (things,); NaN where there is none."""
+    def read(self) -> float:
+        """The mean since the last reading; NaN where there is none."""
         ...
 
 
@@ -40,25 +37,14 @@ class Average:
 
     Parameters
     ----------
-    mean : array of shape (things,), each averaged over the run; empty when there was no sample.
+    mean : its readings averaged over the run, each by the time it covers; NaN when there was none.
     samples : how many readings it comes from.
     fault : the last thing that went wrong, in one line; empty when nothing did.
     """
 
-    mean: Floats
+    mean: float
     samples: int
     fault: str
-
-    def smallest(self, first: int | None = None) -> float | None:
-        """The minimum of the averages, over the first few things or over all (paper 003, section 3); None without any.
-
-        Examples
-        --------
-        >>> Average(np.array([0.9, 0.7, 0.2]), 3, "").smallest(first=2)
-        0.7
-        """
-        values = self.mean[:first]
-        return float(values.min()) if values.size and np.all(np.isfinite(values)) else None
 
 
 class Sampler:
@@ -74,10 +60,10 @@ class Sampler:
 
     Examples
     --------
-    >>> from monitors.host import LinkSensor
-    >>> with Sampler({"link": LinkSensor()}, interval=0.01) as sampler:
+    >>> from monitors.sensors.network.corrected import CorrectedLink
+    >>> with Sampler({"link": CorrectedLink("lo")}, interval=0.01) as sampler:
     ...     time.sleep(0.05)
-    >>> sampler.averages["link"].smallest() > 0
+    >>> sampler.averages["link"].mean > 0
     True
     """
 
@@ -130,25 +116,18 @@ class Sampler:
 
 
 class _Account:
-    """Sums of one sensor's readings, weighted by the time that each covers."""
+    """Sum of one sensor's readings, weighted by the time that each covers."""
 
     def __init__(self) -> None:
-        self.total: Floats | None = None
-        self.weight: Floats | None = None
+        self.total = self.weight = 0.0
         self.samples = 0
         self.fault = ""
 
-    def add(self, values: Floats, elapsed: float) -> None:
-        if self.total is None or self.weight is None:
-            self.total, self.weight = np.zeros_like(values), np.zeros_like(values)
-        there = np.isfinite(values)
-        self.total += np.where(there, values, 0.0) * elapsed
-        self.weight += there * elapsed
-        self.samples += bool(there.any())
+    def add(self, value: float, elapsed: float) -> None:
+        if math.isfinite(value):
+            self.total += value * elapsed
+            self.weight += elapsed
+            self.samples += 1
 
     def average(self) -> Average:
-        if self.total is None or self.weight is None:
-            return Average(np.empty(0), 0, self.fault)
-        mean = np.full_like(self.total, np.nan)
-        np.divide(self.total, self.weight, out=mean, where=self.weight > 0)
-        return Average(mean, self.samples, self.fault)
+        return Average(self.total / self.weight if self.weight > 0 else math.nan, self.samples, self.fault)

@@ -1,8 +1,8 @@
 """Judges the cloud predictor on the recorded ground truth: ``python -m benchmarks.cloud``; SimGrid is not needed.
 
 Trained on 2, 4 and 8 processes within one server, then asked for every distribution recorded: accuracy is
-100 % - |predicted - measured| / measured, as in the paper, for our two networks and the baseline. The refined network
-is asked twice, the second time with the paper's five columns of the profile only.
+100 % - |predicted - measured| / measured, as in the paper, for the paper's network, the refined one and the baseline.
+The refined network is asked twice, the second time with the paper's five columns of the profile only.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks.cloud.record import HERE, MIXES
-from metasched.predictors.cloud.baseline import ScalabilityAnalysis
-from metasched.predictors.cloud.hardware import Hardware, Server
-from metasched.predictors.cloud.model import CloudModel
-from metasched.predictors.cloud.profile import Profile
+from metasched.predictors.analytic.cloud.baseline import ScalabilityAnalysis
+from metasched.predictors.analytic.cloud.hardware import Hardware, Server
+from metasched.predictors.analytic.cloud.model import CloudModel
+from metasched.predictors.analytic.cloud.profile import Profile
 
 Row = dict[str, Any]
 #: What the programs' authors say of their process grids.
@@ -72,7 +72,7 @@ def accuracies(rows: Sequence[Row]) -> list[Row]:
         models = {
             "synchronous": CloudModel.fit(profiles, one),
             "five columns": CloudModel.fit(plain, one),
-            "published": CloudModel.fit(plain, one, method="published"),
+            "published": CloudModel.fit(profiles, one, method="published"),
         }
         baseline = ScalabilityAnalysis.fit(profiles)
         for row in chosen:

@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.contention.fitted import with_fitted_terms
 from benchmarks.contention.judge import ANSWERS, judge, read
 
 #: Mean error of the predicted slowdowns that the model must keep.
@@ -26,9 +27,13 @@ def main() -> int:
     options = parser.parse_args()
     runs = read(options.truth)
     verdicts = {name: judge(runs, answer) for name, answer in ANSWERS.items()}
+    described = [(run, told) for run in runs if (told := with_fitted_terms(run)) is not None]
+    known, told = [run for run, _ in described], [told for _, told in described]
+    fitted = {name: judge(known, answer, told) for name, answer in ANSWERS.items()}
     if options.json:
-        document = {name: dataclasses.asdict(verdict) for name, verdict in verdicts.items()}
-        for name, verdict in verdicts.items():
+        every = verdicts | {f"{name}, fitted terms": verdict for name, verdict in fitted.items()}
+        document = {name: dataclasses.asdict(verdict) for name, verdict in every.items()}
+        for name, verdict in every.items():
             document[name]["errors"] = {
                 "mean": float(verdict.errors.mean()),
                 "median": float(np.median(verdict.errors)),
@@ -50,10 +55,16 @@ def main() -> int:
         first = next(iter(verdicts.values()))
         for count in first.by_jobs:
             row(f"{count} jobs", {name: verdict.by_jobs[count] for name, verdict in verdicts.items()})
+        for band in first.by_sending:
+            row(f"communicating {band}", {name: verdict.by_sending[band] for name, verdict in verdicts.items()})
         for kind in first.by_sharing:
             row(f"sharing {kind}", {name: verdict.by_sharing[kind] for name, verdict in verdicts.items()})
         wrong = [f"{verdict.wrong} of {verdict.pairs}" for verdict in verdicts.values()]
-        table.add_row("pairs ordered wrongly", *wrong)
+        table.add_row("pairs ordered wrongly", *wrong, end_section=True)
+        row(f"fitted terms, {len(known)} co-runs", {name: float(one.errors.mean()) for name, one in fitted.items()})
+        for band in next(iter(fitted.values())).by_sending:
+            row(f"communicating {band}", {name: one.by_sending[band] for name, one in fitted.items()})
+        table.add_row("pairs ordered wrongly", *(f"{one.wrong} of {one.pairs}" for one in fitted.values()))
         Console().print(table)
     model = verdicts["queueing network"]
     return 0 if model.errors.mean() <= LIMIT and model.wrong == 0 else 1

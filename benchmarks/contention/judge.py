@@ -29,6 +29,8 @@ Answer = Callable[["CoRun"], Floats]
 BANDWIDTH = {"woodcrest": 100.0, "amd": 1000.0}
 #: Pairs of placements whose true slowdowns differ by more than this must be ordered rightly.
 DIFFERENT = 1.1
+#: Shares of its time that a job communicates, between which errors are told apart.
+SENDING = (0.05, 0.2, 0.4)
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class CoRun:
     computation : array of shape (jobs, pools), seconds alone.
     communication : array of shape (jobs,), seconds alone.
     start_time, alone_time, together_time : arrays of shape (jobs,), seconds.
+    name : of the cluster.
+    applications, sizes : what each job is.
     """
 
     question: int
@@ -55,6 +59,14 @@ class CoRun:
     start_time: Floats
     alone_time: Floats
     together_time: Floats
+    name: str
+    applications: tuple[str, ...]
+    sizes: tuple[float, ...]
+
+    @property
+    def sending(self) -> Floats:
+        """The share of its time alone that each job communicates, shape (jobs,)."""
+        return self.communication / (self.computation.max(axis=1) + self.communication)
 
     @property
     def slowdown(self) -> Floats:
@@ -101,6 +113,9 @@ def _co_run(rows: list[dict[str, str]]) -> CoRun:
         column("start_time"),
         column("alone_time"),
         column("together_time"),
+        rows[0]["cluster"],
+        tuple(row["application"] for row in rows),
+        tuple(column("problem_size").tolist()),
     )
 
 
@@ -152,20 +167,22 @@ class Verdict:
     errors : array of shape (jobs,), relative error of each predicted slowdown.
     by_sharing : mean error for each kind of sharing.
     by_jobs : mean error for each number of jobs that run together.
+    by_sending : mean error of jobs by the share of their time that they communicate.
     pairs, wrong : pairs of placements that differ in truth, and how many of them are not ordered rightly.
     """
 
     errors: Floats
     by_sharing: dict[str, float]
     by_jobs: dict[int, float]
+    by_sending: dict[str, float]
     pairs: int
     wrong: int
 
 
-def judge(runs: Iterable[CoRun], answer: Answer) -> Verdict:
-    """Judge one answer on all runs."""
+def judge(runs: Iterable[CoRun], answer: Answer, told: Sequence[CoRun] | None = None) -> Verdict:
+    """Judge one answer on all runs; where given it is told of these instead, one for each."""
     runs = list(runs)
-    predicted = [answer(run) for run in runs]
+    predicted = [answer(run) for run in (runs if told is None else told)]
     errors = [np.abs(guess / run.slowdown - 1) for run, guess in zip(runs, predicted, strict=True)]
 
     pairs = wrong = 0
@@ -178,14 +195,22 @@ def judge(runs: Iterable[CoRun], answer: Answer) -> Verdict:
         np.concatenate(errors),
         _means([run.sharing for run in runs], errors),
         _means([run.alone_time.size for run in runs], errors),
+        _means([_band(share) for run in runs for share in run.sending], [error for each in errors for error in each]),
         pairs,
         int(wrong),
     )
+
+
+def _band(share: float) -> str:
+    """Which of :data:`SENDING` a share is in."""
+    ends = (0.0, *SENDING, 1.0)
+    place = int(np.searchsorted(SENDING, share, side="right"))
+    return f"{100 * ends[place]:2.0f} to {100 * ends[place + 1]:.0f} %"
 
 
 def _means(keys: Sequence[Key], errors: Sequence[Floats]) -> dict[Key, float]:
     """Mean error of the runs of each key, keys in order."""
     groups: dict[Key, list[Floats]] = {key: [] for key in sorted(set(keys))}
     for key, error in zip(keys, errors, strict=True):
-        groups[key].append(error)
+        groups[key].append(np.atleast_1d(error))
     return {key: float(np.mean(np.concatenate(group))) for key, group in groups.items()}

@@ -16,6 +16,10 @@ from benchmarks.load import client, site
 
 #: What is promised: 99 of 100 placements within so many seconds, memory (MB), and how little it may grow (a share).
 P99, MEMORY, GROWTH = 0.020, 400.0, 0.02
+#: Processor time over that of the framework alone, and p99 of placements under twice what saturates it (s).
+RATIO, P99_OVERLOADED = 3.0, 0.050
+#: Batches whose median takes so long are late (s); the largest factor that the rates are raised by.
+LATE, MOST = 1.0, 20.0
 #: Seconds before memory is watched: buffers fill and the database's cache warms up.
 WARM = 20.0
 
@@ -28,6 +32,12 @@ def main() -> int:
     parser.add_argument("--samples", type=float, default=5000.0, help="load samples a second (default 5000)")
     parser.add_argument("--mode", default="shadow", choices=("shadow", "advise", "act"))
     parser.add_argument("--running", type=int, default=0, help="jobs that run already and that placements share with")
+    parser.add_argument(
+        "--ratio", action="store_true", help="compare with the same requests answered empty by the same framework"
+    )
+    parser.add_argument(
+        "--overload", action="store_true", help="find what saturates it, and put it under twice as much"
+    )
     parser.add_argument("--folder", help="keep the site here, and take up one that was kept")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()
@@ -35,11 +45,9 @@ def main() -> int:
         folder = Path(options.folder or work)
         site.describe(folder, running=options.running)
         lengths = site.learned(folder)
-        daemon = site.Daemon(folder, mode=options.mode)
-        try:
-            told = measured(daemon, options, lengths)
-        finally:
-            daemon.stop()
+        kinds = {"overload": overloaded, "ratio": compared}
+        kind = next((kinds[name] for name in kinds if getattr(options, name)), loaded)
+        told = kind(folder, options, lengths)
     if options.json:
         print(json.dumps(told))
     else:
@@ -48,7 +56,74 @@ def main() -> int:
     return 0 if all(told["kept"].values()) else 1
 
 
-def measured(daemon: site.Daemon, options: argparse.Namespace, lengths: list[int]) -> dict[str, object]:
+def loaded(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, object]:
+    """What the daemon stands at this load."""
+    daemon = site.Server.daemon(folder, mode=options.mode)
+    try:
+        return measured(daemon, options, lengths)
+    finally:
+        daemon.stop()
+
+
+def compared(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, object]:
+    """The processor time of the daemon beside that of the framework alone, at the same load."""
+    took = {}
+    for name, make in (("framework", site.Server.empty), ("daemon", site.Server.daemon)):
+        server = make(folder)
+        try:
+            asyncio.run(client.load(server.socket, options.placements, options.samples, 5.0, lambda: None))
+            began, used = time.monotonic(), server.cpu()
+            seconds = 60.0 * options.minutes
+            asked, sent = asyncio.run(
+                client.load(server.socket, options.placements, options.samples, seconds, lambda: None)
+            )
+            requests = len(asked.seconds) + len(sent.seconds)
+            took[name] = server.cpu() - used
+            print(f"{name:10} {took[name] / requests * 1e3:.3f} ms of processor time a request, "
+                  f"{requests / (time.monotonic() - began):.0f} requests a second", file=sys.stderr)  # fmt: skip
+        finally:
+            server.stop()
+    ratio = took["daemon"] / took["framework"]
+    return {"processor time (s)": took["daemon"], "of the framework (s)": took["framework"], "ratio": ratio,
+            "kept": {"ratio": ratio <= RATIO}}  # fmt: skip
+
+
+def overloaded(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, object]:
+    """Raise both rates until the samples are put off or late, then twice that: what becomes of the placements."""
+    daemon = site.Server.daemon(folder, mode=options.mode)
+    try:
+        factor = 0.5
+        while factor < MOST:
+            rates = factor * options.placements, factor * options.samples
+            _, sent = asyncio.run(client.load(daemon.socket, *rates, 10.0, lambda: None))
+            done = client.TOGETHER * (len(sent.seconds) - sent.put_off) / 10.0
+            if done < 0.9 * rates[1] or np.quantile(sent.seconds, 0.5) > LATE:
+                break
+            factor *= 1.25
+        # Placements as asked: jobs are submitted no faster because nodes report more often.
+        asked, sent = asyncio.run(
+            client.load(daemon.socket, options.placements, 2.0 * rates[1], 60.0 * options.minutes, lambda: None)
+        )
+    finally:
+        daemon.stop()
+    p99 = float(np.quantile(asked.seconds, 0.99))
+    return {
+        "saturated by (placements, samples a second)": f"{rates[0]:.0f}, {rates[1]:.0f}",
+        "asked": f"{options.placements:.0f}, {2.0 * rates[1]:.0f}",
+        "placements refused": asked.refused + asked.put_off,
+        "placement p99 (ms)": 1e3 * p99,
+        "batches sent": len(sent.seconds),
+        "batches put off": sent.put_off,
+        "batches refused for good": sent.refused,
+        "kept": {
+            "p99": p99 <= P99_OVERLOADED,
+            "no placement refused": asked.refused + asked.put_off == 0,
+            "no sample lost": sent.refused == 0,
+        },
+    }
+
+
+def measured(daemon: site.Server, options: argparse.Namespace, lengths: list[int]) -> dict[str, object]:
     """What the daemon stood."""
     memory: list[tuple[float, float]] = []
     began, used = time.monotonic(), daemon.cpu()
@@ -75,7 +150,7 @@ def measured(daemon: site.Daemon, options: argparse.Namespace, lengths: list[int
         "seconds": passed,
         "placements a second": rates[0],
         "load samples a second": rates[1],
-        "refused": asked.refused + sent.refused,
+        "refused": asked.refused + sent.refused + asked.put_off + sent.put_off,
         "placement p50 (ms)": 1e3 * float(latency[0]),
         "placement p90 (ms)": 1e3 * float(latency[1]),
         "placement p99 (ms)": 1e3 * float(latency[2]),
@@ -90,7 +165,7 @@ def measured(daemon: site.Daemon, options: argparse.Namespace, lengths: list[int
             "p99": float(latency[2]) <= P99,
             "memory": float(warm.max()) <= MEMORY,
             "flat": growth <= GROWTH,
-            "nothing refused": asked.refused + sent.refused == 0,
+            "nothing refused": asked.refused + sent.refused + asked.put_off + sent.put_off == 0,
         },
     }
 

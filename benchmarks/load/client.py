@@ -19,10 +19,14 @@ ASKING, SENDING = 8, 8
 
 @dataclass
 class Told:
-    """What came of one kind of request: seconds from when it was due, and how many were not answered with 200."""
+    """What came of one kind of request: seconds from when it was due, and how many were not answered with 200.
+
+    ``put_off`` counts those that were to be sent again later, as ``Retry-After`` said.
+    """
 
     seconds: list[float] = field(default_factory=list)
     refused: int = 0
+    put_off: int = 0
 
 
 class Connection:
@@ -31,20 +35,20 @@ class Connection:
     def __init__(self, path: str) -> None:
         self._path = path
         self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
+        self._writes: asyncio.StreamWriter | None = None
 
-    async def post(self, path: str, body: bytes) -> int:
-        """Send one request and read its whole answer; return its status."""
-        if self._reader is None or self._writer is None:
-            self._reader, self._writer = await asyncio.open_unix_connection(self._path)
-        self._writer.write(
+    async def post(self, path: str, body: bytes) -> tuple[int, bool]:
+        """Send one request and read its whole answer; return its status, and whether it says when to try again."""
+        if self._reader is None or self._writes is None:
+            self._reader, self._writes = await asyncio.open_unix_connection(self._path)
+        self._writes.write(
             b"POST %s HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
             % (path.encode(), len(body), body)
         )
         head = await self._reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
+        length = int((lower := head.lower()).partition(b"content-length:")[2].partition(b"\r\n")[0])
         await self._reader.readexactly(length)
-        return int(head[9:12])
+        return int(head[9:12]), b"\r\nretry-after:" in lower
 
 
 async def paced(
@@ -60,9 +64,10 @@ async def paced(
 
     async def one(at: float, connection: Connection) -> None:
         path, body = make()
-        status = await connection.post(path, body)
+        status, later = await connection.post(path, body)
         told.seconds.append(loop.time() - at)
-        told.refused += status != 200
+        told.refused += status != 200 and not later
+        told.put_off += status != 200 and later
         idle.put_nowait(connection)
 
     while due < until:

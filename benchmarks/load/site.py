@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Self
 
-from metasched.predictors import documents
-from metasched.predictors.robust import RobustPredictor
+from metasched.client.connection import ask
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
-from metasched.service.talk import ask
-from metasched.store.database import RecordedRun, Store
+from metasched.store import documents
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
 
 NODES, RACKS, APPLICATIONS, RUNS = 1000, 20, 20, 80
 SIZES, COUNTS = range(200, 4000, 100), (1, 2, 4, 8, 16, 32)
@@ -51,7 +53,7 @@ def describe(folder: Path, nodes: int = NODES, racks: int = RACKS, running: int 
 
 
 def learn(folder: Path, applications: int = APPLICATIONS) -> list[int]:
-    """Fill the database with runs and the models learned from them; return the lengths of their sorted lists."""
+    """Fill the database with runs and the models learned from them; return how many runs each looks back at."""
     lengths: list[int] = []
     with Store.open(folder / "metasched.db") as store:
         for number in range(applications):
@@ -65,11 +67,11 @@ def learn(folder: Path, applications: int = APPLICATIONS) -> list[int]:
                 seconds = work * size**power / (cpu * count) + talk * size * (count - 1) / bandwidth * 10
                 runs.append(Run(name, "site", size, count, cpu, bandwidth, draw.uniform(0.95, 1.05) * seconds))
             records = [RecordedRun(run) for run in runs]
-            store.add_runs(records)
+            store.runs.add_all(records)
             predictor = RobustPredictor(name, "site").fit(runs)
-            lengths.append(len(predictor.state.trend.models))
+            lengths.append(len(predictor.window))
             document = json.loads(documents.dump(predictor))
-            store.save_model(name, "site", document, learned=[record.uid for record in records])
+            store.models.save(name, "site", document, learned=[record.uid for record in records])
     return lengths
 
 
@@ -81,18 +83,14 @@ def learned(folder: Path) -> list[int]:
     return list(json.loads(kept.read_text()))
 
 
-class Daemon:
-    """``metasched serve`` for the site, in a folder, on a Unix socket and a free port."""
+class Server:
+    """A server on a Unix socket in a folder, as a process of its own."""
 
-    def __init__(self, folder: Path, *, mode: str = "shadow") -> None:
+    def __init__(self, folder: Path, *command: str) -> None:
         self.socket = str(folder / "d.sock")
-        (folder / "metasched.toml").write_text(
-            f'database = "metasched.db"\nclusters = "clusters.toml"\nmode = "{mode}"\n'
-            f'[listen]\nport = 0\nsocket = "d.sock"\n[limits]\nrequests_per_second = 100000\nburst = 100000\n'
-        )
         with (folder / "daemon.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "metasched", "serve", "--config", str(folder / "metasched.toml")],
+                [sys.executable, "-m", *command],
                 cwd=ROOT, stdout=log, stderr=log, env=dict(os.environ, OPENBLAS_NUM_THREADS="1"),
             )  # fmt: skip
         end = time.monotonic() + PATIENCE
@@ -105,6 +103,21 @@ class Daemon:
                 time.sleep(0.05)
             else:
                 return
+
+    @classmethod
+    def daemon(cls, folder: Path, *, mode: str = "shadow") -> Self:
+        """``metasched serve`` for the site."""
+        (folder / "metasched.toml").write_text(
+            f'database = "metasched.db"\nclusters = "clusters.toml"\nmode = "{mode}"\n'
+            f'[listen]\nport = 0\nsocket = "d.sock"\n[limits]\nrequests_per_second = 100000\nburst = 100000\n'
+            "samples_per_second = 100\n"
+        )
+        return cls(folder, "metasched", "serve", "--config", str(folder / "metasched.toml"))
+
+    @classmethod
+    def empty(cls, folder: Path) -> Self:
+        """The framework alone."""
+        return cls(folder, "benchmarks.load.empty", str(folder / "d.sock"))
 
     def stop(self) -> None:
         """Ask it to end."""

@@ -12,9 +12,9 @@ from benchmarks.placement.grid import APPLICATIONS, Site, sites
 from benchmarks.placement.policies import REQUESTED, Ranked, oracle
 from benchmarks.placement.stream import Job, jobs, simulate
 from benchmarks.testbed.loading import LOADINGS
-from metasched.placement.question import Forecast
+from metasched.placement.loads.counted import Forecast
 from metasched.predictors.contract import Predictor
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
 
 JOBS, SEED, INTERVAL = 500, 2008, 90.0

@@ -8,7 +8,7 @@ the monitors average over a run and what the run really met differ, as they do o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from benchmarks.testbed.clusters import ClusterModel
 from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.timeline import Series, lowest
-from metasched.placement.cluster import ClusterState
-from metasched.placement.outlook import RecordedLoads
-from metasched.predictors.contract import Predictions
-from metasched.records import Interval, Prediction, Request, Run
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.forecast import RecordedLoads
+from metasched.predictors.contract import ByBatch, Predictions
+from metasched.records import Run
 
 Floats = NDArray[np.float64]
 #: The loads are drawn this far (s), and monitors report the averages of the last minute at every minute.
@@ -78,7 +78,7 @@ APPLICATIONS = {
 
 
 @dataclass(frozen=True)
-class Truth:
+class Truth(ByBatch):
     """What really happens, with the contract of a predictor: only the oracle may ask it."""
 
     application: Application
@@ -98,14 +98,9 @@ class Truth:
         time = np.atleast_1d(self.application.time(problem_size, processors, cpu, available_bandwidth))
         return Predictions(time, time, time, level)
 
-    def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """One time."""
-        time = float(
-            self.predict_many(
-                request.problem_size, request.processors, request.available_cpu, request.available_bandwidth
-            ).execution_time[0]
-        )
-        return Prediction(time, Interval(time, time, level), self.name)
+    def fit(self, runs: Iterable[Run]) -> Truth:
+        """Nothing is left to learn."""
+        return self
 
     def learn(self, run: Run) -> None:
         """Nothing is left to learn."""

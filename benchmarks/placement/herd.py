@@ -9,27 +9,29 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.placement.instances import random_cluster, random_model
-from metasched.placement.cluster import ClusterState
-from metasched.placement.constraints import Constraints
-from metasched.placement.question import Question
-from metasched.placement.ranker import rank
-from metasched.placement.shadow import Placed, shaded
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.recent_placements import RecentPlacement, with_recent_placements
+from metasched.placement.ranking.query import Question
+from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor
 
 SUBMISSIONS, MOST_PROCESSORS, NODES, SEED = 100, 4, 256, 2008
 
 
-def place(measured: ClusterState, model: Predictor, *, shadows: bool) -> list[Placed]:
+def place(measured: ClusterState, model: Predictor, *, shadows: bool) -> list[RecentPlacement]:
     """Place all submissions by the same measurement, half a second apart."""
-    placed: list[Placed] = []
+    placed: list[RecentPlacement] = []
     for number in range(SUBMISSIONS):
         now = 0.5 * number
-        state = shaded(measured, placed, now, settling=60.0) if shadows else measured
+        state = with_recent_placements(measured, placed, now, settling=60.0) if shadows else measured
         best = rank(
-            [state], model, Question(2000.0, Constraints(max_processors=MOST_PROCESSORS), top=1, scope="top")
+            [state],
+            model,
+            Question(2000.0, Constraints(max_processors=MOST_PROCESSORS, least_efficiency=0), top=1, scope="top"),
         ).placements[0]
         nodes = best.resource_set.nodes
-        placed.append(Placed("c", nodes, (1,) * len(nodes), now, best.prediction.execution_time))
+        placed.append(RecentPlacement("c", nodes, (1,) * len(nodes), now, best.prediction.execution_time))
     return placed
 
 

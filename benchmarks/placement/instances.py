@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from candidate_functions.terms import evaluate, positions
-from metasched.placement.cluster import ClusterState
-from metasched.placement.topology import Topology
-from metasched.predictors.contract import Predictions
-from metasched.records import Interval, Prediction, Request, Run
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.switch_tree import Topology
+from metasched.predictors.contract import ByBatch, Predictions
+from metasched.records import Run
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +27,7 @@ KERNELS = (
 
 
 @dataclass(frozen=True)
-class KnownModel:
+class KnownModel(ByBatch):
     """One model of Eq. (1) with the contract of a predictor; its intervals are 20 % wide to either side."""
 
     combination: NDArray[np.int16]
@@ -49,13 +50,9 @@ class KnownModel:
         time = evaluate(self.combination, self.coefficients, *np.broadcast_arrays(*columns))
         return Predictions(time, time / 1.2, time * 1.2, level)
 
-    def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Evaluate the model once."""
-        many = self.predict_many(
-            request.problem_size, request.processors, request.available_cpu, request.available_bandwidth, level
-        )
-        interval = Interval(float(many.low[0]), float(many.high[0]), level)
-        return Prediction(float(many.execution_time[0]), interval, self.name)
+    def fit(self, runs: Iterable[Run]) -> KnownModel:
+        """Nothing is left to learn."""
+        return self
 
     def learn(self, run: Run) -> None:
         """Nothing: what is known need not be learned."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.placement.instances import KnownModel
-from metasched.placement.cluster import ClusterState
-from metasched.placement.topology import Topology
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.switch_tree import Topology
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

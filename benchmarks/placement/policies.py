@@ -9,12 +9,13 @@ import numpy as np
 
 from benchmarks.placement.grid import APPLICATIONS, Site, Truth
 from benchmarks.placement.stream import Choice, Job, Queue
-from metasched.placement.cluster import ClusterState
-from metasched.placement.constraints import Constraints
-from metasched.placement.objective import Objective
-from metasched.placement.question import Forecast, Question
-from metasched.placement.ranker import rank
-from metasched.placement.waits import QueueWait, earliest_start
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import Forecast, Loads
+from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.query import Question
+from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor
 from metasched.records import Placement, Run
 
@@ -58,7 +59,9 @@ class Ranked:
                 wait = self._wait(queue, now)
                 states.append(replace(measured, name=f"{measured.name}, later", queue_wait=wait))
                 sources.append(number)
-        best = self._best(job, states, [queues[number] for number in sources], now, Constraints(), price_of(queues))
+        best = self._best(
+            job, states, [queues[number] for number in sources], now, Constraints(least_efficiency=0), price_of(queues)
+        )
         chosen = best.resource_set
         source = next(number for state, number in zip(states, sources, strict=True) if state.name == chosen.cluster)
         site = queues[source].site
@@ -96,7 +99,7 @@ class Ranked:
             Objective(core_hours=price),
             top=1,
             scope="top",
-            forecast=(lambda state, seconds: forecasts[state.name](state, seconds)) if forecasts else None,
+            loads=Loads((lambda state, seconds: forecasts[state.name](state, seconds)) if forecasts else None),
         )
         return rank(states, predictors, question).placements[0]
 

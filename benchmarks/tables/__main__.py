@@ -16,24 +16,28 @@ from benchmarks.porting import TABLE_6
 from benchmarks.tables import extra_p, table6
 from benchmarks.tables.judged import judge
 from benchmarks.tables.report import page, pictures
-from benchmarks.testbed.catalogue import COMMITTED, TABLE_3, TABLE_4
+from benchmarks.testbed.catalogue import JUDGED, TABLE_3, TABLE_4
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--campaigns", type=Path, default=COMMITTED, help="folder with the campaigns")
+    parser.add_argument("--campaigns", type=Path, default=JUDGED.folder, help="folder with the campaigns")
     parser.add_argument("--output", type=Path, default=ROOT / "docs", help="folder for results.md and its pictures")
+    parser.add_argument("--only", default="", help="only rows and ports whose application holds this")
     parser.add_argument("--workers", type=int, default=multiprocessing.cpu_count())
     arguments = parser.parse_args()
     begin = time.monotonic()
-    rows = [row for row in [*TABLE_3, *TABLE_4] if (arguments.campaigns / "-".join(row)).is_dir()]
-    missing = ["-".join(row) for row in [*TABLE_3, *TABLE_4] if row not in rows]
+    asked = [row for row in [*TABLE_3, *TABLE_4] if arguments.only in row[0]]
+    rows = [row for row in asked if (arguments.campaigns / "-".join(row)).is_dir()]
+    missing = ["-".join(row) for row in asked if row not in rows]
     ported_pairs = [
         pair
         for pair in TABLE_6
-        if all((arguments.campaigns / "-".join((pair[0], *side))).is_dir() for side in (pair[1:3], pair[3:5]))
+        if arguments.only in pair[0]
+        and all((arguments.campaigns / "-".join((pair[0], *side))).is_dir() for side in (pair[1:3], pair[3:5]))
+        and all((arguments.campaigns / "porting" / f"{pair[0]}-{cluster}.csv").is_file() for cluster in pair[1:4:2])
     ]
     with ProcessPoolExecutor(arguments.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(judge, row, arguments.campaigns / "-".join(row)) for row in rows]
@@ -51,7 +55,8 @@ def main() -> None:
         missing,
         [future.result() for future in pairs],
         dict(zip(rows, (future.result() for future in others), strict=False)),
-        f"All of this took {seconds / 60.0:.1f} minutes with {arguments.workers} workers.",
+        seed=json.loads((arguments.campaigns / "-".join(rows[0]) / "campaign.json").read_text())["seed"],
+        took=f"All of this took {seconds / 60.0:.1f} minutes with {arguments.workers} workers.",
     )
     (arguments.output / "results.md").write_text(text, encoding="utf-8")
     pictures(judged, arguments.output / "pictures")

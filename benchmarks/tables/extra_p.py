@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from metasched.predictors.evaluation import split
+from metasched.predictors.judging.groups import groups
 from metasched.records import Run
-from metasched.store.campaigns import read_campaign
+from metasched.store.files.campaigns import read_campaign
 
 SIZES = 6  # of the grid; Extra-P asks for five or more values of a parameter
 
@@ -31,8 +31,8 @@ def installed() -> bool:
 
 def judge(folder: Path) -> tuple[float, float]:
     """Mean and deviation of its PPE (%) on the runs to predict of a campaign."""
-    training, rest = split(read_campaign(folder).runs)
-    ppe = 100.0 * np.abs(predict(training, rest) / [run.execution_time for run in rest] - 1.0)
+    (group,) = groups(read_campaign(folder).runs)
+    ppe = 100.0 * np.abs(predict(group.training, group.rest) / [run.execution_time for run in group.rest] - 1.0)
     return float(ppe.mean()), float(ppe.std())
 
 

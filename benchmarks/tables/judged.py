@@ -12,18 +12,20 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.testbed import oracle
 from benchmarks.testbed.clusters import CLUSTERS
-from metasched.predictors.conditions import Conditions, Forecast, observed
-from metasched.predictors.evaluation import Adaptive, Evaluation, evaluate, split
-from metasched.predictors.peers import GaussianProcess, RidgeQuadratic
-from metasched.predictors.published import PublishedPredictor
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.contract import Predictor
+from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.judging.conditions import Forecast, observed
+from metasched.predictors.judging.evaluation import Evaluation, follow_under
+from metasched.predictors.judging.groups import groups
+from metasched.predictors.judging.peers import GaussianProcess, RidgeQuadratic
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
-from metasched.store.campaigns import read_campaign
+from metasched.store.files.campaigns import read_campaign
 
 Row = tuple[str, str, str]
 
 #: What is judged, and which of it are peers.
-CONTENDERS: dict[str, Callable[[], Adaptive]] = {
+CONTENDERS: dict[str, Callable[[], Predictor]] = {
     "single": lambda: PublishedPredictor(models="single"),
     "multiple": PublishedPredictor,
     "robust": RobustPredictor,
@@ -74,18 +76,17 @@ def judge(row: Row, folder: Path) -> Judged:
 
 def _judge(row: Row, folder: Path) -> Judged:
     recorded = read_campaign(folder)
-    training, rest = split(recorded.runs)
+    (group,) = groups(recorded.runs)
+    training, rest = group.training, group.rest
     assert recorded.loads is not None
     times, cpu, bandwidth = recorded.loads.grid()
-    conditions: dict[str, Conditions] = {
-        "observed": observed,
-        "forecast": Forecast(times, recorded.loads.nodes, cpu, bandwidth),
-    }
-    found = {
-        (loads, name): Evaluation(tuple(evaluate(make(), training, rest, conditions[loads])))
-        for loads in LOADS
-        for name, make in CONTENDERS.items()
-    }
+    conditions = observed, Forecast(times, recorded.loads.nodes, cpu, bandwidth)
+    found = {}
+    for name, make in CONTENDERS.items():
+        predictor = make()
+        predictor.fit(training)
+        for loads, outcomes in zip(LOADS, zip(*follow_under(predictor, rest, conditions), strict=True), strict=True):
+            found[loads, name] = Evaluation(outcomes)
     begin = time.perf_counter()
     RobustPredictor().fit(training)
     return Judged(
@@ -108,7 +109,7 @@ def _judge(row: Row, folder: Path) -> Judged:
     )
 
 
-def scheduling_losses(runs: Sequence[Run], predicted: Sequence[float], groups: int = 10) -> tuple[float, ...]:
+def scheduling_losses(runs: Sequence[Run], predicted: Sequence[float], parts: int = 10) -> tuple[float, ...]:
     """Loss (%) of a scheduler that trusts the predictions, for groups of neighbouring problem sizes (Table 5).
 
     Of each group the run with the least predicted time is chosen; the loss is how much longer it really took than the
@@ -116,7 +117,7 @@ def scheduling_losses(runs: Sequence[Run], predicted: Sequence[float], groups: i
     """
     by_size = sorted(range(len(runs)), key=lambda position: runs[position].problem_size)
     losses = []
-    for group in np.array_split(np.array(by_size), groups):
+    for group in np.array_split(np.array(by_size), parts):
         chosen = runs[min(group, key=lambda position: predicted[position])].execution_time
         best = min(runs[position].execution_time for position in group)
         losses.append(100.0 * (chosen / best - 1.0))

@@ -21,7 +21,7 @@ from benchmarks.testbed.loading import LOADINGS, Loading
 from benchmarks.testbed.simulator import Progress
 from benchmarks.testbed.traces import trace_loading
 from metasched.records import InputError
-from metasched.store.campaigns import read_runs, write_runs
+from metasched.store.files.campaigns import read_runs, write_runs
 
 app = typer.Typer(add_completion=False)
 console = Console(stderr=True)
@@ -32,6 +32,7 @@ Cluster = Annotated[str, typer.Option(help=f"Cluster: {', '.join(CLUSTERS)}.")]
 LoadingName = Annotated[str, typer.Option("--loading", help=f"Loads: {', '.join(LOADINGS)}.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is drawn.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")]
+Judged = Annotated[bool, typer.Option("--judged", help="The campaigns that only judge, not those of the design.")]
 Traces = Annotated[
     Path | None, typer.Option(help="Folder of files in the form of loads.csv to replay; takes the place of --loading.")
 ]
@@ -50,6 +51,10 @@ def _named(option: str, name: str, known: Iterable[str]) -> str:
     if name not in (names := list(known)):
         raise InputError(f"{name!r} is not known, expected one of {', '.join(names)}", where=option)
     return name
+
+
+def _collection(judged: bool) -> catalogue.Collection:
+    return catalogue.JUDGED if judged else catalogue.DESIGN
 
 
 def _generator(loading: str, traces: Path | None) -> tuple[str, Loading]:
@@ -99,20 +104,27 @@ def coscheduled(
 
 @app.command()
 def tables(
-    output: Output = catalogue.COMMITTED,
+    judged: Judged = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write; the committed one.")] = None,
     only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
     workers: Workers = CORES,
 ) -> None:
     """Make every campaign behind the paper's tables, the co-scheduled ones, and the idle runs for porting."""
-    for scenario in catalogue.scenarios():
+    collection = _collection(judged)
+    output = output or collection.folder
+    for scenario in catalogue.scenarios(collection):
         if only in scenario.name:
             campaigns.write(scenario, campaigns.make(scenario, workers, _bar(scenario.name)), output / scenario.name)
-    for pairing in catalogue.pairings():
+    for pairing in () if judged else catalogue.pairings():
         if only in pairing.name:
             made = pairs_of_jobs.make(pairing, workers, _bar(pairing.name))
             pairs_of_jobs.write(pairing, made, output / pairing.name)
+    for scenario in catalogue.laid_out(collection):
+        if only in f"layouts-{scenario.name}":
+            made = campaigns.make(scenario, workers, _bar(f"layouts-{scenario.name}"), catalogue.layouts_drawn)
+            campaigns.write(scenario, made, output / "layouts" / scenario.name)
     (output / "porting").mkdir(parents=True, exist_ok=True)
-    for scenario in catalogue.portings():
+    for scenario in catalogue.portings(collection):
         name = f"{scenario.application.name}-{scenario.cluster.name}"
         if only in f"porting-{name}":
             made = campaigns.make(scenario, workers, _bar(f"porting-{name}"), catalogue.porting_requests)
@@ -120,26 +132,27 @@ def tables(
 
 
 @app.command()
-def summary(
-    folder: Annotated[Path, typer.Argument(help="Folder of campaigns.")] = catalogue.COMMITTED,
-) -> None:
-    """Show what each campaign holds, and how well a model of the true form predicts it."""
-    for table in report.summary(folder):
+def summary(judged: Judged = False) -> None:
+    """Show what each committed campaign holds, and how well a model of the true form predicts it."""
+    for table in report.summary(_collection(judged)):
         Console(width=report.WIDTH).print(table)
 
 
 @app.command()
 def check(
-    folder: Annotated[Path, typer.Argument(help="Folder of campaigns.")] = catalogue.COMMITTED,
+    judged: Judged = False,
     only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
     runs: Annotated[int, typer.Option(min=2, help="Runs of each campaign that are simulated again.")] = 24,
     workers: Workers = CORES,
 ) -> None:
-    """Simulate some runs of every campaign again and say which campaigns would no longer come out the same."""
-    scenarios = [scenario for scenario in catalogue.scenarios() if only in scenario.name]
+    """Simulate some runs of every committed campaign again and say which would no longer come out the same."""
+    collection = _collection(judged)
+    known = {one.name: (one, None) for one in catalogue.scenarios(collection)}
+    known |= {f"layouts/{one.name}": (one, catalogue.layouts_drawn) for one in catalogue.laid_out(collection)}
     found = {
-        scenario.name: checking.check(scenario, read_runs(folder / scenario.name / "runs.csv"), runs, workers)
-        for scenario in track(scenarios, "checking", console=console)
+        name: checking.check(one, read_runs(collection.folder / name / "runs.csv"), runs, workers, draw)
+        for name, (one, draw) in track(known.items(), "checking", console=console)
+        if only in name
     }
     Console(width=report.WIDTH).print(report.checks_table(found))
     if not all(one.passed for one in found.values()):

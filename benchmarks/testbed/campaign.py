@@ -21,9 +21,9 @@ from benchmarks.testbed.monitoring import SENSOR_ERROR, Samples, watch, write_lo
 from benchmarks.testbed.phases import ProcessPhase, measure_phases, write_phases
 from benchmarks.testbed.simulator import Job, Outcome, Progress, SimulationError, silent, simulate_all
 from benchmarks.testbed.timeline import Floats, Timeline
-from metasched.records import Run
-from metasched.store.campaigns import write_runs
-from metasched.store.files import write_text_atomically
+from metasched.records import Run, Settings
+from metasched.store.files.campaigns import write_runs
+from metasched.store.files.whole_files import write_text_atomically
 
 TIME_ERROR = 0.015  # standard deviation of a measured execution time, relative
 
@@ -124,7 +124,8 @@ def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw
     phases: list[ProcessPhase] = []
     for index, (request, outcome) in enumerate(zip(drawn.requests, outcomes, strict=True)):
         run = measured(jobs[index], cluster, outcome, samples, float(noise[index]))
-        runs.append(replace(run, phase=request.phase, extra={"dedicated_time": f"{dedicated[index]:.4f}"}))
+        told = {"dedicated_time": f"{dedicated[index]:.4f}", **Settings.of(request.processes_per_node).cells}
+        runs.append(replace(run, phase=request.phase, extra=told))
         phases += measure_phases(index, jobs[index].processors, outcome, samples, float(noise[index]))
     return Made(tuple(runs), tuple(phases), samples)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.testbed.campaign import Scenario, draw_runs
+from benchmarks.testbed.campaign import Draw, Scenario, draw_runs
 from benchmarks.testbed.simulator import silent, simulate_all
 from metasched.records import Run
 
@@ -48,9 +48,14 @@ class Check:
         return self.same_plan and max(self.idle, self.loaded) < ROUNDING and self.starts < LATE
 
 
-def check(scenario: Scenario, committed: Sequence[Run], count: int, workers: int = 1) -> Check:
-    """Simulate ``count`` runs again, spread evenly over the campaign, and compare them with the committed ones."""
-    drawn = draw_runs(scenario)
+def check(
+    scenario: Scenario, committed: Sequence[Run], count: int, workers: int = 1, draw: Draw | None = None
+) -> Check:
+    """Simulate ``count`` runs again, spread evenly over the campaign, and compare them with the committed ones.
+
+    What runs were wanted ``draw`` says, as when the campaign was made.
+    """
+    drawn = draw_runs(scenario, draw)
     timeline, moments = drawn.schedule(scenario, [_dedicated(run) for run in committed])
     errors = drawn.time_errors()
     chosen = np.unique(np.linspace(0, len(committed) - 1, count).astype(int))

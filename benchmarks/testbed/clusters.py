@@ -1,4 +1,4 @@
-"""The four clusters of the paper (section 4.1) and their description in SimGrid's words.
+"""The four clusters of the paper (section 4.1), two of many cores a node, and their description in SimGrid's words.
 
 Each processor is a simulated host with its own load, since the paper pins processes to cores; the processors of a node
 share the node's link, which is full duplex, and talk to each other through its memory. All links meet in one switch.
@@ -29,6 +29,7 @@ class ClusterModel:
     balance : flops that pass while memory delivers one byte.
     other_traffic : whether other users' jobs load the network even where processors are dedicated.
     sample_period : seconds between two samples of the monitors.
+    streams : processes that the memory of a node serves as fast as one; None for as many as there are.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ClusterModel:
     balance: float
     other_traffic: bool = False
     sample_period: float = 10.0
+    streams: float | None = None
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -84,6 +86,14 @@ CLUSTERS = {
         ClusterModel("woodcrest", 12, 2, 100.0, speed=1.4e9, cache=2e6, balance=0.40, sample_period=20.0),
     )
 }
+#: Nodes whose processes share memory and link: pack a job on few of them or spread it? Not of the paper.
+MULTICORE = {
+    cluster.name: cluster
+    for cluster in (
+        ClusterModel("quad", 8, 4, 1000.0, 1.5e9, cache=1e6, balance=0.6, sample_period=60.0, streams=1.5),
+        ClusterModel("wide", 4, 16, 4000.0, 1.5e9, cache=1.5e6, balance=0.6, sample_period=60.0, streams=4.0),
+    )
+}
 
 
 def _write_profile(path: Path, series: Series, scale: float, horizon: float) -> None:
@@ -112,8 +122,9 @@ def write_platform(cluster: ClusterModel, timeline: Timeline | None, folder: Pat
     zone = ElementTree.SubElement(platform, "zone", id=cluster.name, routing="Full")
     for processor in cluster.processors:
         host = ElementTree.SubElement(zone, "host", id=processor, speed=f"{cluster.speed:g}f")
-        for key, value in (("cache", cluster.cache), ("balance", cluster.balance)):
-            ElementTree.SubElement(host, "prop", id=key, value=f"{value:g}")
+        for key, value in (("cache", cluster.cache), ("balance", cluster.balance), ("streams", cluster.streams)):
+            if value is not None:
+                ElementTree.SubElement(host, "prop", id=key, value=f"{value:g}")
         if timeline is not None:
             host.set("speed_file", f"{processor}.cpu")
             _write_profile(folder / f"{processor}.cpu", timeline.cpu[processor], 1.0, timeline.horizon)

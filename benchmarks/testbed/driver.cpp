@@ -7,6 +7,7 @@
 #include <simgrid/s4u.hpp>
 #include <smpi/smpi.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -78,6 +79,14 @@ std::vector<Job> read_jobs(const char* path)
   return jobs;
 }
 
+// Ranks of a job on the node of a host: hosts are the processors n3.0, n3.1, ... of node n3.
+std::size_t on_node(const Job& job, const std::string& host)
+{
+  const auto node = host.substr(0, host.find('.'));
+  return std::count_if(job.hosts.begin(), job.hosts.end(),
+                       [&node](const std::string& other) { return other.substr(0, other.find('.')) == node; });
+}
+
 void launch(Job& job, int index)
 {
   const auto program     = APPLICATIONS.at(job.application);
@@ -87,6 +96,7 @@ void launch(Job& job, int index)
     auto actor = s4u::Actor::init(name + "." + std::to_string(rank), s4u::Host::by_name(job.hosts[rank]));
     actor->set_property("instance_id", name);
     actor->set_property("rank", std::to_string(rank));
+    actor->set_property("on_node", std::to_string(on_node(job, job.hosts[rank])));
     actor->start([&job, program] {
       s4u::this_actor::sleep_until(job.start);
       std::string words[] = {job.application, job.problem_size};

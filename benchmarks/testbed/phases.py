@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.testbed.clusters import node_of
 from benchmarks.testbed.monitoring import Samples
 from benchmarks.testbed.simulator import Outcome
-from metasched.store.files import write_text_atomically
+from metasched.store.files.whole_files import write_text_atomically
 
 
 @dataclass(frozen=True)

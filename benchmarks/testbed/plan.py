@@ -33,6 +33,7 @@ class Request:
     phase: str
     problem_size: int
     processors: tuple[str, ...]
+    processes_per_node: int | None = None
 
 
 def processor_counts(cluster: ClusterModel) -> list[int]:
@@ -81,6 +82,49 @@ def requests(
         where = ranges[rng.choice(3, p=(INSIDE, BELOW, 1.0 - INSIDE - BELOW))]
         count = int(rng.choice(processor_counts(cluster)))
         wanted.append(Request("predict", size(*where), place(cluster, count, rng)))
+    return wanted
+
+
+def layouts(cluster: ClusterModel) -> list[tuple[int, int]]:
+    """Processes and processes per node, powers of two, as far as nodes and processors go.
+
+    Examples
+    --------
+    >>> from benchmarks.testbed.clusters import MULTICORE
+    >>> len(layouts(MULTICORE["quad"])), layouts(MULTICORE["quad"])[-1]
+    (12, (32, 4))
+    """
+    powers = [2**step for step in range(10)]
+    return [
+        (count, per_node)
+        for count in powers
+        for per_node in powers
+        if per_node <= min(count, cluster.processors_per_node) and count // per_node <= cluster.node_count
+    ]
+
+
+def laid_out(cluster: ClusterModel, count: int, per_node: int, rng: np.random.Generator) -> tuple[str, ...]:
+    """Draw nodes at random and fill each with ``per_node`` processes of consecutive ranks."""
+    nodes = rng.permutation(cluster.node_count)[: count // per_node]
+    return tuple(f"{cluster.nodes[node]}.{core}" for node in nodes for core in range(per_node))
+
+
+def laid_out_requests(
+    application: ApplicationModel, cluster: ClusterModel, rng: np.random.Generator, predictions: int
+) -> list[Request]:
+    """Draw the runs of a campaign whose layouts are drawn too; as many to train as in the paper, on half of it."""
+    small, large = application.smallest, application.largest
+    every = layouts(cluster)
+    few = [layout for layout in every if layout[0] <= len(cluster.processors) // 2]
+    wanted = []
+    for number in range(sum(TRAINING.values()) + predictions):
+        training = number < sum(TRAINING.values())
+        shrink, grow = (1.0, 1.0) if training or rng.random() < INSIDE else (BELOW_FACTOR, ABOVE_FACTOR)
+        size = round(float(np.exp(rng.uniform(np.log(small / shrink), np.log(large * grow)))))
+        known = few if training else every
+        count, per_node = known[rng.integers(len(known))]
+        chosen = laid_out(cluster, count, per_node, rng)
+        wanted.append(Request("train" if training else "predict", size, chosen, per_node))
     return wanted
 
 

@@ -13,16 +13,17 @@ from benchmarks.testbed.checking import Check
 from benchmarks.testbed.clusters import CLUSTERS, ClusterModel
 from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.statistics import describe
-from metasched.store.campaigns import read_runs
+from metasched.store.files.campaigns import read_runs
 
 PERIOD, HORIZON = 120.0, 4 * 86_400.0
 #: Columns that the tables may take.
 WIDTH = 118
 
 
-def summary(folder: Path) -> tuple[Table, Table]:
-    """What the campaigns hold, and what the co-scheduled ones do."""
-    return campaigns_table(folder), pairings_table(folder)
+def summary(collection: catalogue.Collection) -> tuple[Table, ...]:
+    """What the campaigns of a collection hold, and of the design what the co-scheduled ones do."""
+    pairings = (pairings_table(collection.folder),) if collection == catalogue.DESIGN else ()
+    return campaigns_table(collection), *pairings
 
 
 def _table(*columns: str) -> Table:
@@ -33,13 +34,13 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def campaigns_table(folder: Path) -> Table:
+def campaigns_table(collection: catalogue.Collection) -> Table:
     """For each campaign: runs, times, how loads slowed it, its minima, and the least error to be hoped for."""
     table = _table(
         "campaign", "runs", "time (s)", "median", "slowdown", "CPU", "Mbit/s", "true form: median", "mean PPE"
     )
-    for scenario in catalogue.scenarios():
-        runs = read_runs(folder / scenario.name / "runs.csv")
+    for scenario in catalogue.scenarios(collection):
+        runs = read_runs(collection.folder / scenario.name / "runs.csv")
         time, cpu, bandwidth, idle = np.array(
             [
                 (run.execution_time, run.min_avg_avail_cpu, run.min_avg_avail_bw, float(run.extra["dedicated_time"]))

@@ -1,5 +1,10 @@
 -- Asks the metasched daemon where a job should run, when sbatch hands it in. Lies beside slurm.conf, with hooks.conf
--- and rules.lua beside it.
+-- and rules.lua beside it; or in a folder of its own, and a site's own job_submit.lua loads it in its last line but one:
+--
+--   pcall(dofile, "/etc/slurm/metasched/job_submit.lua")
+--   return slurm.SUCCESS
+--
+-- The site's function then comes first, and what it refuses is refused.
 --
 -- While this runs the controller holds its locks: everybody waits. So there is one deadline for all of it, no Slurm
 -- command is called, nothing is run, and whatever goes wrong leaves the job as it was.
@@ -10,11 +15,13 @@ local HERE = (debug.getinfo(1, "S").source:match("^@(.*/)")) or "/etc/slurm/"
 local UNSET = { [65534] = true, [65535] = true, [4294967294] = true, [4294967295] = true }
 -- Answers longer than this, and script text beyond this, are not looked at (bytes).
 local MOST_ANSWER, MOST_SCRIPT = 262144, 65536
--- A folded node name may stand for this many nodes.
-local MOST_NODES = 100000
+-- A folded node name may stand for this many nodes; a comment may name this many processors.
+local MOST_NODES, MOST_PROCESSORS = 100000, 10000000
+-- A node's name may have this many bytes, this many numbers in brackets, and this many digits in each.
+local MOST_NAME, MOST_BRACKETS, MOST_DIGITS = 255, 4, 9
 
 local function read_settings(path)
-  local settings = { address = "127.0.0.1:8765", deadline = "0.2", mark = "yes" }
+  local settings = { address = "127.0.0.1:8765", deadline = "0.2", mark = "yes", partitions = "default" }
   local file = io.open(path, "r")
   if not file then return settings end
   for line in file:lines() do
@@ -45,9 +52,13 @@ local function first_line(path)
   return line
 end
 
+-- What a site's own script has defined before it loaded this one.
+local before_submit, before_modify = rawget(_G, "slurm_job_submit"), rawget(_G, "slurm_job_modify")
+
 local settings = read_settings(HERE .. "hooks.conf")
 local rules = read_rules(HERE .. "rules.lua")
 local token = first_line(settings.token_file)
+math.randomseed(os.time())
 local deadline_seconds = math.min(tonumber(settings.deadline) or 0.2, 2.0)
 
 local function given(value)
@@ -65,17 +76,36 @@ local function sound(application, size)
   return { application = application, size = size }
 end
 
+-- What the comment says, and where it cannot be understood what is wrong with it, for the user.
 local function marked(comment)
-  local mark = comment:match("metasched:([%w_=.,+-]+)")
-  if not mark or #mark > 500 then return nil end
+  local mark = comment:match("metasched:([^%s]*)")
+  if not mark then return nil end
+  mark = mark:match("^[%w_=.,+-]*")
+  if #mark > 500 then return nil, "the comment's mark is longer than 500 characters" end
   local words = {}
   for key, value in mark:gmatch("([%a]+)=([^,]*)") do words[key] = value end
+  if not words.app then return nil, "the comment names no application, expected metasched:app=NAME,n=SIZE" end
   local job = sound(words.app, words.n)
-  if job and words.p then
+  if not job then
+    return nil, string.format("app=%s,n=%s in the comment, expected a name of at most 64 letters, digits and _.+- and " ..
+                              "a size above 0", words.app:sub(1, 80), (words.n or ""):sub(1, 80))
+  end
+  if words.p then
     local low, high = words.p:match("^(%d+)-(%d+)$")
     job.least, job.most = tonumber(low or words.p), tonumber(high or words.p)
+    if not job.least or job.least < 1 or job.most < job.least or job.most > MOST_PROCESSORS then
+      return nil, string.format("p=%s in the comment, expected a number of processors, or a range such as 2-16",
+                                words.p:sub(1, 80))
+    end
   end
   return job
+end
+
+-- What a script or a command line is known by when its job has ended: the epilog and the daemon compute the same.
+local function digest(text)
+  local value = 0
+  for i = 1, math.min(#text, MOST_SCRIPT) do value = (value * 257 + text:byte(i) + 1) % 17592186044399 end
+  return #text > 0 and string.format("%x-%x", #text, value) or ""
 end
 
 -- A rule names an application and patterns of Lua for the job's name, script or command line. All of its patterns must
@@ -108,6 +138,9 @@ local function ruled(job_desc)
     local job = found and sound(rule.application, size)
     if job then
       job.least, job.most = given(rule.least), given(rule.most)
+      -- What told the size tells this job from others of its user that were submitted with it.
+      if rule.script then job.script = digest(job_desc.script or "") end
+      if rule.command then job.command = digest(text("command")) end
       return job
     end
   end
@@ -121,9 +154,35 @@ local function bound(job_desc)
     if type(value) == "string" and value ~= "" then return field end
   end
   if (given(job_desc.begin_time) or 0) > os.time() then return "begin_time" end
+  if given(job_desc.priority) == 0 then return "held" end -- the loads of today say nothing of when it is released
   if given(job_desc.het_job_offset) then return "het_job" end
+  if not job_desc.script or job_desc.script == "" then return "no script" end -- salloc, srun: no run of an application
   if (given(job_desc.cpus_per_task) or 1) > 1 then return "cpus_per_task" end
   if job_desc.features and not job_desc.features:match("^[%w_,.-]+$") then return "features" end
+end
+
+-- Who takes part: where hooks.conf names users, accounts, partitions or a share of the jobs, all of it must hold.
+
+local function listed(name, value)
+  if not settings[name] then return true end
+  local names = "," .. settings[name]:gsub("%s", "") .. ","
+  return value ~= nil and names:find("," .. value .. ",", 1, true) ~= nil
+end
+
+local function takes_part(job_desc, part_list, uid)
+  local user = given(job_desc.user_id) or uid
+  if not (listed("canary_users", job_desc.user_name) or listed("canary_users", string.format("%d", user))) then
+    return false
+  end
+  if not listed("canary_accounts", job_desc.account or job_desc.default_account) then return false end
+  local inside = not settings.canary_partitions
+  for name, part in pairs(part_list) do
+    local named = job_desc.partition
+    local wanted = named and ("," .. named .. ","):find("," .. name .. ",", 1, true)
+    if not named then wanted = part.flag_default == 1 end
+    inside = inside or (wanted and listed("canary_partitions", name))
+  end
+  return inside and math.random() * 100 < (tonumber(settings.canary_share) or 100)
 end
 
 -- Asking ---------------------------------------------------------------------------------------------------------
@@ -143,9 +202,8 @@ local function connected(socket, left)
   return connection
 end
 
-local function post(path, body)
+local function post(path, body, ends)
   local socket = require("socket")
-  local ends = socket.gettime() + deadline_seconds
   local function left() return math.max(0.001, ends - socket.gettime()) end
   local connection = connected(socket, left)
   local function receive()
@@ -185,7 +243,8 @@ end
 
 local function question(job, job_desc, part_list, uid)
   local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
-                  user = tostring(uid), name = plain(job_desc.name or ""), exclusive = (job_desc.shared == 0) or nil }
+                  user = string.format("%d", given(job_desc.user_id) or uid), name = plain(job_desc.name or ""),
+                  script = job.script, command = job.command, exclusive = (job_desc.shared == 0) or nil }
   local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)
   local per_node = given(job_desc.ntasks_per_node)
   if per_node == 0 then per_node = nil end
@@ -193,12 +252,16 @@ local function question(job, job_desc, part_list, uid)
     asked.min_processors, asked.max_processors = math.max(job.least, 1), math.max(job.most, job.least, 1)
   else
     asked.processors = { tasks or (nodes or 1) * (per_node or 1) }
-    if nodes and nodes > 1 then asked.per_node = math.ceil(asked.processors[1] / nodes) end
+    if nodes and (nodes > 1 or given(job_desc.max_nodes) == 1) then
+      asked.per_node = math.ceil(asked.processors[1] / nodes)
+    end
   end
   asked.per_node = per_node or asked.per_node
-  local partitions = {}
+  local partitions, named = {}, job_desc.partition
   for name, part in pairs(part_list) do
-    local wanted = not job_desc.partition or ("," .. job_desc.partition .. ","):find("," .. name .. ",", 1, true)
+    -- A job that names no partition stays in the default one, unless the site lets it go to any.
+    local wanted = named and ("," .. named .. ","):find("," .. name .. ",", 1, true)
+    if not named then wanted = settings.partitions == "any" or part.flag_default == 1 end
     if wanted and (part.state_up == nil or part.state_up % 2 == 1) then partitions[#partitions + 1] = name end
   end
   if #partitions == 0 then error("no partition is open to the job", 0) end
@@ -218,23 +281,28 @@ end
 
 -- Believing ------------------------------------------------------------------------------------------------------
 
--- The nodes that a folded name stands for, as a set; an error where it is not understood in full.
-local function unfold(folded)
+-- The nodes that a folded name stands for, as a set, and how many they are: no more than so many. An error where it is
+-- not understood in full, names a node twice, or is not unfolded in time.
+local function unfold(folded, most, check)
   local names, count, position = {}, 0, 1
   local function add(prefix, rest)
     local before, inside, after = rest:match("^([%w._-]*)%[([%d,-]+)%](.*)$")
     if not before then
-      if not rest:match("^[%w._-]*$") or prefix .. rest == "" then error("not a node name: " .. rest, 0) end
+      local name = prefix .. rest
+      if not rest:match("^[%w._-]*$") or name == "" then error("not a node name: " .. rest, 0) end
+      if names[name] then error("a node is named twice: " .. name, 0) end
       count = count + 1
-      if count > MOST_NODES then error("too many nodes", 0) end
-      names[prefix .. rest] = true
+      if count > most then error("too many nodes", 0) end
+      if count % 256 == 1 and check then check() end
+      names[name] = true
       return
     end
     for range in inside:gmatch("[^,]+") do
       local low, high = range:match("^(%d+)-?(%d*)$")
-      if not low then error("not a range: " .. range, 0) end
+      if not low or #low > MOST_DIGITS or #high > MOST_DIGITS then error("not a range: " .. range, 0) end
       if high == "" then high = low end
-      if tonumber(high) - tonumber(low) > MOST_NODES then error("too many nodes", 0) end
+      if tonumber(high) < tonumber(low) then error("not a range: " .. range, 0) end
+      if tonumber(high) - tonumber(low) >= most then error("too many nodes", 0) end
       for number = tonumber(low), tonumber(high) do
         add(prefix .. before .. string.format("%0" .. #low .. "d", number), after)
       end
@@ -247,7 +315,10 @@ local function unfold(folded)
       if c == "[" then depth = depth + 1 elseif c == "]" then depth = depth - 1 end
       if c == "," and depth == 0 then stop = i; break end
     end
-    add("", folded:sub(position, stop - 1))
+    local name = folded:sub(position, stop - 1)
+    local rest, brackets = name:gsub("%b[]", "")
+    if #rest > MOST_NAME or brackets > MOST_BRACKETS then error("not a node name: " .. rest, 0) end
+    add("", name)
     position = stop + 1
   end
   return names, count
@@ -257,7 +328,7 @@ local unfolded = {}
 local function nodes_of(part)
   local known = unfolded[part.name]
   if not known or known.folded ~= part.nodes then
-    known = { folded = part.nodes, names = (unfold(part.nodes or "")) }
+    known = { folded = part.nodes, names = (unfold(part.nodes or "", MOST_NODES)) }
     unfolded[part.name] = known
   end
   return known.names
@@ -268,18 +339,24 @@ local function whole(value)
 end
 
 -- Everything in the answer is checked against what the job may have before anything is set.
-local function checked(answer, asked, part_list)
+local function checked(answer, asked, part_list, ends)
   local part = type(answer.partition) == "string" and part_list[answer.partition]
   local allowed = false
   for _, name in ipairs(asked.partitions) do allowed = allowed or name == answer.partition end
   if not part or not allowed then error("the answer names an unknown partition", 0) end
   if type(answer.nodes) ~= "string" or #answer.nodes > 65536 then error("the answer names no nodes", 0) end
-  local names, count = unfold(answer.nodes)
+  if not whole(answer.node_count) or answer.node_count > MOST_NODES then
+    error("the answer does not count its nodes", 0)
+  end
+  local socket = require("socket")
+  local names, count = unfold(answer.nodes, answer.node_count, function()
+    if socket.gettime() >= ends then error("the answer was not read in time", 0) end
+  end)
   local here = nodes_of(part)
   for name in pairs(names) do
     if not here[name] then error("the answer names an unknown node", 0) end
   end
-  if not whole(answer.node_count) or answer.node_count ~= count then error("the answer miscounts its nodes", 0) end
+  if answer.node_count ~= count then error("the answer miscounts its nodes", 0) end
   local count_asked = asked.processors and asked.processors[1]
   local least, most = count_asked or asked.min_processors, count_asked or asked.max_processors
   if not whole(answer.processors) or answer.processors < least or answer.processors > most then
@@ -317,24 +394,37 @@ local function place(job_desc, asked, answer, sure)
   if limit and own then limit = math.min(limit, own) end
   if limit and longest then limit = math.min(limit, longest) end
   job_desc.partition = answer.partition
-  if answer.steer == "nodes" then job_desc.req_nodes = answer.nodes end
+  if answer.steer == "nodes" then
+    job_desc.req_nodes = answer.nodes
+    -- The limit follows from the prediction for these nodes; on others the job might be killed by it.
+    if limit and limit >= 1 then job_desc.time_limit = limit end
+  end
   if answer.steer == "features" and features_of(answer.prefer) then job_desc.prefer = answer.prefer end
   if not (asked.processors and given(job_desc.num_tasks)) then job_desc.num_tasks = answer.processors end
   job_desc.min_nodes, job_desc.max_nodes = answer.node_count, answer.node_count
-  if limit and limit >= 1 then job_desc.time_limit = limit end
+end
+
+-- The file whose presence stops all hooks, the daemon being up or not.
+local function switched_off()
+  local file = io.open(settings.off or (HERE .. "metasched.off"), "r")
+  if file then file:close() end
+  return file ~= nil
 end
 
 local function advise(job_desc, part_list, uid)
   local comment = job_desc.comment or ""
-  if comment:find("metasched:off", 1, true) then return nil end
-  local job = marked(comment) or ruled(job_desc)
-  if not job or bound(job_desc) then return nil end
+  if comment:find("metasched:off", 1, true) or switched_off() then return nil end
+  local job, wrong = marked(comment)
+  if wrong then return "left alone: " .. wrong end
+  job = job or ruled(job_desc)
+  if not job or bound(job_desc) or not takes_part(job_desc, part_list, uid) then return nil end
   local json = require("cjson.safe")
   local asked = question(job, job_desc, part_list, uid)
-  local answer = json.decode(post("/v1/placements", json.encode(asked)))
+  local ends = require("socket").gettime() + deadline_seconds
+  local answer = json.decode(post("/v1/placements", json.encode(asked), ends))
   if type(answer) ~= "table" then error("the answer is not JSON", 0) end
   if answer.placed ~= true then return answer.mode ~= "shadow" and answer.message or nil end
-  local sure = checked(answer, asked, part_list)
+  local sure = checked(answer, asked, part_list, ends)
   -- Where the daemon does not act nothing is changed, the comment neither: it finds the outcome by the submission.
   if answer.mode ~= "act" then return answer.mode ~= "shadow" and answer.message or nil end
   place(job_desc, asked, answer, sure)
@@ -347,6 +437,10 @@ local function one_line(text)
 end
 
 function slurm_job_submit(job_desc, part_list, submit_uid)
+  if before_submit then
+    local status = before_submit(job_desc, part_list, submit_uid)
+    if status ~= slurm.SUCCESS then return status end
+  end
   local ok, told = pcall(advise, job_desc, part_list, submit_uid)
   if not ok then
     slurm.log_info("metasched: job unchanged: %s", one_line(told))
@@ -357,7 +451,7 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
 end
 
 function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
-  return slurm.SUCCESS
+  return before_modify and before_modify(job_desc, job_rec, part_list, modify_uid) or slurm.SUCCESS
 end
 
 return slurm.SUCCESS

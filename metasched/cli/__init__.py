@@ -1,7 +1,4 @@
-"""The command line: one module a verb group, no logic of its own.
-
-A verb group is a module with a function ``register(app)`` that adds its verbs to the Typer application.
-"""
+"""The command line: one module a verb or group of verbs, which holds no logic of its own."""
 
 from __future__ import annotations
 

@@ -20,20 +20,15 @@ from monitors.sensors.network.corrected import CorrectedLink, outward_interface
 from monitors.sources.this_host import ThisHost
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("agent")(agent)
-
-
 def agent(
     settings: Annotated[
-        Path | None, typer.Argument(help="TOML file; METASCHED_AGENT_... variables go over it.")
+        Path | None, typer.Argument(help="TOML file; METASCHED_AGENT_... variables override it.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Take one sample, print it, and leave.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Take one sample, print it, and exit.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log probes and failures in full.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Sample this node, keep the samples on disk, and send them to the daemon."""
+    """Sample this node, spool the samples to disk, and send them to the daemon."""
     try:
         asked = read_settings(settings)
     except ValueError as error:
@@ -53,4 +48,4 @@ def agent(
         output.print_json(asdict(sample))
         return
     shown = f"available CPU {sample.available_cpu:.2f}, available bandwidth {sample.available_bandwidth:.1f} Mbit/s"
-    output.out.print(f"{sample.node}: {shown}")
+    output.say(f"{sample.node}: {shown}")

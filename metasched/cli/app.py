@@ -2,73 +2,118 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
-from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import typer
 from threadpoolctl import threadpool_limits
+from typer.core import TyperCommand, TyperGroup
 
 from metasched.cli import output
 from metasched.records import InputError
+from metasched.store.errors import StoreError
 
 #: Base of Typer's usage errors. Newer releases of Typer carry their own copy of click, so it is found through Typer.
 _ClickError = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
-#: Modules of verb groups, in the order that ``metasched --help`` shows them.
-GROUPS: tuple[str, ...] = (
-    "models",
-    "plot",
-    "rank",
-    "runs",
-    "explain",
-    "whatif",
-    "solve",
-    "surface",
-    "scale",
-    "agent",
-    "service",
-    "status",
-    "database",
-    "doctor",
-    "submitting",
-    "walltime",
-    "porting",
-)
-
-#: The group of a verb, where it is known: then only that one is loaded, and the verb starts in half the time.
-VERBS = {
-    "fit": "models",
-    "predict": "models",
-    "evaluate": "models",
-    "plot": "plot",
-    "rank": "rank",
-    "run": "runs",
-    "runs": "runs",
-    "agent": "agent",
-    "serve": "service",
-    "status": "status",
-    "mode": "status",
-    "token": "service",
-    "db": "database",
-    "doctor": "doctor",
-    "submit": "submitting",
-    "walltime": "walltime",
+#: Where each verb stands in this package, module and name, in the groups and the order in which ``metasched --help``
+#: shows them. A module is loaded when one of its verbs is called, so that no verb waits for the libraries of another.
+GROUPS = {
+    "For users": {
+        "run": "runs.run",
+        "runs": "runs.runs",
+        "fit": "models.fit",
+        "predict": "models.predict",
+        "plan": "planning.plan_verb",
+        "rank": "rank.rank_verb",
+        "explain": "explain.explain",
+        "whatif": "whatif.whatif",
+        "submit": "submitting.submit",
+        "walltime": "walltime.walltime",
+        "status": "status.status",
+    },
+    "For administrators": {
+        "setup": "setup.setup",
+        "doctor": "doctor.doctor",
+        "serve": "service.serve_verb",
+        "agent": "agent.agent",
+        "mode": "status.mode",
+        "token": "service.token",
+        "db": "database.db",
+    },
+    "For research": {
+        "evaluate": "evaluating.evaluate_verb",
+        "plot": "plot.plot",
+        "port": "porting.port_verb",
+        "solve": "solve.solve_verb",
+        "surface": "surface.surface",
+        "scale": "scale.scale",
+        "hardware": "hardware.hardware",
+        "history": "history.history",
+        "simulate": "simulate.simulate_verb",
+    },
 }
+VERBS = {verb: place for verbs in GROUPS.values() for verb, place in verbs.items()}
 
 
-def build(groups: Sequence[str] = GROUPS) -> typer.Typer:
-    """Make the application with the verbs of every group, or of some."""
+def load(verb: str) -> Any:
+    """The command of a verb, with its module."""
+    module, name = VERBS[verb].split(".")
+    found = getattr(importlib.import_module(f"metasched.cli.{module}"), name)
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    if isinstance(found, typer.Typer):
+        app.add_typer(found, name=verb)
+    else:
+        # What follows the command of ``run`` is the command's, with or without -- before it.
+        app.command(verb, context_settings={"allow_interspersed_args": verb != "run"})(found)
+    return typer.main.get_group(app).commands[verb]
+
+
+def summary(verb: str) -> str:
+    """What a verb does, in a line: read from the source of its module, which is not loaded for it."""
+    module, name = VERBS[verb].split(".")
+    for node in ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return (ast.get_docstring(node) or "").partition("\n\n")[0]
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name and isinstance(node.value, ast.Call):
+            return str(next(ast.literal_eval(each.value) for each in node.value.keywords if each.arg == "help"))
+    raise LookupError(f"{VERBS[verb]} is not in its module")
+
+
+class _Verbs(TyperGroup):
+    """All verbs; the one that is called is loaded, of the others only a line is shown."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*VERBS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            return None
+        group = next(group for group, verbs in GROUPS.items() if cmd_name in verbs)
+        return self.commands.get(cmd_name) or TyperCommand(cmd_name, help=summary(cmd_name), rich_help_panel=group)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] in VERBS:
+            self.commands[args[0]] = load(args[0])
+            # The matrices are small and the machine is shared: more threads of linear algebra cost more than they give.
+            threadpool_limits(limits=1)
+        return super().resolve_command(ctx, args)
+
+
+def build() -> typer.Typer:
+    """Make the Typer application, with every verb listed and none loaded."""
     app = typer.Typer(
         name="metasched",
+        cls=_Verbs,
         help="Learn how long parallel applications take, and choose where they should run.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
     )
     app.callback()(_version)
-    for group in groups:
-        importlib.import_module(f"metasched.cli.{group}").register(app)
     return app
 
 
@@ -82,7 +127,7 @@ def _show_version(value: bool) -> None:
 
 def _version(
     version: bool = typer.Option(
-        False, "--version", callback=_show_version, is_eager=True, help="Print the version and leave."
+        False, "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
     pass
@@ -90,16 +135,14 @@ def _version(
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and leave with its status: 0 done, 1 failed, 2 wrong usage or input."""
-    argv = sys.argv[1:] if argv is None else argv
-    groups = (VERBS[argv[0]],) if argv and argv[0] in VERBS else GROUPS
-    app = build(groups)
-    # The matrices are small and the machine is shared: more threads of linear algebra would cost more than they give.
-    threadpool_limits(limits=1)
     try:
-        status = app(args=argv, standalone_mode=False)
+        status = build()(args=sys.argv[1:] if argv is None else argv, standalone_mode=False)
     except InputError as error:
         output.complain(str(error))
         sys.exit(2)
+    except StoreError as error:
+        output.complain(str(error))
+        sys.exit(1)
     except (typer.Abort, KeyboardInterrupt):
         output.complain("interrupted")
         sys.exit(130)

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from metasched.cli.service import ConfigOption, configuration, talk
-from metasched.placement.answers import RankingTable
-from metasched.placement.complaints import first_complaint
+from metasched.cli.service import ConfigOption, ask_daemon, configuration
+from metasched.placement.explaining.documents import RankingTable
 from metasched.records import InputError
+from metasched.validation import first_complaint
 
 __all__ = ["ConfigOption", "UrlOption", "consult", "one_source", "ranking"]
 
@@ -40,7 +40,7 @@ def one_source(clusters: Path | None, url: str | None, **only_with_files: object
 
 def consult(config: Path | None, url: str | None, method: str, path: str, document: Any = None) -> Any:
     """Ask the daemon; by URL a token is taken from $METASCHED_TOKEN."""
-    return talk(configuration(config), method, path, document, url=url)
+    return ask_daemon(configuration(config), method, path, document, url=url)
 
 
 def ranking(told: Any, *, where: str) -> RankingTable:

@@ -1,4 +1,4 @@
-"""``metasched db``: upgrade, backup, restore and prune the database."""
+"""``metasched db``: upgrade, check, backup, restore and prune the database."""
 
 from __future__ import annotations
 
@@ -11,44 +11,54 @@ import typer
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
-from metasched.cli.service import ConfigOption, configuration
-from metasched.store.database import Store
+from metasched.cli.service import ConfigOption, DatabaseOption, configuration
+from metasched.store.database.store import Store
 
-DatabaseOption = Annotated[str | None, typer.Option("--database", help="Path or URL; instead of the configured one.")]
 DAY = 86_400.0
 
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    verbs = typer.Typer(help="Upgrade, back up, restore and prune the database.")
-    verbs.command("upgrade")(upgrade_verb)
-    verbs.command("backup")(backup_verb)
-    verbs.command("restore")(restore_verb)
-    verbs.command("prune")(prune_verb)
-    app.add_typer(verbs, name="db", no_args_is_help=True)
+db = typer.Typer(help="Upgrade, check, back up, restore and prune the database.", no_args_is_help=True)
 
 
+@db.command("upgrade")
 def upgrade_verb(config: ConfigOption = None, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
     """Bring the database to the newest schema. The daemon does so too when it starts."""
-    from metasched.store.keeping import upgrade
+    from metasched.store.database.backup import upgrade
 
     done = upgrade(database or configuration(config).database)
     if as_json:
         output.print_json(asdict(done))
     elif done.before == done.after:
-        _say(f"{done.database} is at schema {done.after} already")
+        output.say(f"{done.database} is at schema {done.after} already")
     else:
-        _say(f"{done.database} was upgraded from schema {done.before or 'none'} to {done.after}")
+        output.say(f"{done.database} was upgraded from schema {done.before or 'none'} to {done.after}")
 
 
+@db.command("check")
+def check_verb(config: ConfigOption = None, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
+    """Read all of the database and tell what is damaged. The daemon may run meanwhile."""
+    from metasched.store.database.integrity import check
+
+    with Store.open(database or configuration(config).database) as store, output.working("checking"):
+        faults, name = check(store), store.name
+    if as_json:
+        output.print_json({"database": name, "sound": not faults, "faults": list(faults)})
+    elif not faults:
+        output.say(f"{name} is sound")
+    if faults:
+        for fault in faults:
+            output.complain(fault if name in fault else f"{name}: {fault}")
+        raise typer.Exit(1)
+
+
+@db.command("backup")
 def backup_verb(
-    to: Annotated[Path, typer.Argument(help="File to write, which must not be there.")],
+    to: Annotated[Path, typer.Argument(help="File to write; it must not exist.")],
     config: ConfigOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write everything as it is now into a SQLite file. The daemon may run meanwhile."""
-    from metasched.store.keeping import backup
+    from metasched.store.database.backup import backup
 
     with Store.open(database or configuration(config).database) as store, output.working("backing up"):
         counts = backup(store, to)
@@ -56,9 +66,10 @@ def backup_verb(
     if as_json:
         output.print_json({"database": name, "backup": str(to), "rows": counts})
     else:
-        _say(f"{to} holds {_counted(dict(counts))} of {name}")
+        output.say(f"{to} holds {_counted(dict(counts))} of {name}")
 
 
+@db.command("restore")
 def restore_verb(
     backed_up: Annotated[Path, typer.Argument(metavar="BACKUP", help="File that `metasched db backup` wrote.")],
     replace: Annotated[bool, typer.Option("--replace", help="Remove what the database holds first.")] = False,
@@ -67,7 +78,7 @@ def restore_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Put everything a backup holds into the database, SQLite or PostgreSQL. Stop the daemon first."""
-    from metasched.store.keeping import restore
+    from metasched.store.database.backup import restore
 
     with Store.open(database or configuration(config).database) as store, output.working("restoring"):
         counts = restore(store, backed_up, replace=replace)
@@ -75,18 +86,21 @@ def restore_verb(
     if as_json:
         output.print_json({"database": name, "backup": str(backed_up), "rows": counts})
     else:
-        _say(f"{name} now holds {_counted(dict(counts))} of {backed_up}")
+        output.say(f"{name} now holds {_counted(dict(counts))} of {backed_up}")
 
 
+@db.command("prune")
 def prune_verb(
-    loads: Annotated[float | None, typer.Option(min=0, help="Days that loads stay; else as configured.")] = None,
-    placements: Annotated[float | None, typer.Option(min=0, help="Days that placements stay; else so.")] = None,
+    loads: Annotated[float | None, typer.Option(min=0, help="Days to retain loads; by default as configured.")] = None,
+    placements: Annotated[
+        float | None, typer.Option(min=0, help="Days to retain placements; by default as configured.")
+    ] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let go of old loads and placements, as the daemon does hourly. Runs, models and the loads' means stay."""
-    from metasched.store.retention import prune
+    """Remove old loads and placements, as the daemon does hourly. Runs, models and the means of loads stay."""
+    from metasched.store.database.retention import prune
 
     settings, now = configuration(config), time.time()
     loads = settings.keep.loads if loads is None else loads
@@ -97,12 +111,8 @@ def prune_verb(
     if as_json:
         output.print_json({"database": name} | asdict(gone))
     else:
-        _say(f"{name}: {gone.loads} loads and {gone.placements} placements were let go")
+        output.say(f"{name}: {gone.loads} loads and {gone.placements} placements were removed")
 
 
 def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
-
-
-def _say(line: str) -> None:
-    output.out.print(line, markup=False, soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -16,23 +15,18 @@ from rich.text import Text
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.service import ConfigOption, configuration
+from metasched.client.connection import ask_configured
+from metasched.doctor.findings import Finding
 from metasched.records import InputError
 from metasched.service.configuration import Configuration
-from metasched.service.talk import address_of, ask
-from metasched.store.findings import Finding
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("doctor")(doctor)
 
 
 def doctor(
     config: ConfigOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only what is not well.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show only what needs attention.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check an installation and say what to mend; leave with 1 if anything is wrong.
+    """Check an installation and say how to repair it; the exit status is 1 if anything is wrong.
 
     Run it as root where slurmctld runs. Nothing is changed. By URL a token with the role reader is taken
     from $METASCHED_TOKEN.
@@ -47,13 +41,11 @@ def doctor(
 
 
 def _findings(settings: Configuration) -> Iterator[Finding]:
-    from metasched.schedulers.slurm.checkup import check_slurm
-    from metasched.service import checkup
+    from metasched.doctor import daemon as checkup
+    from metasched.doctor.slurm import check_slurm
 
     def daemon(path: str) -> Any:
-        listen = settings.listen
-        token, verify = os.environ.get("METASCHED_TOKEN"), listen.certificate or True
-        return ask(address_of(listen), "GET", path, token=token, verify=verify)
+        return ask_configured(settings.listen, "GET", path)
 
     yield from checkup.check_database(settings.database)
     yield from checkup.check_daemon(settings, daemon)

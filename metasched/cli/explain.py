@@ -11,17 +11,13 @@ from rich import box
 from rich.table import Table
 
 from metasched.cli import consulting, output, placing
-from metasched.cli.options import JsonOption
-from metasched.placement.answers import PlacementTable, explanation_document
-from metasched.placement.breakdown import explained
-from metasched.placement.names import fold
+from metasched.cli.options import JsonOption, ParameterOption, PerNodeOption, ThreadsOption, settings_from
+from metasched.node_names import fold
+from metasched.placement.explaining.breakdown import explained
+from metasched.placement.explaining.documents import PlacementTable, explanation_document
+from metasched.plain_numbers import plain
 from metasched.records import InputError
-from metasched.store.files import read_text
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("explain")(explain)
+from metasched.store.files.whole_files import read_text
 
 
 def explain(
@@ -33,14 +29,19 @@ def explain(
     database: placing.DatabaseOption = None,
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
+    source: placing.SourceOption = None,
+    per_node: PerNodeOption = None,
+    threads: ThreadsOption = 1,
+    parameter: ParameterOption = None,
     number: Annotated[int, typer.Option(min=1, help="Which placement of the answer, by rank.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Show term by term how the completion of a placement came about.
+    """Explain the predicted completion of a placement, term by term.
 
     The daemon explains a placement that it advised, by its id, and without --clusters those of a ranking too.
     """
-    consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at)
+    settings = settings_from(per_node, threads, parameter)
+    consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at, source=source)
     if re.fullmatch("[0-9a-f]{32}", placement) and not Path(placement).exists():
         if clusters is not None:
             raise InputError("--clusters is given with the id of a placement, which the daemon explains")
@@ -51,13 +52,14 @@ def explain(
         if asked is None:
             raise InputError(f"--number {number}: there are {len(answer.placements)} placements in {placement}")
         if clusters is not None:
-            scene = placing.scene(answer.application, clusters, model, database, loads, at)
+            scene = placing.scene(answer.application, clusters, model, database, loads, at, source, settings)
             told = _explained(scene, answer.problem_size, asked)
         else:
             question = {
                 "application": answer.application,
                 "problem_size": answer.problem_size,
                 "placement": asked.model_dump(),
+                **settings.as_dict(),
             }
             told = consulting.consult(config, url, "POST", "/v1/explanations", question)
     if as_json:
@@ -85,17 +87,18 @@ def _tell(told: dict[str, Any]) -> None:
     )
     shown.add_column("part", footer="completion")
     shown.add_column("how", overflow="fold")
-    shown.add_column("s", justify="right", footer=f"{chosen.completion:.4g}")
+    shown.add_column("s", justify="right", footer=plain(chosen.completion))
     for part in told["parts"]:
-        shown.add_row(part["name"], part["how"], f"{part['seconds']:.4g}")
+        shown.add_row(part["name"], part["how"], plain(part["seconds"]))
     output.out.print(shown)
     least, narrowest = told["least_cpu"], told["narrowest"]
     for line in (
         f"CPU {taken.available_cpu:.3g} is that of {least}, "
-        f"{taken.available_bandwidth:.4g} Mbit/s that of the {narrowest}",
+        f"{plain(taken.available_bandwidth)} Mbit/s that of the {narrowest}",
         *told["notes"],
-        f"with {interval.level:.0%} probability it runs {interval.low:.4g} to {interval.high:.4g} s without contention",
-        *((f"jobs already there lose {harm:.4g} s together",) if harm > 0 else ()),
+        f"with {interval.level:.0%} probability it runs {plain(interval.low)} to {plain(interval.high)} s "
+        "without contention",
+        *((f"jobs already there lose {plain(harm)} s together",) if harm > 0 else ()),
         chosen.reason,
     ):
-        output.out.print(line, markup=False, soft_wrap=True)
+        output.say(line)

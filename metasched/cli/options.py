@@ -2,10 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from metasched.records import PARAMETER, InputError, Settings
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+DatabaseOption = Annotated[str | None, typer.Option("--db", help="Database of the store; by default $METASCHED_DB.")]
+LevelOption = Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")]
 ApplicationOption = Annotated[str | None, typer.Option(help="Only runs of this application.")]
+PerNodeOption = Annotated[
+    int | None, typer.Option("--processes-per-node", min=1, help="Most processes that share a node.")
+]
+ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads of each process, each on a processor of its own.")]
+ParameterOption = Annotated[
+    list[str] | None,
+    typer.Option("--parameter", help="NAME=VALUE, a number or a word that the application is run with; repeatable."),
+]
 ClusterOption = Annotated[str | None, typer.Option(help="Only runs on this cluster.")]
+
+
+def settings_from(per_node: int | None, threads: int, parameters: Sequence[str] | None) -> Settings:
+    """The settings that options spell.
+
+    Examples
+    --------
+    >>> settings_from(4, 1, ["steps=100"]).text
+    'processes_per_node 4, steps 100'
+    """
+    told: dict[str, float | str] = {}
+    for text in parameters or ():
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InputError(f"--parameter is {text}, expected such as steps=100")
+        if name in told:
+            raise InputError(f"--parameter {name} is given twice")
+        told[name] = value
+    try:
+        return Settings.of(per_node, threads, told)
+    except InputError as error:
+        raise InputError(str(error).removeprefix(PARAMETER), where="--parameter") from None
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is no probability."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"--level is {level:g}, expected a number between 0 and 1")

@@ -1,9 +1,8 @@
-"""What every verb prints through: JSON on stdout, tables for people, complaints and progress on stderr."""
+"""What every verb prints through: JSON on stdout, tables for people, errors and progress on stderr."""
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -12,35 +11,30 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import track
 
+from metasched.json_numbers import finite
+
 Step = TypeVar("Step")
 
 #: Answers. Rich colours them only when stdout is a terminal.
 out = Console(highlight=False)
-#: Logs, progress and complaints.
+#: Logs, progress and errors.
 err = Console(stderr=True, highlight=False)
 
 
 def print_json(document: Any) -> None:
     """Print one JSON document on stdout and nothing else; numbers that are not finite become null."""
-    json.dump(_finite(document), sys.stdout, indent=1, allow_nan=False)
+    json.dump(finite(document), sys.stdout, indent=1, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def say(line: str) -> None:
+    """Print one line of an answer as it is, however long."""
+    out.print(line, markup=False, soft_wrap=True)
 
 
 def complain(line: str) -> None:
     """Print one line on stderr that says what is wrong."""
     err.print(f"metasched: {' '.join(line.split())}", markup=False, soft_wrap=True)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    if hasattr(value, "tolist"):
-        return _finite(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def working(what: str) -> AbstractContextManager[Any]:

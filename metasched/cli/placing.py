@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
 from rich.table import Table
 
 from metasched.cli import output
-from metasched.placement.answers import RankingTable, infeasible_document, ranking_document
-from metasched.placement.cluster import ClusterState
-from metasched.placement.constraints import Constraints
-from metasched.placement.coscheduled import Coscheduled
-from metasched.placement.freshness import with_loads
-from metasched.placement.names import fold, unfold
-from metasched.placement.objective import TERMS, Objective
-from metasched.placement.outlook import RecordedLoads
-from metasched.placement.question import InfeasibleError, Question
-from metasched.placement.ranker import rank
-from metasched.placement.running import RunningJob, StartedJob, terms_left
-from metasched.placement.sharing import Contention, NoContention
-from metasched.predictors import documents
-from metasched.predictors.contract import Predictor
-from metasched.records import InputError, Load
-from metasched.store.campaigns import Loads, read_loads
-from metasched.store.database import Store
-from metasched.store.descriptions import read_description
-from metasched.store.models import read_model
+from metasched.cli.options import DatabaseOption as DatabaseOption
+from metasched.node_names import fold
+from metasched.placement.clusters.constraints import Constraints, parse_counts
+from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.explaining.documents import RankingTable, infeasible_document, ranking_document
+from metasched.placement.loads.forecast import RecordedLoads
+from metasched.placement.loads.staleness import with_loads
+from metasched.placement.ranking.contention import Contention, NoContention
+from metasched.placement.ranking.objective import TERMS, Objective
+from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.plain_numbers import plain
+from metasched.predictors.contract import Predictor, under
+from metasched.records import DEFAULT_SETTINGS, InputError, Load, Settings
+
+if TYPE_CHECKING:
+    from metasched.store.files.campaigns import Loads
 
 ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
 SizeOption = Annotated[float, typer.Option(help="N.")]
@@ -43,16 +42,18 @@ ClustersOption = Annotated[
 ]
 ModelOption = Annotated[
     list[str] | None,
-    typer.Option(help="Model file, or CLUSTER=FILE for one cluster; repeatable. The store's models without it."),
+    typer.Option(help="Model file, or CLUSTER=FILE for one cluster; repeatable; by default the models of the store."),
 ]
-DatabaseOption = Annotated[str | None, typer.Option("--db", help="Database of the store; $METASCHED_DB without it.")]
-LoadsOption = Annotated[
-    str | None, typer.Option(help="Recorded loads to place by: a loads.csv[.gz], or the word store.")
-]
-AtOption = Annotated[
-    float | None, typer.Option(help="Time of the recorded loads to place at (s); the last without it.")
+LoadsOption = Annotated[str | None, typer.Option(help="Recorded loads to use: a loads.csv[.gz], or the word store.")]
+AtOption = Annotated[float | None, typer.Option(help="Moment of the recorded loads to use (s); by default the last.")]
+SourceOption = Annotated[
+    Path | None, typer.Option("--source", help="TOML file whose [\\[source]] tables name where live loads come from.")
 ]
 ProcessorsOption = Annotated[str, typer.Option(help="Numbers of processors allowed, such as 1,2,4-8.")]
+EfficiencyOption = Annotated[
+    float | None,
+    typer.Option("--least-efficiency", help="Least parallel efficiency against the fewest processors, 0 for any."),
+]
 
 
 #: How far back the store's loads are looked at (s).
@@ -69,9 +70,12 @@ class Scene:
     running: Mapping[str, tuple[RunningJob | StartedJob, ...]]
     recorded: RecordedLoads | None = None
     others: Mapping[tuple[str, str], Predictor] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def contention(self, problem_size: float) -> Contention:
         """The contention with the jobs that are described as running, if any are."""
+        from metasched.placement.ranking.co_scheduling import Coscheduled
+
         if not any(self.running.values()):
             return NoContention()
         running: dict[str, tuple[RunningJob, ...]] = {}
@@ -95,14 +99,28 @@ def scene(
     database: str | None = None,
     loads: str | None = None,
     at: float | None = None,
+    source: Path | None = None,
+    settings: Settings = DEFAULT_SETTINGS,
 ) -> Scene:
-    """Read what the options name."""
+    """Read what the options name: loads that were recorded, else live ones where sources of them are named.
+
+    The application's predictors answer for the settings.
+    """
+    from metasched.client.live_loads import with_live_loads
+    from metasched.store.files.descriptions import read_description
+    from metasched.store.files.sources import read_sources
+
     description = read_description(clusters)
     states, recorded = description.clusters, None
+    warnings: tuple[str, ...] = ()
     if loads is not None:
+        if source is not None:
+            raise InputError("both --loads and --source are given, expected one of them")
         states, recorded = _loaded(states, loads, at, database)
     elif at is not None:
         raise InputError("--at is given without --loads")
+    elif tables := (*description.sources, *(() if source is None else read_sources(source))):
+        states, warnings = with_live_loads(states, tables, description.links)
     names = [state.name for state in states]
     running = {job.application for jobs in description.running.values() for job in jobs if isinstance(job, StartedJob)}
     own: dict[str, Predictor] = {}
@@ -116,13 +134,9 @@ def scene(
                 found = _from_store(name, names, database)
                 others |= {(name, cluster): predictor for cluster, predictor in found.items()}
     others |= {(application, cluster): predictor for cluster, predictor in own.items()}
+    own = {cluster: under(predictor, settings) for cluster, predictor in own.items()}
     constraints = description.constraints.get(application, Constraints())
-    return Scene(states, constraints, own, description.running, recorded, others)
-
-
-def constrained(base: Constraints, **given: Any) -> Constraints:
-    """The described constraints with those replaced that an option gives."""
-    return replace(base, **{name: value for name, value in given.items() if value})
+    return Scene(states, constraints, own, description.running, recorded, others, warnings)
 
 
 def objective(weights: Sequence[str] | None, saving: float) -> Objective:
@@ -140,42 +154,25 @@ def objective(weights: Sequence[str] | None, saving: float) -> Objective:
 
 
 def counts(text: str, *, where: str) -> tuple[int, ...]:
-    """Whole numbers written as 1,2,4-8."""
-    found: set[int] = set()
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise InputError(f"{part!r} is not a number of processors, expected such as 1,2,4-8", where=where)
-        low, high = int(first[:9]), int((last or first)[:9])
-        if not 1 <= low <= high <= 10_000_000:
-            raise InputError(f"{part!r} is not a range of whole numbers from 1 to 10000000", where=where)
-        found.update(range(low, high + 1))
-    return tuple(sorted(found))
-
-
-def nodes(text: str, *, where: str) -> frozenset[str]:
-    """Node names in their folded form."""
-    return frozenset(unfold(text, where=where) if text else ())
-
-
-def spelt(demands: Mapping[str, Any]) -> dict[str, Any]:
-    """Demands as the daemon is told of them: those that are made."""
-    told = {name: value for name, value in demands.items() if value}
-    for name in ("processors", "features"):
-        if name in told:
-            told[name] = sorted(told[name])
-    if "exclude" in told:
-        told["exclude"] = fold(sorted(told["exclude"]))
-    return told
+    """Numbers of processors written as 1,2,4-8."""
+    try:
+        return parse_counts(text)
+    except InputError as error:
+        raise InputError(str(error), where=where) from None
 
 
 def ranked(application: str, scene: Scene, question: Question) -> dict[str, Any]:
     """The document that answers a question about a scene."""
+    from metasched.placement.ranking.ranker import rank
+
     try:
         ranking = rank(scene.clusters, scene.predictors, question)
     except InfeasibleError as error:
-        return infeasible_document(application, question.problem_size, str(error))
-    return ranking_document(application, question.problem_size, ranking)
+        told = infeasible_document(application, question.problem_size, str(error))
+    else:
+        told = ranking_document(application, question.problem_size, ranking)
+    warnings = [*scene.warnings, *told.get("warnings", ())]
+    return told | ({"warnings": warnings} if warnings or "warnings" in told else {})
 
 
 def show(answer: RankingTable) -> None:
@@ -194,19 +191,19 @@ def show(answer: RankingTable) -> None:
             str(number),
             f"{chosen.cluster}: {fold(chosen.nodes)}",
             str(chosen.processors),
-            f"{placement.completion:.4g}",
-            f"{placement.queue_wait:.4g} + {slowdown * prediction.execution_time:.4g}",
-            f"{slowdown * prediction.interval.low:.4g}-{slowdown * prediction.interval.high:.4g}",
+            plain(placement.completion),
+            f"{plain(placement.queue_wait)} + {plain(slowdown * prediction.execution_time)}",
+            f"{plain(slowdown * prediction.interval.low)}-{plain(slowdown * prediction.interval.high)}",
             f"{chosen.available_cpu:.2f}",
-            f"{chosen.available_bandwidth:.4g}",
+            plain(chosen.available_bandwidth),
             style="bold" if number == 1 else None,
         )
     output.out.print(shown)
     for number, placement in enumerate(placements, start=1):
-        output.out.print(f"{number:>3} {placement.reason}", markup=False, soft_wrap=True)
+        output.say(f"{number:>3} {placement.reason}")
     if answer.gap is None or answer.gap > 0:
         gap = math.inf if answer.gap is None else answer.gap
-        output.out.print(f"not proven best: at most {gap:.1%} above the best there can be")
+        output.out.print(f"not proven optimal: at most {gap:.1%} above the optimum")
 
 
 def _from_files(
@@ -216,6 +213,9 @@ def _from_files(
 
     Returns those of the application by cluster, and those of others, which must run there, by application and cluster.
     """
+    from metasched.predictors.porting.platforms import PlatformsPredictor
+    from metasched.store.files.models import read_model
+
     named: dict[tuple[str, str], Predictor] = {}
     plain: dict[str, list[Predictor]] = {}
     for text in models:
@@ -234,7 +234,11 @@ def _from_files(
         named[predictor.application, cluster] = predictor
     # One file alone holds for every cluster that has none of its own.
     everywhere = {(name, cluster): found[0] for name, found in plain.items() if len(found) == 1 for cluster in clusters}
-    every = {key: predictor for key, predictor in (everywhere | named).items() if key[1] in clusters}
+    every = {
+        key: predictor.on(key[1]) if isinstance(predictor, PlatformsPredictor) else predictor
+        for key, predictor in (everywhere | named).items()
+        if key[1] in clusters
+    }
     own = {cluster: predictor for (name, cluster), predictor in every.items() if name == application}
     if not own:
         raise InputError(f"no --model is of application {application}")
@@ -242,15 +246,27 @@ def _from_files(
 
 
 def _from_store(application: str, clusters: Sequence[str], database: str | None) -> dict[str, Predictor]:
+    from metasched.predictors.porting.platforms import PlatformsPredictor
+    from metasched.predictors.robust.predictor import RobustPredictor
+    from metasched.store import documents
+    from metasched.store.database.store import Store
+
     predictors: dict[str, Predictor] = {}
     with Store.open(database) as store:
         for name in clusters:
             try:
-                saved = json.dumps(store.load_model(application, name))
+                saved = json.dumps(store.models.document(application, name))
             except InputError as error:
                 missing = error
                 continue
             predictors[name] = documents.parse(saved, where=f"{store.name}: {application} on {name}")
+        others = [platform for name, platform, *_ in store.models.all() if name == application]
+        if others and len(predictors) < len(clusters):
+            known = {name: store.models.predictor(application, name) for name in others}
+            lenders = {name: model for name, model in known.items() if isinstance(model, RobustPredictor)}
+            for name in [name for name in clusters if name not in predictors]:
+                with contextlib.suppress(InputError):  # none of them has runs enough
+                    predictors[name] = PlatformsPredictor(application, lenders).on(name)
     if not predictors:
         raise InputError(f"{missing}; give one by --model")
     return predictors
@@ -259,10 +275,13 @@ def _from_store(application: str, clusters: Sequence[str], database: str | None)
 def _loaded(
     states: Sequence[ClusterState], source: str, at: float | None, database: str | None
 ) -> tuple[tuple[ClusterState, ...], RecordedLoads]:
+    from metasched.store.database.store import Store
+    from metasched.store.files.campaigns import read_loads
+
     if source == "store":
         with Store.open(database) as store:
             now = time.time() if at is None else at
-            loads = store.loads(since=now - REMEMBERED, until=now + 1e-6)
+            loads = store.loads.all(since=now - REMEMBERED, until=now + 1e-6)
     else:
         loads = read_loads(source)
         now = float(loads.time.max(initial=0.0)) if at is None else at

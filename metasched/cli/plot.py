@@ -9,35 +9,23 @@ import numpy as np
 import typer
 
 from metasched.cli import figures, output
-from metasched.cli.models import (
-    LevelOption,
-    Method,
-    MethodOption,
-    Models,
-    check_level,
-    make,
-    select,
-    training_and_rest,
-)
-from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption
-from metasched.predictors.conditions import observed
-from metasched.predictors.evaluation import Evaluation, evaluate
+from metasched.cli.evaluating import bar, judged_groups
+from metasched.cli.models import Method, MethodOption, Models, make, select
+from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level
+from metasched.predictors.judging.conditions import observed
+from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
+from metasched.predictors.judging.groups import Group
 from metasched.records import InputError
-from metasched.store.campaigns import read_campaign
-from metasched.store.models import read_model
+from metasched.store.files.campaigns import read_campaign
+from metasched.store.files.models import read_model
 
 OutputOption = Annotated[Path, typer.Option("-o", "--output", help="PNG file to write.")]
 CampaignArgument = Annotated[Path, typer.Argument(help="Folder with runs.csv, or a runs file, with train rows.")]
 
-plots = typer.Typer(help="Draw pictures as PNG.", no_args_is_help=True)
+plot = typer.Typer(help="Draw pictures as PNG.", no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.add_typer(plots, name="plot")
-
-
-@plots.command("predicted")
+@plot.command("predicted")
 def predicted(
     campaign: CampaignArgument,
     picture: OutputOption,
@@ -47,15 +35,15 @@ def predicted(
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Predicted against measured execution time, with intervals, over a campaign."""
-    evaluation = _evaluated(campaign, method, Models.multiple, application, cluster, level)
+    """Predicted against measured execution time, with intervals, over a campaign; the runs learned from in grey."""
+    chosen, evaluation = _evaluated(campaign, method, Models.multiple, application, cluster, level)
     first = evaluation.outcomes[0].run
     title = f"{first.application} on {first.cluster}: {method.value}, mean PPE {evaluation.summary()['ppe_mean']:.1f} %"
-    figures.save(figures.predicted_against_measured(evaluation, title), picture)
+    figures.save(figures.predicted_against_measured(evaluation, title, _learned(chosen, method)), picture)
     _report(picture, as_json)
 
 
-@plots.command("error")
+@plot.command("error")
 def error(
     campaign: CampaignArgument,
     picture: OutputOption,
@@ -70,7 +58,7 @@ def error(
         "published, single model": (Method.published, Models.single),
     }
     evaluations = {
-        name: _evaluated(campaign, method, models, application, cluster, 0.9)
+        name: _evaluated(campaign, method, models, application, cluster, 0.9)[1]
         for name, (method, models) in contenders.items()
     }
     first = evaluations["robust"].outcomes[0].run
@@ -78,7 +66,7 @@ def error(
     _report(picture, as_json)
 
 
-@plots.command("scaling")
+@plot.command("scaling")
 def scaling(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     picture: OutputOption,
@@ -107,16 +95,32 @@ def scaling(
 
 def _evaluated(
     campaign: Path, method: Method, models: Models, application: str | None, cluster: str | None, level: float
-) -> Evaluation:
+) -> tuple[list[Group], Evaluation]:
     check_level(level)
     chosen = select(read_campaign(campaign).runs, application, cluster, where=str(campaign))
-    training, rest = training_and_rest(chosen, where=str(campaign))
-    steps = evaluate(make(method, models, chosen), training, rest, observed, level)
-    return Evaluation(tuple(output.progress(steps, total=len(rest), what=f"evaluating {method.value}")))
+    judged, _ = judged_groups(chosen, where=str(campaign))
+    evaluation = evaluate(
+        lambda group: make(method, models, group.application, group.cluster),
+        judged,
+        observed,
+        level,
+        progress=bar(method.value),
+    )
+    return judged, evaluation
+
+
+def _learned(chosen: list[Group], method: Method) -> list[Outcome]:
+    """What a model says of the very runs that it was fitted to."""
+    outcomes: list[Outcome] = []
+    for group in chosen:
+        predictor = make(method, Models.multiple, group.application, group.cluster)
+        predictor.fit(group.training)
+        outcomes += follow(predictor, group.training, observed, learning=False)
+    return outcomes
 
 
 def _report(picture: Path, as_json: bool) -> None:
     if as_json:
         output.print_json({"picture": str(picture)})
     else:
-        output.out.print(f"picture written to {picture}", markup=False, soft_wrap=True)
+        output.say(f"picture written to {picture}")

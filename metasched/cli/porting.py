@@ -10,29 +10,24 @@ import typer
 from rich.table import Table
 
 from metasched.cli import output
-from metasched.cli.models import LevelOption, check_level
-from metasched.cli.options import JsonOption
+from metasched.cli.options import JsonOption, LevelOption, check_level
+from metasched.plain_numbers import plain
+from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.porting.port import port_to_each
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.porting.trust import Trust, trust
-from metasched.predictors.published import PublishedPredictor
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Run
-from metasched.store.campaigns import read_runs
-from metasched.store.models import read_model, write_model
+from metasched.store.files.campaigns import read_runs
+from metasched.store.files.models import read_model, write_model
 
 #: What stands for the name of the target in the name of the output.
 PLACE = "{cluster}"
 MOST_NODES = 1_000_000
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("port")(port_verb)
-
-
 def port_verb(
-    model: Annotated[Path, typer.Argument(help="Model file of the reference cluster.")],
+    model: Annotated[Path, typer.Argument(help="Model file of the reference platform.")],
     reference: Annotated[Path, typer.Option(help="Dedicated runs on 1 and 2 processors of the reference (runs.csv).")],
     target: Annotated[
         list[Path], typer.Option(help="Dedicated runs on 1 and 2 processors of a target (runs.csv); repeatable.")
@@ -43,17 +38,17 @@ def port_verb(
     nodes: Annotated[
         list[str] | None,
         typer.Option(
-            help="How many nodes, each with one link, a cluster has, as CLUSTER=COUNT; repeatable. Without it every "
-            "processor is taken to have a link of its own."
+            help="How many nodes, each with one link, a cluster has, as CLUSTER=COUNT; repeatable. By default "
+            "every processor has a link of its own."
         ),
     ] = None,
     processors: Annotated[
-        int | None, typer.Option(min=1, help="Most processors to say how far the port is to be trusted for.")
+        int | None, typer.Option(min=1, help="Largest number of processors for which errors are estimated.")
     ] = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Port a model to every cluster that the target runs name, and say how far each port is to be trusted."""
+    """Port a model to every platform in the target runs, and estimate the error of each port."""
     check_level(level)
     known = read_model(model)
     if not isinstance(known, PublishedPredictor | RobustPredictor):
@@ -131,21 +126,19 @@ def _document(path: str, predictor: PortedPredictor, expected: Trust) -> dict[st
 
 def _show(path: str, predictor: PortedPredictor, expected: Trust) -> None:
     title = f"{predictor.application} from {predictor.reference.cluster} to {predictor.cluster}, idle"
-    table = Table(title=f"{title}, problem size {expected.problem_size:.4g}")
+    table = Table(title=f"{title}, problem size {plain(expected.problem_size)}")
     for heading in ("processors", "execution time (s)", f"{expected.level:.0%} interval", "expected PPE"):
         table.add_column(heading, justify="right")
     for position, count in enumerate(expected.processors):
         table.add_row(
             f"{count:.0f}",
-            f"{expected.execution_time[position]:.4g}",
-            f"{expected.low[position]:.4g} to {expected.high[position]:.4g}",
+            plain(expected.execution_time[position]),
+            f"{plain(expected.low[position])} to {plain(expected.high[position])}",
             f"{expected.expected_ppe[position]:.0f} %",
         )
     output.out.print(table)
     for name, factor in (("Rcpu", predictor.rcpu), ("Rbw", predictor.rbw)):
-        output.out.print(
-            f"{name} {factor.value:.3g} (about as good: {factor.low:.3g} to {factor.high:.3g})", markup=False
-        )
+        output.say(f"{name} {factor.value:.3g} (about as good: {factor.low:.3g} to {factor.high:.3g})")
     for note in predictor.state.notes:
-        output.out.print(f"note: {note}", markup=False)
-    output.out.print(f"{len(predictor.window)} runs learned, model written to {path}", markup=False, soft_wrap=True)
+        output.say(f"note: {note}")
+    output.say(f"{len(predictor.window)} runs learned, model written to {path}")

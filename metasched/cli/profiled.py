@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from metasched.predictors.cloud.predictor import CloudPredictor
+from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.records import InputError
-from metasched.store.cloud_files import read_hardware
-from metasched.store.profiles import read_any_profiles
+from metasched.store.files.cloud import read_hardware
+from metasched.store.files.profiles import read_any_profiles
 
 ProfilesOption = Annotated[
     list[Path] | None,

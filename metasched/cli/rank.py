@@ -7,17 +7,21 @@ from typing import Annotated, Any
 import typer
 
 from metasched.cli import consulting, output, placing
-from metasched.cli.models import LevelOption, check_level
-from metasched.cli.options import JsonOption
-from metasched.placement.freshness import STALE_AFTER
-from metasched.placement.objective import TERMS
-from metasched.placement.question import Question
+from metasched.cli.options import (
+    JsonOption,
+    LevelOption,
+    ParameterOption,
+    PerNodeOption,
+    ThreadsOption,
+    check_level,
+    settings_from,
+)
+from metasched.placement.clusters.constraints import Constraints, made
+from metasched.placement.loads.counted import Loads
+from metasched.placement.loads.staleness import STALE_AFTER
+from metasched.placement.ranking.objective import TERMS
+from metasched.placement.ranking.query import Question
 from metasched.records import InputError
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("rank")(rank_verb)
 
 
 def rank_verb(
@@ -30,27 +34,36 @@ def rank_verb(
     database: placing.DatabaseOption = None,
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
+    source: placing.SourceOption = None,
     forecast: Annotated[
         bool | None,
-        typer.Option(help="Forecast the loads over the run; the daemon does, unless told otherwise."),
+        typer.Option(help="Forecast the loads over the run; the daemon does so by default."),
     ] = None,
     processors: placing.ProcessorsOption = "",
     min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
-    per_node: Annotated[int | None, typer.Option(min=1, help="Most processors on one node.")] = None,
-    memory: Annotated[float | None, typer.Option(help="Megabytes that each node must have.")] = None,
+    most_per_node: Annotated[int | None, typer.Option("--per-node", min=1, help="Most processors on one node.")] = None,
+    per_node: PerNodeOption = None,
+    threads: ThreadsOption = 1,
+    parameter: ParameterOption = None,
+    memory: Annotated[float | None, typer.Option(help="Memory that each node must have (MB).")] = None,
     feature: Annotated[list[str] | None, typer.Option(help="Feature that each node must have; repeatable.")] = None,
     exclusive: Annotated[bool, typer.Option("--exclusive", help="Only nodes without any job.")] = False,
     only: Annotated[list[str] | None, typer.Option("--cluster", help="Only this cluster; repeatable.")] = None,
-    exclude: Annotated[str, typer.Option(help="Nodes that it must not take, such as n[1-3].")] = "",
+    exclude: Annotated[str, typer.Option(help="Nodes to leave out, such as n[1-3].")] = "",
     weight: Annotated[
         list[str] | None,
         typer.Option(help="TERM=PRICE in seconds: time, core_hours, energy, risk, harm; repeatable."),
     ] = None,
-    pareto: Annotated[bool, typer.Option("--pareto", help="Only what nothing beats in every weighted term.")] = False,
-    saving: Annotated[float, typer.Option(help="Least part that twice the processors must save.")] = 0.0,
-    near_tie: Annotated[float, typer.Option(help="Scores this close, as a part, count as equal.")] = 0.0,
-    rotate: Annotated[str | None, typer.Option(help="Word that shuffles placements and nodes that are equal.")] = None,
+    pareto: Annotated[bool, typer.Option("--pareto", help="Show only the Pareto front of the weighted terms.")] = False,
+    least_efficiency: placing.EfficiencyOption = None,
+    saving: Annotated[
+        float, typer.Option(help="Smallest fraction of the time that doubling the processors must save.")
+    ] = 0.0,
+    near_tie: Annotated[float, typer.Option(help="Relative difference up to which scores count as equal.")] = 0.0,
+    rotate: Annotated[
+        str | None, typer.Option(help="Seed (any word) that shuffles equal placements and nodes.")
+    ] = None,
     stale_after: Annotated[float, typer.Option(min=0, help="Age of loads from which on they are stale (s).")] = (
         STALE_AFTER
     ),
@@ -63,21 +76,25 @@ def rank_verb(
     The daemon's Unix socket needs no token; by URL one with the role reader is taken from $METASCHED_TOKEN.
     """
     check_level(level)
+    settings = settings_from(per_node, threads, parameter)
     demands: dict[str, Any] = {
         "processors": placing.counts(processors, where="--processors"),
         "min_processors": min_processors,
         "max_processors": max_processors,
-        "per_node": per_node,
+        "per_node": per_node if most_per_node is None else most_per_node,
         "memory": memory,
-        "features": frozenset(feature or ()),
+        "features": tuple(feature or ()),
         "exclusive": exclusive,
-        "exclude": placing.nodes(exclude, where="--exclude"),
+        "exclude": exclude,
+        "clusters": tuple(only or ()),
+        "least_efficiency": least_efficiency,
     }
+    Constraints().with_demands(demands)
     wanted = placing.objective(weight, saving)
-    given = {"model": model, "db": database, "loads": loads, "at": at}
+    given = {"model": model, "db": database, "loads": loads, "at": at, "source": source}
     consulting.one_source(clusters, url, **given)
     if clusters is not None:
-        scene = placing.scene(application, clusters, model, database, loads, at)
+        scene = placing.scene(application, clusters, model, database, loads, at, source, settings)
         if forecast and scene.recorded is None:
             raise InputError("--forecast is given without --loads")
         known = [cluster.name for cluster in scene.clusters]
@@ -86,7 +103,7 @@ def rank_verb(
                 raise InputError(f"--cluster {name} is not described in {clusters}, expected one of {', '.join(known)}")
         question = Question(
             problem_size,
-            placing.constrained(scene.constraints, **demands, clusters=frozenset(only or ())),
+            scene.constraints.with_demands(demands),
             wanted,
             scene.contention(problem_size),
             top=top,
@@ -94,16 +111,15 @@ def rank_verb(
             pareto=pareto,
             tolerance=near_tie,
             rotation=rotate,
-            stale_after=stale_after,
-            forecast=scene.recorded if forecast else None,
+            loads=Loads(scene.recorded if forecast else None, stale_after=stale_after),
         )
         told = placing.ranked(application, scene, question)
     else:
         asked = {
             "application": application,
             "problem_size": problem_size,
-            **placing.spelt(demands),
-            "clusters": only or [],
+            **made(demands),
+            **settings.as_dict(),
             "weights": {name: getattr(wanted, name) for name in TERMS},
             "saving": saving,
             "near_tie": near_tie,
@@ -118,10 +134,10 @@ def rank_verb(
     answer = consulting.ranking(told, where=url or "the daemon")
     if as_json:
         output.print_json(told)
+    for line in answer.warnings:
+        output.complain(f"warning: {line}")
     if not answer.placements:
         output.complain(answer.why)
         raise typer.Exit(1)
-    for line in answer.warnings:
-        output.complain(f"warning: {line}")
     if not as_json:
         placing.show(answer)

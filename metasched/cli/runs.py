@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 import typer
 from rich.table import Table
 
+from metasched.audit import audit
 from metasched.cli import output
-from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption
+from metasched.cli.consulting import UrlOption
+from metasched.cli.options import (
+    ApplicationOption,
+    ClusterOption,
+    JsonOption,
+    ParameterOption,
+    PerNodeOption,
+    ThreadsOption,
+    settings_from,
+)
+from metasched.cli.service import ConfigOption, ask_daemon, configuration, listening
+from metasched.plain_numbers import plain
 from metasched.records import InputError
 from metasched.schedulers import local
 from metasched.store import spool
-from metasched.store.campaigns import write_runs
-from metasched.store.database import RecordedRun, Store
-from metasched.store.engine import default_location
+from metasched.store.database.engine import default_location
+from metasched.store.database.run_records import RecordedRun, Selection, forgotten_document
+from metasched.store.database.store import Store
+from metasched.store.files.campaigns import write_runs
+
+#: Runs that the daemon is asked for at most.
+MOST = 1000
 
 DatabaseOption = Annotated[
     str | None,
     typer.Option("--db", help="File or URL of the database; by default $METASCHED_DB or the user's data folder."),
 ]
 
+UNMEASURED = "not measured"
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    # What follows the command's name is the command's, with or without -- before it.
-    app.command("run", context_settings={"allow_interspersed_args": False})(run)
-    app.command("runs")(runs)
+
+runs = typer.Typer(
+    help="Show stored runs, export them as runs.csv, or exclude them from learning.",
+    invoke_without_command=True,
+)
 
 
 def run(
@@ -38,7 +58,9 @@ def run(
     problem_size: Annotated[float, typer.Option(help="N.")],
     processors: Annotated[int, typer.Option(help="P, how many processes the command starts.")],
     cluster: Annotated[str | None, typer.Option(help="Name of the cluster; by default of this host.")] = None,
-    phase: Annotated[str | None, typer.Option(help="Part of a campaign that the run belongs to.")] = None,
+    phase: Annotated[
+        str | None, typer.Option(help="Part of a campaign that the run belongs to: train or predict.")
+    ] = None,
     interface: Annotated[
         list[str] | None, typer.Option(help="Network interface that the job uses, by default loopback; repeatable.")
     ] = None,
@@ -46,10 +68,13 @@ def run(
         list[str] | None, typer.Option(help="INTERFACE=MBIT/S where the kernel does not know it; repeatable.")
     ] = None,
     interval: Annotated[float, typer.Option(help="Seconds between two readings of the monitors.")] = 0.5,
+    per_node: PerNodeOption = None,
+    threads: ThreadsOption = 1,
+    parameter: ParameterOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a command under the monitors and store the run; leave with the command's exit status."""
+    """Run a command under the monitors and store the run; exit with the status of the command."""
     try:
         finished = local.run(
             command,
@@ -58,6 +83,7 @@ def run(
             processors=processors,
             cluster=cluster,
             phase=phase,
+            settings=settings_from(per_node, threads, parameter),
             interfaces=interface,
             speeds=_speeds(link_speed or ()),
             interval=interval,
@@ -72,18 +98,21 @@ def run(
         output.complain(f"warning: {warning}")
     record = finished.record
     if as_json:
-        output.print_json({**_document(record), "warnings": list(warnings)})
+        output.print_json({**record.as_dict(), "warnings": list(warnings)})
     else:
         done = record.run
         ended = "" if record.exit_status == 0 else f", exit status {record.exit_status}, not learned from"
+        cpu, bandwidth = _share(done.min_avg_avail_cpu), _rate(done.min_avg_avail_bw, " Mbit/s")
         output.complain(
-            f"{done.application}, N = {done.problem_size:g}, P = {done.processors}: {done.execution_time:.4g} s "
-            f"with CPU {done.min_avg_avail_cpu:.2f} and {done.min_avg_avail_bw:.4g} Mbit/s available{ended}"
+            f"{done.application}, N = {done.problem_size:g}, P = {done.processors}: {plain(done.execution_time)} s, "
+            f"available CPU {cpu}, bandwidth {bandwidth}{ended}"
         )
     raise typer.Exit(record.exit_status)
 
 
-def runs(
+@runs.callback()
+def show_runs(
+    context: typer.Context,
     target: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the runs that can be learned from to this runs.csv.")
     ] = None,
@@ -91,38 +120,128 @@ def runs(
     cluster: ClusterOption = None,
     last: Annotated[int, typer.Option(min=1, help="How many of the newest runs to show.")] = 20,
     database: DatabaseOption = None,
+    url: UrlOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the runs that are stored, or export them as runs.csv for ``metasched fit``."""
-    with Store.open(_existing(database)) as store:
-        warnings = spool.drain(store)
-        records = store.recorded_runs(application=application, cluster=cluster)
+    """Show the stored runs, or export those that can be learned from.
+
+    Without a database of the user's own the daemon is asked for the runs of their jobs.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    location = database or default_location()
+    asked = url is not None or (
+        database is None and "://" not in location and not Path(location).exists() and listening(configuration(config))
+    )
+    if asked:
+        name, warnings, stored, records = _asked(url, config, application, cluster, last if target is None else MOST)
+    else:
+        with Store.open(_existing(database)) as store:
+            name, warnings = store.name, spool.drain(store)
+            records = store.runs.all(application=application, platform=cluster)
+        stored = len(records)
     for warning in warnings:
         output.complain(f"warning: {warning}")
     learnable = [record.run for record in records if record.learnable]
     if target is not None:
         if not learnable:
             of, on = application or "any application", cluster or "any cluster"
-            raise InputError(f"no run of {of} on {on} can be learned from", where=store.name)
+            raise InputError(f"no run of {of} on {on} can be learned from", where=name)
         write_runs(target, learnable)
     if as_json:
-        document: dict[str, Any] = {"database": store.name, "stored": len(records), "learnable": len(learnable)}
+        document: dict[str, Any] = {"database": name, "stored": stored, "learnable": len(learnable)}
         if target is None:
-            document["runs"] = [_document(record) for record in records[-last:]]
+            document["runs"] = [record.as_dict() for record in records[-last:]]
         else:
             document["written"] = str(target)
         output.print_json(document)
     elif target is None:
-        output.out.print(_table(records[-last:], len(records)))
+        output.out.print(_table(records[-last:], stored))
     else:
-        output.out.print(f"{len(learnable)} runs written to {target}", markup=False, soft_wrap=True)
+        output.say(f"{len(learnable)} runs written to {target}")
+
+
+def _asked(
+    url: str | None, config: Path | None, application: str | None, platform: str | None, last: int
+) -> tuple[str, tuple[str, ...], int, tuple[RecordedRun, ...]]:
+    """What the daemon shows of the user's runs: its database, warnings, how many there are, and they themselves."""
+    given = {"application": application, "platform": platform, "last": min(last, MOST)}
+    query = urlencode({name: value for name, value in given.items() if value is not None})
+    told = ask_daemon(configuration(config), "GET", f"/v1/runs?{query}", url=url)
+    records = tuple(RecordedRun.of_dict(each) for each in told["runs"])
+    return told["database"], (), told["stored"], records
+
+
+@runs.command("forget")
+def forget(
+    ids: Annotated[list[str] | None, typer.Option("--id", help="Of a run, as --json shows it; repeatable.")] = None,
+    user: Annotated[str | None, typer.Option(help="Whose runs.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Started then or later: seconds, or such as 2026-03-01T12:00.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Started before.")] = None,
+    application: ApplicationOption = None,
+    cluster: ClusterOption = None,
+    database: DatabaseOption = None,
+    config: ConfigOption = None,
+    url: Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Exclude all matching runs from learning. They stay stored, marked as forgotten.
+
+    With --url or --config a running daemon is asked, which learns the models that knew them anew at once; it needs an
+    admin's token in $METASCHED_TOKEN. Otherwise the database is changed, and the models are learned anew when a daemon
+    starts with it.
+    """
+    if database is not None and (url is not None or config is not None):
+        raise InputError("--db names a database and --url or --config a daemon, expected one of them")
+    selected = Selection(
+        None if not ids else tuple(ids),
+        user,
+        _moment("--since", since),
+        _moment("--until", until),
+        application,
+        cluster,
+    )
+    if url is not None or config is not None:
+        asked = {
+            "ids": ids or None, "user": user, "since": selected.since, "until": selected.until,
+            "application": application, "platform": cluster,
+        }  # fmt: skip
+        told = ask_daemon(configuration(config), "POST", "/v1/runs/forget", asked, url=url)
+    else:
+        with Store.open(_existing(database)) as store:
+            told = forgotten_document(store.runs.forget(selected))
+        audit(f"{told['forgotten']} runs forgotten")
+    if as_json:
+        output.print_json(told)
+        return
+    output.say(f"{told['forgotten']} runs forgotten")
+    for each in told["models"]:
+        output.say(f"the model of {each['application']} on {each['platform']} is learned anew")
+
+
+def _moment(option: str, text: str | None) -> float | None:
+    """Seconds since 1970 of a time given as such or in ISO 8601, there in UTC unless it says otherwise."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{option} is {text!r}, expected seconds or a time such as 2026-03-01T12:00") from None
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _existing(database: str | None) -> str:
     """The database to read; reading makes no new one."""
     location = database or default_location()
     if "://" not in location and not Path(location).exists():
-        raise InputError("no such database; metasched run makes one", where=location)
+        raise InputError("no such database; metasched run creates one", where=location)
     return location
 
 
@@ -139,28 +258,14 @@ def _speeds(texts: Sequence[str]) -> dict[str, float]:
     return speeds
 
 
-def _document(record: RecordedRun) -> dict[str, Any]:
-    run = record.run
-    return {
-        "application": run.application,
-        "cluster": run.cluster,
-        "problem_size": run.problem_size,
-        "processors": run.processors,
-        "min_avg_avail_cpu": run.min_avg_avail_cpu,
-        "min_avg_avail_bw": run.min_avg_avail_bw,
-        "execution_time": run.execution_time,
-        "start_time": run.start_time,
-        "nodes": list(run.nodes),
-        "phase": run.phase,
-        "exit_status": record.exit_status,
-        "learnable": record.learnable,
-    }
-
-
 def _table(records: Sequence[RecordedRun], stored: int) -> Table:
     table = Table(title=f"newest {len(records)} of {stored} runs", title_justify="left")
+    unmeasured = any(math.isnan(each.run.min_avg_avail_cpu + each.run.min_avg_avail_bw) for each in records)
     for heading in ("application", "cluster", "N", "P", "CPU", "Mbit/s", "execution s", "exit", "learned"):
-        table.add_column(heading, justify="left" if heading in ("application", "cluster", "learned") else "right")
+        # Wide enough for a minimum that was "not measured", on two lines.
+        width = 8 if heading in ("CPU", "Mbit/s") and unmeasured else None
+        left = heading in ("application", "cluster", "learned")
+        table.add_column(heading, justify="left" if left else "right", min_width=width)
     for record in records:
         run = record.run
         table.add_row(
@@ -168,10 +273,18 @@ def _table(records: Sequence[RecordedRun], stored: int) -> Table:
             run.cluster,
             f"{run.problem_size:g}",
             str(run.processors),
-            f"{run.min_avg_avail_cpu:.2f}",
-            f"{run.min_avg_avail_bw:.4g}",
-            f"{run.execution_time:.4g}",
+            _share(run.min_avg_avail_cpu),
+            _rate(run.min_avg_avail_bw),
+            plain(run.execution_time),
             str(record.exit_status),
             "yes" if record.learnable else "no",
         )
     return table
+
+
+def _share(value: float) -> str:
+    return UNMEASURED if math.isnan(value) else f"{value:.2f}"
+
+
+def _rate(value: float, unit: str = "") -> str:
+    return UNMEASURED if math.isnan(value) else f"{plain(value)}{unit}"

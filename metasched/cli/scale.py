@@ -15,17 +15,18 @@ from rich.table import Table
 from metasched.cli import figures, output
 from metasched.cli.options import JsonOption
 from metasched.cli.scale_figures import scaling_over_servers
-from metasched.predictors.cloud.baseline import ScalabilityAnalysis
-from metasched.predictors.cloud.hardware import Hardware
-from metasched.predictors.cloud.model import CloudModel
-from metasched.predictors.cloud.scaling import Scaling
+from metasched.plain_numbers import plain
+from metasched.predictors.analytic.cloud.baseline import ScalabilityAnalysis
+from metasched.predictors.analytic.cloud.hardware import Hardware
+from metasched.predictors.analytic.cloud.model import CloudModel
+from metasched.predictors.analytic.cloud.scaling import Scaling
 from metasched.records import InputError
-from metasched.store.cloud_files import ProfiledRun, read_hardware
-from metasched.store.profiles import read_any_profiles
+from metasched.store.files.cloud import ProfiledRun, read_hardware
+from metasched.store.files.profiles import read_any_profiles
 
 
 class Method(StrEnum):
-    """Networks to predict with."""
+    """Queueing networks that can predict: the refined one, and that of the paper."""
 
     synchronous = "synchronous"
     published = "published"
@@ -38,16 +39,11 @@ class Spread(StrEnum):
     fill = "fill"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("scale")(scale)
-
-
 def scale(
     profiles: Annotated[list[Path], typer.Argument(help="Profiles: one CSV, or reports of mpiP.")],
     hardware: Annotated[Path, typer.Option(help="Servers to run on (TOML).")],
     profiled_on: Annotated[
-        Path | None, typer.Option(help="Servers that were profiled on (TOML); as --hardware if not given.")
+        Path | None, typer.Option(help="Servers of the profiled runs (TOML); by default those of --hardware.")
     ] = None,
     processes: Annotated[str, typer.Option(help="Numbers of processes, separated by commas.")] = "1,2,4,8,16,32,64",
     placement: Annotated[
@@ -60,7 +56,7 @@ def scale(
     picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG file to write.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Time, speedup and efficiency against processes, and the point past which more do not pay."""
+    """Time, speedup and efficiency against processes, and the number beyond which more do not pay off."""
     servers = read_hardware(hardware)
     runs = [run for path in profiles for run in read_any_profiles(path)]
     model = _fit(runs, read_hardware(profiled_on) if profiled_on is not None else servers, method)
@@ -148,12 +144,12 @@ def _show(
     ):
         count, place, time, speedup, efficiency, other = row
         blocks = "+".join(str(block) for block in place if block)
-        table.add_row(str(count), blocks, f"{time:.4g}", f"{speedup:.3g}", f"{efficiency:.0%}", f"{other:.4g}")
+        table.add_row(str(count), blocks, plain(time), f"{speedup:.3g}", f"{efficiency:.0%}", plain(other))
     output.out.print(table)
     if scaling.pays_until == scaling.processes[-1]:
-        output.out.print(f"processes pay up to the most asked for, {scaling.pays_until}")
+        output.out.print(f"processes pay off up to the largest number asked for, {scaling.pays_until}")
     else:
-        output.out.print(f"more than {scaling.pays_until} processes do not pay; {scaling.fastest} are the fastest")
+        output.out.print(f"more than {scaling.pays_until} processes do not pay off; {scaling.fastest} are the fastest")
     output.out.print(
         f"CPU_Constant {model.cpu_constant:.4g}, Net_Constant {model.net_constant:.4g}, "
         f"error on the profiles {model.profiling_error:.1%}; m(n) = {model.workload.message_size} bytes, "
@@ -161,6 +157,6 @@ def _show(
         markup=False,
     )
     for note in model.notes:
-        output.out.print(note, markup=False)
+        output.say(note)
     if picture is not None:
-        output.out.print(f"picture written to {picture}", markup=False, soft_wrap=True)
+        output.say(f"picture written to {picture}")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from metasched.cli.figures import COLOURS, LINES, MARKERS
-from metasched.predictors.cloud.scaling import Scaling
+from metasched.cli.figures import over_powers_of_two, style, with_grid
+from metasched.predictors.analytic.cloud.scaling import Scaling
 
 
 def scaling_over_servers(scalings: Mapping[str, Scaling], title: str) -> Figure:
@@ -20,26 +19,10 @@ def scaling_over_servers(scalings: Mapping[str, Scaling], title: str) -> Figure:
     first = next(iter(scalings.values()))
     for axes, what in zip(panels, ("execution_time", "speedup", "efficiency"), strict=True):
         for position, (name, scaling) in enumerate(scalings.items()):
-            axes.plot(
-                scaling.processes,
-                getattr(scaling, what),
-                LINES[position % len(LINES)],
-                marker=MARKERS[position % len(MARKERS)],
-                color=COLOURS[position % len(COLOURS)],
-                markersize=4,
-                label=name,
-            )
+            axes.plot(scaling.processes, getattr(scaling, what), **style(position), markersize=4, label=name)
         axes.axvline(first.pays_until, color="0.6", linewidth=1, zorder=0, label=f"pays until n = {first.pays_until}")
-        _label(axes, first, what)
+        axes.set(xlabel="processes n", ylabel="execution time (s)" if what == "execution_time" else what)
+        over_powers_of_two(axes, np.array([1.0, first.processes[-1]]))
+        with_grid(axes)
     panels[0].legend(fontsize="small")
     return figure
-
-
-def _label(axes: Axes, scaling: Scaling, what: str) -> None:
-    axes.set(xlabel="processes n", ylabel="execution time (s)" if what == "execution_time" else what)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(2.0 ** np.arange(np.floor(np.log2(scaling.processes[-1])) + 1))
-    axes.xaxis.set_major_formatter("{x:.0f}")
-    axes.set_ylim(bottom=0)
-    axes.grid(color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)

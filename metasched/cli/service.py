@@ -1,4 +1,4 @@
-"""``metasched serve`` and ``metasched token``: the daemon and who may talk to it."""
+"""``metasched serve`` and ``metasched token``: the daemon, and the tokens of its clients."""
 
 from __future__ import annotations
 
@@ -10,40 +10,34 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from metasched.audit import audit
 from metasched.cli import output
+from metasched.cli.options import JsonOption
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, read_configuration
-from metasched.store.tokens import ROLES, Tokens
+from metasched.store.roles import ROLES
 
-#: Where the configuration lies when nobody says.
+#: Path of the configuration where none is given.
 CONFIGURATION = "/etc/metasched/metasched.toml"
 
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", help=f"Configuration file; $METASCHED_CONFIG, else {CONFIGURATION}.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+DatabaseOption = Annotated[str | None, typer.Option("--database", help="Path or URL; instead of the configured one.")]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("serve")(serve_verb)
-    tokens = typer.Typer(help="Make, list and revoke the tokens by which clients of the daemon are known.")
-    tokens.command("add")(add_token)
-    tokens.command("list")(list_tokens)
-    tokens.command("revoke")(revoke_token)
-    app.add_typer(tokens, name="token", no_args_is_help=True)
+token = typer.Typer(help="Create, list and revoke tokens for clients of the daemon.", no_args_is_help=True)
 
 
 def serve_verb(
     config: ConfigOption = None,
-    database: Annotated[str | None, typer.Option(help="Path or URL; instead of the configured one.")] = None,
+    database: DatabaseOption = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Instead of the configured one.")] = None,
 ) -> None:
-    """Run the daemon in the foreground until it is told to end."""
+    """Run the daemon in the foreground until it is stopped."""
     from metasched.schedulers.slurm.source import SlurmSource
     from metasched.service.daemon import Daemon
     from metasched.service.server import serve
-    from metasched.store.database import Store
+    from metasched.store.database.store import Store
 
     settings = configuration(config)
     if port is not None:
@@ -59,59 +53,69 @@ def serve_verb(
         serve(Daemon(settings, store, sources))
 
 
+@token.command("add")
 def add_token(
-    name: Annotated[str, typer.Argument(help="Whose token it is.")],
+    name: Annotated[str, typer.Argument(help="Name of the client.")],
     role: Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}.")],
-    node: Annotated[str | None, typer.Option(help="The node whose loads an agent may send.")] = None,
+    node: Annotated[str | None, typer.Option(help="Node whose loads an agent may send.")] = None,
+    user: Annotated[str | None, typer.Option(help="User whose jobs a reader is shown.")] = None,
     config: ConfigOption = None,
-    database: Annotated[str | None, typer.Option(help="Path or URL; instead of the configured one.")] = None,
+    database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token and print its secret, which is shown only now."""
-    from metasched.store.database import Store
+    """Create a token and print its secret, which is shown only once."""
+    from metasched.store.database.store import Store
 
     known = next((each for each in ROLES if each == role), None)
     if known is None:
         raise InputError(f"--role is {role!r}, expected one of {', '.join(ROLES)}")
     with Store.open(database or configuration(config).database) as store:
-        secret = Tokens(store).add(name, known, node=node)
+        secret = store.tokens.add(name, known, node=node, user=user)
+    of = f", node {node}" if node else f", user {user}" if user else ""
+    audit(f"token {name} made, role {known}{of}")
     if as_json:
-        output.print_json({"name": name, "role": role, "node": node, "token": secret})
+        output.print_json({"name": name, "role": role, "node": node, "user": user, "token": secret})
     else:
-        output.out.print(secret, markup=False, soft_wrap=True)
+        output.say(secret)
 
 
+@token.command("list")
 def list_tokens(
     config: ConfigOption = None,
-    database: Annotated[str | None, typer.Option(help="Path or URL; instead of the configured one.")] = None,
+    database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the tokens, without their secrets."""
-    from metasched.store.database import Store
+    from metasched.store.database.store import Store
 
     with Store.open(database or configuration(config).database) as store:
-        tokens = Tokens(store).all()
+        tokens = store.tokens.all()
     if as_json:
         output.print_json(
-            [{"name": each.name, "role": each.role, "node": each.node, "made_at": each.made_at} for each in tokens]
+            [
+                {"name": each.name, "role": each.role, "node": each.node, "user": each.user, "made_at": each.made_at}
+                for each in tokens
+            ]
         )
         return
-    table = Table("name", "role", "node")
+    table = Table("name", "role", "node or user")
     for each in tokens:
-        table.add_row(each.name, each.role, each.node or "")
+        table.add_row(each.name, each.role, each.node or each.user or "")
     output.out.print(table)
 
 
+@token.command("revoke")
 def revoke_token(
-    name: Annotated[str, typer.Argument(help="Whose token to revoke.")],
+    name: Annotated[str, typer.Argument(help="Name of the client.")],
     config: ConfigOption = None,
-    database: Annotated[str | None, typer.Option(help="Path or URL; instead of the configured one.")] = None,
+    database: DatabaseOption = None,
 ) -> None:
-    """Revoke a token; a running daemon takes notice within a second."""
-    from metasched.store.database import Store
+    """Revoke a token; a running daemon refuses it within a second."""
+    from metasched.store.database.store import Store
 
     with Store.open(database or configuration(config).database) as store:
-        Tokens(store).revoke(name)
+        store.tokens.revoke(name)
+    audit(f"token {name} revoked")
 
 
 def configuration(path: Path | None) -> Configuration:
@@ -122,14 +126,17 @@ def configuration(path: Path | None) -> Configuration:
     return read_configuration(named or CONFIGURATION)
 
 
-def talk(settings: Configuration, method: str, path: str, document: Any = None, *, url: str | None = None) -> Any:
-    """Ask the daemon: by the URL given, else by its Unix socket, else by its address."""
-    from metasched.service.talk import address_of, ask
+def listening(settings: Configuration) -> bool:
+    """Whether a daemon on this host may be asked by its Unix socket."""
+    return settings.listen.socket is not None and os.access(settings.listen.socket, os.W_OK)
 
-    listen = settings.listen
-    token, verify = os.environ.get("METASCHED_TOKEN"), listen.certificate or True
+
+def ask_daemon(settings: Configuration, method: str, path: str, document: Any = None, *, url: str | None = None) -> Any:
+    """Ask the daemon: by the URL given, else by its Unix socket, else by its address."""
+    from metasched.client.connection import ask_configured
+
     try:
-        return ask(url or address_of(listen), method, path, document, token=token, verify=verify)
+        return ask_configured(settings.listen, method, path, document, url=url)
     except RuntimeError as error:
         output.complain(str(error))
         raise typer.Exit(1) from None

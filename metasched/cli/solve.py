@@ -10,15 +10,10 @@ import typer
 from rich.table import Table
 
 from metasched.cli import output
-from metasched.contention.document import LONGEST, parse
-from metasched.contention.solution import PrecisionError, Solution
-from metasched.contention.solver import solve
+from metasched.queueing.document import LONGEST, parse
+from metasched.queueing.solution import PrecisionError, Solution
+from metasched.queueing.solver import solve
 from metasched.records import InputError
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("solve")(solve_verb)
 
 
 def solve_verb(

@@ -13,26 +13,21 @@ from rich.text import Text
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
-from metasched.cli.service import CONFIGURATION, ConfigOption, configuration, talk
+from metasched.cli.service import CONFIGURATION, ConfigOption, ask_daemon, configuration
+from metasched.modes import Mode
+from metasched.plain_numbers import span
 from metasched.records import InputError
-from metasched.service.configuration import Mode
-from metasched.service.verdict import MEANINGS
+from metasched.service.quality.verdict import MEANINGS
 
-UrlOption = Annotated[str | None, typer.Option(help="Where the daemon listens; else its socket or address.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("status")(status)
-    app.command("mode")(mode)
+UrlOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon; by default the configured one.")]
 
 
 def status(config: ConfigOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
-    """Tell what the daemon does and knows, how good its advice was or would have been, and what to do next.
+    """Show the state of the daemon, how good its advice was or would have been, and what to do next.
 
     The Unix socket needs no token; by URL one is taken from $METASCHED_TOKEN.
     """
-    told = talk(configuration(config), "GET", "/v1/status", url=url)
+    told = ask_daemon(configuration(config), "GET", "/v1/status", url=url)
     if as_json:
         output.print_json(told)
         return
@@ -47,22 +42,22 @@ def mode(
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the mode of the running daemon, or set it: from the next job on, and after a restart too.
+    """Show or set the mode of the running daemon; it applies from the next job on and survives a restart.
 
-    Setting it needs an admin's token in $METASCHED_TOKEN. It holds until another is set, or until the configuration's
+    Setting it needs an admin's token in $METASCHED_TOKEN. It applies until another is set, or the configuration's
     mode is changed.
     """
     if wanted is not None and wanted not in get_args(Mode):
         raise InputError(f"the mode is {wanted!r}, expected one of {', '.join(get_args(Mode))}")
     settings = configuration(config)
     if wanted is None:
-        told = talk(settings, "GET", "/v1/mode", url=url)
+        told = ask_daemon(settings, "GET", "/v1/mode", url=url)
     else:
-        told = talk(settings, "PUT", "/v1/mode", {"mode": wanted}, url=url)
+        told = ask_daemon(settings, "PUT", "/v1/mode", {"mode": wanted}, url=url)
     if as_json:
         output.print_json(told)
     else:
-        output.out.print(_mode(told), markup=False, soft_wrap=True)
+        output.say(_mode(told))
 
 
 def _mode(told: dict[str, Any]) -> str:
@@ -78,13 +73,34 @@ def _show(told: dict[str, Any], file: str) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("mode", _mode(told))
     table.add_row("version", f"{told['version']}, up for {told['up'] / 3600:.1f} h, database {told['database']}")
+    for kind, fault in told.get("faults", {}).items():
+        table.add_row(kind, Text(fault))
+    if not told.get("leads", True):
+        table.add_row("follows", "another daemon leads: this one answers what is read, and takes over when it ends")
     heard = ", ".join(f"{name} {age:.0f} s ago" for name, age in told["sources"].items())
-    table.add_row("partitions", f"{told['partitions']}; heard of {heard or 'none'}")
-    table.add_row("nodes", f"{told['nodes_with_loads']} have sent loads")
+    table.add_row("partitions", f"{told['partitions']}; last described: {heard or 'never'}")
+    for source in told.get("load_sources", ()):
+        answered = "never answered" if source["age"] is None else f"answered {source['age']:.0f} s ago"
+        wrong = f"; {source['fault']}" if source["fault"] else ""
+        table.add_row(
+            "source", f"{source['name']}: {source['nodes']} nodes, {answered}, {source['failures']} failures{wrong}"
+        )
+    table.add_row("nodes", f"{told['nodes_with_loads']} report loads")
     table.add_row(
-        "models", f"{told['models']}; {told['runs_to_learn']} runs wait, {told['learning_failures']} failures"
+        "models", f"{told['models']}; {told['runs_to_learn']} runs still to learn, {told['learning_failures']} failures"
     )
-    table.add_row("jobs", f"{quality['jobs']} finished that were advised on, {quality['failed']} failed or were killed")
+    for part in told.get("learned", ()):
+        if part["unmeasured"]:
+            table.add_row(
+                "unmeasured",
+                Text(
+                    f"the loads of {part['unmeasured']} of {part['runs']} runs learned of {part['application']} on "
+                    f"{part['platform']}"
+                ),
+            )
+        for notice in part.get("notices", ()):
+            table.add_row("notice", Text(f"{part['application']} on {part['platform']}: {notice}"))
+    table.add_row("jobs", f"{quality['jobs']} with advice have finished; {quality['failed']} failed or were killed")
     if quality["jobs"]:
         error = "" if quality["ppe_mean"] is None else f", the advice off by {quality['ppe_mean']:.1f} % on average"
         table.add_row(
@@ -94,11 +110,11 @@ def _show(told: dict[str, Any], file: str) -> None:
         )
     if quality["elsewhere"]:
         saved = quality["time_taken"] - quality["time_as_advised"]
-        taken, sense = _span(quality["time_taken"]), "saved" if saved >= 0 else "lost"
+        taken, sense = span(quality["time_taken"]), "saved" if saved >= 0 else "lost"
         table.add_row(
             "elsewhere",
             f"{quality['elsewhere']} ran elsewhere, {quality['faster']} of them slower than predicted where advised: "
-            f"of {taken} {_span(abs(saved))} would have been {sense}",
+            f"of {taken} {span(abs(saved))} would have been {sense}",
         )
     if quality["killed_by_limit"]:
         table.add_row("limits", f"{quality['killed_by_limit']} would exceed the suggested time limit")
@@ -137,9 +153,3 @@ def _saved(part: dict[str, Any]) -> str:
 
 def _figure(value: float | None, form: str) -> str:
     return "–" if value is None else form.format(value)
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min" if seconds < 36_000 else (
-        f"{seconds / 3600:.0f} h"
-    )  # fmt: skip

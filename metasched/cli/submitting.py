@@ -12,26 +12,21 @@ import typer
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.service import ConfigOption, configuration
-from metasched.placement.waits import QueueWait
+from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, SlurmCluster
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("submit")(submit)
-
-
 def submit(
     words: Annotated[list[str], typer.Argument(metavar="-- SBATCH WORDS...", help="As sbatch takes them.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell; submit nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the choice and submit nothing.")] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Choose among the configured Slurm clusters by predicted completion, and hand the job over with sbatch.
+    """Submit a job with sbatch to the configured Slurm cluster where it should complete first.
 
-    The job says what it is as for the hook: --comment=metasched:app=cg,n=1400. Completion is the wait, estimated from
-    each queue, plus the predicted run time. Where that cannot be had the job is submitted as it is.
+    The job names its application as for the hook: --comment=metasched:app=cg,n=1400. Completion is the wait, estimated
+    from each queue, plus the predicted run time. Where there is no prediction the job is submitted unchanged.
     """
     settings = configuration(config)
     try:
@@ -47,8 +42,8 @@ def submit(
     elif not as_json:
         for each in told:
             output.err.print(
-                f"metasched: {each.cluster}/{each.partition}: done in {each.completion:.0f} s, of which it waits "
-                f"{each.wait:.0f} s", markup=False, soft_wrap=True,
+                f"metasched: {each.cluster}/{each.partition}: completion in {each.completion:.0f} s, of which "
+                f"{each.wait:.0f} s in the queue", markup=False, soft_wrap=True,
             )  # fmt: skip
     status, said = (0, "") if dry_run else _sbatch(cluster or _first(settings), handed, capture=as_json)
     if as_json:
@@ -65,10 +60,10 @@ def submit(
 
 
 def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
+    from metasched.client.connection import ask_configured
     from metasched.schedulers.slurm.source import SlurmSource
     from metasched.schedulers.slurm.submission import asked_for
-    from metasched.service.completing import estimates
-    from metasched.service.talk import address_of, ask
+    from metasched.service.advice.completion import estimates
 
     asked = asked_for(words)
     if asked.mark is None or not settings.slurm:
@@ -86,11 +81,9 @@ def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
         waits |= {(each.name, name): wait for name, wait in found.items() if name in (asked.partitions or found)}
     if not waits:
         raise RuntimeError(silent or "no partition is open to the job")
-    address, verify = address_of(settings.listen), settings.listen.certificate or True
 
     def daemon(method: str, path: str, document: Any) -> Any:
-        token = os.environ.get("METASCHED_TOKEN")
-        return ask(address, method, path, document, token=token, verify=verify, patience=PATIENCE)
+        return ask_configured(settings.listen, method, path, document, patience=PATIENCE)
 
     mark = asked.mark
     return estimates(daemon, mark.application, mark.problem_size, mark.processors or asked.processors, waits)

@@ -13,21 +13,16 @@ from rich.table import Table
 from metasched.cli import figures, output
 from metasched.cli.options import JsonOption
 from metasched.cli.surface_figures import speedup_surface
+from metasched.predictors.analytic.spmd.application import Application
+from metasched.predictors.analytic.spmd.fitting import PARAMETERS, SurfaceFit, fit_surface
+from metasched.predictors.analytic.spmd.surface import execution_time
 from metasched.predictors.contract import Floats
-from metasched.predictors.spmd.application import Application
-from metasched.predictors.spmd.fitting import PARAMETERS, SurfaceFit, fit_surface
-from metasched.predictors.spmd.surface import execution_time
 from metasched.records import InputError
-from metasched.store.spmd_files import ObservedSurface, read_application, read_surface
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("surface")(surface)
+from metasched.store.files.spmd import ObservedSurface, read_application, read_surface
 
 
 def surface(
-    application: Annotated[Path, typer.Argument(help="Application (TOML), or with --observed what of it is known.")],
+    application: Annotated[Path, typer.Argument(help="Application (TOML); with --observed, what is known of it.")],
     observed: Annotated[
         Path | None, typer.Option(help="CSV of processors, disks and execution_time or speedup; fits the parameters.")
     ] = None,
@@ -116,10 +111,10 @@ def _show(
         output.out.print(found)
         output.out.print(f"average error {fit.average_error:.2%}, root mean square error {fit.rms_error:.2%}")
         for note in fit.notes:
-            output.out.print(note, markup=False)
+            output.say(note)
     table = Table("processors", *(f"d = {count:g}" for count in d), title=f"speedup of {shape.name}")
     for count, row in zip(p, speedup, strict=True):
         table.add_row(f"{count:g}", *("-" if np.isnan(value) else f"{value:.4g}" for value in row))
     output.out.print(table)
     if picture is not None:
-        output.out.print(f"picture written to {picture}", markup=False, soft_wrap=True)
+        output.say(f"picture written to {picture}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from metasched.cli.figures import COLOURS, LINES, MARKERS
+from metasched.cli.figures import COLOURS, style
 from metasched.predictors.contract import Floats
-from metasched.store.spmd_files import ObservedSurface
+from metasched.store.files.spmd import ObservedSurface
 
 
 def speedup_surface(
@@ -28,16 +28,12 @@ def speedup_surface(
     space.plot_wireframe(p, d, speedup, color=COLOURS[0], linewidth=1.0)
     lines = figure.add_subplot(1, 2, 2)
     for position, count in enumerate(disks):
-        style = LINES[position % len(LINES)]
-        defined = np.isfinite(speedup[:, position])
-        colour = COLOURS[position % len(COLOURS)]
-        lines.plot(
-            processors[defined], speedup[defined, position], style, color=colour, linewidth=1.4, label=f"d = {count:g}"
-        )
+        defined, look = np.isfinite(speedup[:, position]), style(position)
+        marker = look.pop("marker")
+        lines.plot(processors[defined], speedup[defined, position], **look, linewidth=1.4, label=f"d = {count:g}")
         if observed is not None:
             here = observed.disks == count
-            marker = MARKERS[position % len(MARKERS)]
-            lines.plot(observed.processors[here], 1.0 / observed.time[here], marker, color=colour, markersize=4)
+            lines.plot(observed.processors[here], 1.0 / observed.time[here], marker, color=look["color"], markersize=4)
     if observed is not None:
         space.scatter(
             np.log2(observed.processors), np.log2(observed.disks), 1.0 / observed.time, color=COLOURS[1], s=12

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import re
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,38 +12,45 @@ from rich.table import Table
 from rich.text import Text
 
 from metasched.cli import output
-from metasched.cli.options import JsonOption
-from metasched.cli.placing import ApplicationOption, DatabaseOption, SizeOption
-from metasched.cli.service import ConfigOption, configuration
+from metasched.cli.options import DatabaseOption, JsonOption
+from metasched.cli.service import ConfigOption, ask_daemon, configuration
 from metasched.records import InputError
 from metasched.service.configuration import Configuration
-from metasched.store.database import Store
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("walltime")(walltime)
 
 
 def walltime(
-    application: ApplicationOption,
-    problem_size: SizeOption,
-    processors: Annotated[int, typer.Option(min=1, help="P.")],
+    application: Annotated[str | None, typer.Option(help="Name of the application.")] = None,
+    problem_size: Annotated[float | None, typer.Option(help="N.")] = None,
+    processors: Annotated[int | None, typer.Option(min=1, help="P.")] = None,
+    placement: Annotated[
+        str | None, typer.Option(help="Id of a placement, in place of all that: limits by what was predicted for it.")
+    ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Where it will run; every cluster with a model without it.")
+        str | None, typer.Option(help="Where it will run; by default every cluster with a model.")
     ] = None,
     chance: Annotated[list[float] | None, typer.Option(help="Chance of being killed to allow; repeatable.")] = None,
     limit: Annotated[list[float] | None, typer.Option(help="Limit to judge (s); repeatable.")] = None,
-    cpu: Annotated[float | None, typer.Option(help="Available CPU to expect; what past runs met without it.")] = None,
-    bandwidth: Annotated[float | None, typer.Option(help="Available bandwidth to expect (Mbit/s); so too.")] = None,
+    cpu: Annotated[float | None, typer.Option(help="Available CPU to expect; by default that of past runs.")] = None,
+    bandwidth: Annotated[
+        float | None, typer.Option(help="Available bandwidth to expect (Mbit/s); by default that of past runs.")
+    ] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Suggest time limits for a job, each with the chance that the job is killed by it.
+    """Suggest time limits for a job, each with the probability that the job would be killed.
 
     The daemon is asked; where none answers, or a database is named, its models are read.
     """
+    if placement is not None:
+        if any(each is not None for each in (application, problem_size, processors, cluster, cpu, bandwidth)):
+            raise InputError("--placement is given beside what it says already, expected it alone")
+        _show(_by_placement(placement, config, database, list(chance or ()), list(limit or ())), as_json)
+        return
+    told_apart = {"application": application, "problem-size": problem_size, "processors": processors}
+    missing = [name for name, value in told_apart.items() if value is None]
+    if missing:
+        raise InputError(f"--{missing[0]} is missing, expected it or --placement")
     question = {"application": application, "problem_size": problem_size, "processors": processors, "cluster": cluster,
                 "chances": list(chance or ()), "limits": list(limit or ()), "available_cpu": cpu,
                 "available_bandwidth": bandwidth}  # fmt: skip
@@ -52,6 +60,10 @@ def walltime(
             told = _computed(database or configuration(config).database, question)
         except InputError as error:
             raise InputError(f"{error}{f'; {refused}' if refused else ''}") from None
+    _show(told, as_json)
+
+
+def _show(told: dict[str, Any], as_json: bool) -> None:
     if as_json:
         output.print_json(told)
         return
@@ -70,14 +82,39 @@ def walltime(
     output.out.print(table)
 
 
+def _by_placement(
+    uid: str, config: Path | None, database: str | None, chances: list[float], limits: list[float]
+) -> dict[str, Any]:
+    """Limits by the prediction that a placement was made with, the same that ``metasched explain`` shows."""
+    from metasched.placement.explaining.documents import PlacementTable
+    from metasched.predictors.walltime import of_placement
+
+    if not re.fullmatch("[0-9a-f]{32}", uid):
+        raise InputError(f"--placement is {uid!r}, expected the id of a placement, 32 digits and letters a to f")
+    if database is None:
+        found = ask_daemon(configuration(config), "GET", f"/v1/placements/{uid}")
+    else:
+        from metasched.store.database.store import Store
+
+        with Store.open(database) as store:
+            advice = store.placements.find(uid)
+            if advice is None:
+                raise InputError(f"no placement {uid}", where=store.name)
+            found = advice.as_dict()
+    answer, asked = found["answer"], found["question"]
+    if answer["placement"] is None:
+        raise InputError(f"nothing was placed: {answer['message']}")
+    placed = PlacementTable.model_validate(answer["placement"]).record()
+    job = {"application": asked["application"], "problem_size": asked["problem_size"]}
+    return job | {"processors": placed.resource_set.processors} | of_placement(placed, chances, limits)
+
+
 def _asked(settings: Configuration, question: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
     """What the daemon says; None where it cannot be asked, with why it refuses where it does."""
-    from metasched.service.talk import address_of, ask
+    from metasched.client.connection import ask_configured
 
-    listen = settings.listen
-    token, verify = os.environ.get("METASCHED_TOKEN"), listen.certificate or True
     try:
-        return ask(address_of(listen), "POST", "/v1/walltimes", question, token=token, verify=verify), ""
+        return ask_configured(settings.listen, "POST", "/v1/walltimes", question), ""
     except RuntimeError:
         return None, ""
     except InputError as error:
@@ -85,22 +122,22 @@ def _asked(settings: Configuration, question: dict[str, Any]) -> tuple[dict[str,
 
 
 def _computed(database: str | None, question: dict[str, Any]) -> dict[str, Any]:
-    """The same, from the database."""
-    from metasched.placement.walltime import CHANCES, MOST_LOADS, ExecutionTimes, loads_to_expect, suggested
-    from metasched.store.models import stored_model
+    """The same document, computed from the models and runs in the database."""
+    from metasched.predictors.walltime import MOST_LOADS, Question, suggestions
+    from metasched.store.database.store import Store
 
-    application, cluster = question["application"], question["cluster"]
-    size, processors = question["problem_size"], question["processors"]
-    told = []
+    job, cluster = (
+        Question(**{name: value for name, value in question.items() if name != "cluster"}),
+        question["cluster"],
+    )
     with Store.open(database) as store:
-        known = [name for app, name, _, _ in store.models() if app == application and cluster in (None, name)]
+        known = [name for app, name, _, _ in store.models.all() if app == job.application and cluster in (None, name)]
         if not known:
             where = "" if cluster is None else f" on {cluster}"
-            raise InputError(f"no model of {application}{where}, expected one to be learned first", where=store.name)
-        for name in known:
-            runs = store.runs(application=application, cluster=name, last=MOST_LOADS)
-            loads = loads_to_expect(runs, question["available_cpu"], question["available_bandwidth"])
-            times = ExecutionTimes(stored_model(store, application, name), size, processors, *loads)
-            chances = question["chances"] or (() if question["limits"] else CHANCES)
-            told.append(suggested(name, times, chances, question["limits"]).as_dict())
-    return {"application": application, "problem_size": size, "processors": processors, "clusters": told}
+            raise InputError(
+                f"no model of {job.application}{where}, expected one to be learned first", where=store.name
+            )
+        return suggestions(
+            job, {name: store.models.predictor(job.application, name) for name in known},
+            lambda name: store.runs.learnable(application=job.application, platform=name, last=MOST_LOADS),
+        )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,19 +10,26 @@ import typer
 from rich import box
 from rich.table import Table
 
+from metasched.blocks.failures import FailureRate
 from metasched.cli import consulting, figures, output, placing
-from metasched.cli.models import LevelOption, check_level
-from metasched.cli.options import JsonOption
-from metasched.placement.answers import RankingTable, placement_document
-from metasched.placement.names import fold
-from metasched.placement.question import Question
-from metasched.placement.whatif import Scaling, drained, scaling
+from metasched.cli.options import (
+    JsonOption,
+    LevelOption,
+    ParameterOption,
+    PerNodeOption,
+    ThreadsOption,
+    check_level,
+    settings_from,
+)
+from metasched.node_names import fold
+from metasched.placement.clusters.constraints import Constraints, made, unfold_names
+from metasched.placement.explaining.documents import RankingTable, placement_document
+from metasched.placement.explaining.reliability import Reliability, under_failures
+from metasched.placement.explaining.what_if import Scaling, drained, scaling
+from metasched.placement.ranking.query import Question
+from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictions
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("whatif")(whatif)
+from metasched.records import InputError
 
 
 def whatif(
@@ -35,38 +42,51 @@ def whatif(
     database: placing.DatabaseOption = None,
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
+    source: placing.SourceOption = None,
     drain: Annotated[str, typer.Option(help="Nodes taken away, such as n[1-3].")] = "",
     times: Annotated[float, typer.Option(help="Factor on the problem size.")] = 1.0,
     processors: placing.ProcessorsOption = "",
+    least_efficiency: placing.EfficiencyOption = None,
+    checkpoint: Annotated[
+        float | None, typer.Option(help="Seconds that a checkpoint takes; asks about failures.")
+    ] = None,
+    node_mttf: Annotated[
+        float | None, typer.Option(help="Mean seconds until a node fails; by default from Slurm's records.")
+    ] = None,
     picture: Annotated[Path | None, typer.Option(help="PNG of time and efficiency against P to write.")] = None,
+    per_node: PerNodeOption = None,
+    threads: ThreadsOption = 1,
+    parameter: ParameterOption = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how many processors pay, and what changes when nodes are drained, N grows, or P is given.
+    """Show how many processors pay off, and what changes when nodes are drained, N grows, or P is given.
 
     Without --clusters the daemon is asked.
     """
     check_level(level)
-    size = problem_size * times
-    gone, counts = placing.nodes(drain, where="--drain"), placing.counts(processors, where="--processors")
-    consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at)
+    rate = _failure_rate(node_mttf) if node_mttf is not None or checkpoint is not None else None
+    size, settings = problem_size * times, settings_from(per_node, threads, parameter)
+    gone = unfold_names(drain, "--drain")
+    demands = {"least_efficiency": least_efficiency}
+    changes = demands | {"processors": placing.counts(processors, where="--processors")}
+    Constraints().with_demands(changes)
+    consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at, source=source)
     if clusters is not None:
-        scene = placing.scene(application, clusters, model, database, loads, at)
-        now = Question(problem_size, scene.constraints, contention=scene.contention(problem_size), top=2, level=level)
-        changed = placing.constrained(scene.constraints, processors=counts)
-        then = Question(size, changed, contention=scene.contention(size), top=2, level=level)
+        scene = placing.scene(application, clusters, model, database, loads, at, source, settings)
+        now, then = (
+            Question(
+                each, scene.constraints.with_demands(wanted), contention=scene.contention(each), top=2, level=level
+            )
+            for each, wanted in ((problem_size, demands), (size, changes))
+        )
         without = replace(scene, clusters=drained(scene.clusters, gone))
         told = placing.ranked(application, scene, now), placing.ranked(application, without, then)
     else:
-        asked = {"application": application, "problem_size": problem_size, "top": 2, "level": level}
-        changes = {
-            "problem_size": size,
-            "drain": fold(sorted(gone)) if gone else "",
-            **placing.spelt({"processors": counts}),
-        }
-        told = tuple(
-            consulting.consult(config, url, "POST", "/v1/rankings", question) for question in (asked, asked | changes)
-        )
+        common = {"application": application, "top": 2, "level": level, **settings.as_dict()}
+        asked = {**common, "problem_size": problem_size, **made(demands)}
+        changed = asked | {"problem_size": size, "drain": drain, **made(changes)}
+        told = tuple(consulting.consult(config, url, "POST", "/v1/rankings", question) for question in (asked, changed))
     before, after = (consulting.ranking(each, where=url or "the daemon") for each in told)
     if not (before.placements and after.placements):
         why = before.why or after.why
@@ -75,7 +95,11 @@ def whatif(
         output.complain(why)
         raise typer.Exit(1)
     curve = after.curve()
-    found = scaling(curve)
+    found = scaling(curve, after.placements[0].processors)
+    struck = None
+    if rate is not None:
+        best = after.placements[0]
+        struck = under_failures(curve, best.processors, len({*best.nodes}), rate, checkpoint, level)
     if picture is not None:
         figures.save(
             figures.time_and_efficiency(
@@ -86,9 +110,28 @@ def whatif(
             picture,
         )
     if as_json:
-        output.print_json(_answered(before, after, found))
+        output.print_json(_answered(before, after, found) | ({"failures": _failures(struck)} if struck else {}))
     else:
         _show_change(before, after, found)
+        if struck is not None:
+            _show_failures(struck)
+
+
+def _failure_rate(node_mttf: float | None) -> FailureRate:
+    """What is given, or what Slurm's records tell."""
+    if node_mttf is None:
+        from metasched.schedulers.slurm.commands import Commands
+        from metasched.schedulers.slurm.node_failures import failure_rate
+
+        try:
+            return failure_rate(Commands())
+        except RuntimeError as error:
+            raise InputError(
+                f"--node-mttf is not given, and Slurm does not tell how often nodes fail: {error}"
+            ) from None
+    if not 0 < node_mttf < float("inf"):
+        raise InputError(f"--node-mttf is {node_mttf:g}, expected a number of seconds above 0")
+    return FailureRate(1.0 / node_mttf)
 
 
 def _answered(before: RankingTable, after: RankingTable, found: Scaling) -> dict[str, Any]:
@@ -100,7 +143,7 @@ def _answered(before: RankingTable, after: RankingTable, found: Scaling) -> dict
         "after": placement_document(will_be, best[1].costs),
         "change": will_be.completion / was.completion - 1.0,
         "fastest": found.fastest,
-        "enough": found.enough,
+        "enough": will_be.resource_set.processors,
         "by_processors": [
             {"processors": p, "execution_time": time, "speedup": speedup, "efficiency": efficiency}
             for p, time, speedup, efficiency in zip(*(column.tolist() for column in columns), strict=True)
@@ -109,24 +152,51 @@ def _answered(before: RankingTable, after: RankingTable, found: Scaling) -> dict
     }
 
 
+def _failures(struck: Reliability) -> dict[str, Any]:
+    low, high = (struck.rate.quantile(0.5 + half * struck.interval.level / 2) for half in (-1, 1))
+    return {
+        "rate": {"value": struck.rate.mean, "interval": {"low": low, "high": high, "level": struck.interval.level}},
+        "node_mttf": 1.0 / struck.rate.mean,
+        "nodes": struck.nodes,
+        "success": {"value": struck.success, "interval": asdict(struck.interval)},
+        "expected_completion": struck.expected_completion,
+        "checkpoint": None if struck.checkpoints is None else asdict(struck.checkpoints),
+        "fastest": struck.fastest,
+        "by_processors": [
+            {"processors": p, "expected_completion": time}
+            for p, time in zip(struck.processors.tolist(), struck.completion.tolist(), strict=True)
+        ],
+    }
+
+
+def _show_failures(struck: Reliability) -> None:
+    ends = f"{struck.interval.level:.0%} interval {struck.interval.low:.4g} to {struck.interval.high:.4g}"
+    doubt = "" if struck.interval.low == struck.interval.high else f", {ends}"
+    output.say(f"chance that none of {struck.nodes} nodes fails meanwhile: {struck.success:.4g}{doubt}")
+    output.say(f"expected completion with restarts from scratch: {struck.expected_completion:.4g} s")
+    if (made := struck.checkpoints) is not None:
+        output.say(
+            f"expected completion with a checkpoint of {made.cost:g} s after every {made.exact:.4g} s of work: "
+            f"{made.expected_completion:.4g} s (Young's interval: {made.young:.4g} s)"
+        )
+    output.say(f"first to finish: {struck.fastest} processors")
+
+
 def _show_change(before: RankingTable, after: RankingTable, found: Scaling) -> None:
     for name, ranking in (("now", before), ("then", after)):
         best = ranking.placements[0].record()
         chosen = best.resource_set
-        output.out.print(
-            f"{name}: {best.completion:.4g} s with {chosen.processors} processors on {chosen.cluster}: "
-            f"{fold(chosen.nodes)}",
-            markup=False,
-            soft_wrap=True,
-        )
+        where = f"{chosen.processors} processors on {chosen.cluster}: {fold(chosen.nodes)}"
+        output.say(f"{name}: {plain(best.completion)} s with {where}")
+    advised = after.placements[0].processors
     shown = Table(title="how many processors", title_justify="left", box=box.SIMPLE)
     for heading in ("P", "time s", "speedup", "efficiency", ""):
         shown.add_column(heading, justify="right" if heading else "left")
     for p, time, speedup, efficiency in zip(
         found.processors, found.execution_time, found.speedup, found.efficiency, strict=True
     ):
-        note = "fastest" if p == found.fastest else "enough: within 5% of the fastest" if p == found.enough else ""
-        shown.add_row(str(p), f"{time:.4g}", f"{speedup:.3g}", f"{efficiency:.0%}", note)
+        notes = ["advised"] * bool(p == advised) + ["fastest"] * bool(p == found.fastest)
+        shown.add_row(str(p), plain(time), f"{speedup:.3g}", f"{efficiency:.0%}", ", ".join(notes))
     output.out.print(shown)
     for line in after.warnings:
         output.complain(f"warning: {line}")

@@ -1,1 +1,1 @@
-"""Closed queueing networks: exact and approximate solvers, and the slowdown of jobs that share."""
+"""The slowdown of jobs that share processors and links, by the networks of :mod:`metasched.queueing`."""

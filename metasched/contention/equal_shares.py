@@ -1,4 +1,4 @@
-"""The simple answer where the queueing network would take too long: whoever is there at all takes an equal share."""
+"""The simple answer where the queueing network would take too long: every job present gets an equal share."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.contention.synchronised import Stage
-
-Floats = NDArray[np.float64]
+from metasched.queueing.network import Floats
 
 
 def equal_shares(computing: Stage, sending: Stage, active: NDArray[np.bool_]) -> Floats:

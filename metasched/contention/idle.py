@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import erfc
 
-Floats = NDArray[np.float64]
+from metasched.queueing.network import Floats
 
 #: Jobs up to which all patterns are summed.
 MOST_PATTERNS = 6
@@ -44,7 +44,7 @@ class Idle:
 
     @classmethod
     def of(cls, loads: Floats, capacity: Floats) -> Idle:
-        """Tabulate."""
+        """Tabulate the idle processors of every pattern, for arrays as those of the class."""
         jobs = loads.shape[1]
         if jobs > MOST_PATTERNS or not np.any(capacity > 1):
             return cls(loads, capacity, None)
@@ -54,7 +54,7 @@ class Idle:
         return cls(loads, capacity, np.maximum(left, 0.0))
 
     def take(self, rows: NDArray[np.int64]) -> Idle:
-        """Some of the candidates."""
+        """The same for the candidates at these positions, in this order."""
         return Idle(self.loads[rows], self.capacity[rows], None if self.table is None else self.table[rows])
 
     def effort(self, *, everybody: bool) -> float:
@@ -96,6 +96,6 @@ class Idle:
         free = self.capacity[:, None] - self.loads - mean
         ratio = free / deviation
         # E[(free - noise)+] of a normal distribution
-        below = 0.5 * erfc(-ratio / np.sqrt(2.0))
+        below = 0.5 * scipy.special.erfc(-ratio / np.sqrt(2.0))
         density = np.exp(-0.5 * np.minimum(ratio**2, 1400.0)) / np.sqrt(2.0 * np.pi)
         return np.asarray(np.maximum(free * below + deviation * density, 0.0))

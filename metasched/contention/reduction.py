@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.synchronised import Stage
+from metasched.queueing.network import Floats
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 #: Different stations up to which each pair is compared.

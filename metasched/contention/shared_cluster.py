@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from metasched.queueing.network import Floats, Integers
 from metasched.records import InputError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,9 @@ class SharedCluster:
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=kind))
         pools, links = self.processors.size, self.width.size
         if not pools or self.available_cpu.shape != (pools,) or self.link.shape != (pools,):
-            raise InputError(f"available_cpu and link of a cluster must tell of its {pools} pools, and of at least one")
+            raise InputError(
+                f"available_cpu and link of a cluster must have one value for each of its {pools} pools, at least one"
+            )
         if self.parent.shape != (links,):
             raise InputError(
                 f"parent of a cluster has {self.parent.size} numbers, expected one for each of {links} links"

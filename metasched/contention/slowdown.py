@@ -18,9 +18,9 @@ from metasched.contention.effort import Effort
 from metasched.contention.reduction import concerned, reduced
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.synchronised import Stage, slowdowns
+from metasched.queueing.network import Floats
 from metasched.records import InputError
 
-Floats = NDArray[np.float64]
 #: From both stages of the jobs and which of them run to the factor by which each is stretched.
 Stretch = Callable[[Stage, Stage, NDArray[np.bool_]], Floats]
 

@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 
 from metasched.contention.effort import Effort
 from metasched.contention.idle import Idle
-from metasched.contention.solution import PrecisionError
-
-Floats = NDArray[np.float64]
+from metasched.queueing.network import Floats
+from metasched.queueing.solution import PrecisionError
 
 _CONVERGED = 1e-7
 _ITERATIONS = 500
 #: Part of the way to the next iterate that is gone; less than all of it, since presence and delay feed each other.
 _STEP = 0.8
-#: Jobs up to which each one is looked at in a network of its own without it. Beyond, it finds the others as they are
+#: Jobs up to which each one gets a network of its own without it. Beyond, it finds the others as they are
 #: with it there: among so many, one more changes what the others do but little.
 FEW = 8
 
@@ -80,7 +79,7 @@ class Stage:
         )
 
     def take(self, rows: NDArray[np.int64]) -> Stage:
-        """Some of the candidates."""
+        """The same for the candidates at these positions, in this order."""
         return Stage(self.demands[rows], self.loads[rows], self.capacity[rows])
 
     def residence(self, presence: Floats, idle: Idle | None = None) -> Floats:
@@ -89,7 +88,7 @@ class Stage:
         Parameters
         ----------
         presence : array of shape (candidates, jobs, jobs, stations), probability that the first job finds the second
-            one there; or of shape (candidates, 1, jobs, stations), the same for whoever looks.
+            one there; or of shape (candidates, 1, jobs, stations), the same for every first job.
         idle : what is known of idle processors from the loads alone, where that was computed before.
         """
         jobs = self.loads.shape[1]
@@ -161,7 +160,7 @@ def _equilibrium(
     total = alone.sum(axis=0)
     part = _share(alone, total)
     slowdown = np.ones_like(total)
-    # Networks that are not solved yet, with all that belongs to them. Where nobody meets anybody nothing is to be done.
+    # Networks that are not solved yet, with all that belongs to them. Where no jobs meet there is nothing to solve.
     left = np.flatnonzero(np.any([_shared(stage) for stage in stages], axis=0))
     stages = [stage.take(left) for stage in stages]
     idle = [Idle.of(stage.loads, stage.capacity) for stage in stages]

@@ -1,17 +1,19 @@
-"""The contract that every predictor keeps: predict one, predict many, learn one.
+"""The contract that every predictor keeps: fit to runs, predict one, predict many, learn one, take a prediction apart.
 
 Any predictor can stand in for any other: the ranker, the evaluation and the daemon know only this file.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metasched.records import Prediction, Request, Run
+from metasched.records import DEFAULT_SETTINGS, Interval, Prediction, Request, Run, Settings
 
 Floats = NDArray[np.float64]
 
@@ -33,11 +35,87 @@ class Predictions:
     level: float
 
 
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One part of a predicted time.
+
+    Parameters
+    ----------
+    name : what it is, such as computation.
+    how : how it was found, in words or as a formula.
+    seconds : how much of the time it is; below 0 where it takes something off.
+    """
+
+    name: str
+    how: str
+    seconds: float
+
+
+class Ranked(Protocol):
+    """Combinations of Eq. (1), best first."""
+
+    @property
+    def combinations(self) -> NDArray[np.int16]:
+        """Their functions, array of shape (k, 5)."""
+        ...
+
+    @property
+    def coefficients(self) -> Floats:
+        """Their coefficients, array of shape (k, 2)."""
+        ...
+
+    @property
+    def standard_error(self) -> Floats:
+        """Array of shape (k,), ascending; a share of the measured times where ``relative``, else seconds."""
+        ...
+
+    @property
+    def relative(self) -> bool:
+        """Whether errors are relative to the measured times."""
+        ...
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What was learned of an application, or of one of its phases, to be shown.
+
+    Parameters
+    ----------
+    name : of the phase; empty for the whole.
+    models : the combinations of Eq. (1) that come nearest to the runs; None for methods that know none.
+    facts : what else was found, by name.
+    """
+
+    name: str = ""
+    models: Ranked | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a predictor has learned, to be shown.
+
+    Parameters
+    ----------
+    parts : one for the whole, or one for each phase.
+    notes : what a user of the predictions should know.
+    """
+
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...] = ()
+
+
 @runtime_checkable
 class Predictor(Protocol):
     """What every way to predict can do.
 
-    A prediction never waits for learning: while a search runs, answers come from what was known before it.
+    A prediction never waits for learning: while a search runs, answers come from what was known before it. Attributes
+    beside the methods: ``name``, the method as the command line spells it; ``application`` and ``cluster``, what it
+    models.
     """
 
     @property
@@ -45,8 +123,22 @@ class Predictor(Protocol):
         """Name of the method, as the command line spells it."""
         ...
 
+    def fit(self, runs: Iterable[Run]) -> Any:
+        """Learn training runs, and forget everything learned before; the predictor itself.
+
+        Raises
+        ------
+        InputError : the runs do not suffice.
+        """
+        ...
+
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Predict one execution time, with an interval that holds it with probability ``level``."""
+        """Predict one execution time, with an interval that holds it with probability ``level``.
+
+        Raises
+        ------
+        InputError : nothing was learned yet, or the model is not defined for the request.
+        """
         ...
 
     def predict_many(
@@ -57,12 +149,53 @@ class Predictor(Protocol):
         available_bandwidth: ArrayLike,
         level: float = 0.9,
     ) -> Predictions:
-        """Predict many: arrays broadcast against each other to shape (n,)."""
+        """Predict many: arrays broadcast against each other to shape (n,); infinite where nothing is defined."""
+        ...
+
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times (s) of :meth:`predict_many` without their intervals, shape (n,)."""
         ...
 
     def learn(self, run: Run) -> None:
         """Take one finished run into account."""
         ...
+
+    def settle(self) -> None:
+        """Wait for a search that is running in the background, and take its result."""
+        ...
+
+    def breakdown(self, request: Request) -> tuple[Term, ...]:
+        """The terms that a predicted time is the sum of: computation, communication, and what else it is made of."""
+        ...
+
+    def learned(self) -> Learned:
+        """What was learned so far."""
+        ...
+
+
+def for_user(predictor: Predictor, user: str) -> Predictor:
+    """What predicts for a user: the predictor itself, or what it keeps apart for a user who contradicts the others."""
+    apart = getattr(predictor, "for_user", None)
+    found: Predictor = predictor if apart is None else apart(user)
+    return found
+
+
+@runtime_checkable
+class KnowsSettings(Protocol):
+    """A predictor that tells layouts on nodes and parameters by name apart; its ``predict`` minds those of requests."""
+
+    def under(self, settings: Settings) -> Predictor:
+        """The predictor as it is now, answering for other settings; InputError where they are none that it knows."""
+        ...
+
+
+def under(predictor: Predictor, settings: Settings) -> Predictor:
+    """A predictor that answers for some settings; the same one where it tells none apart."""
+    if settings == DEFAULT_SETTINGS or not isinstance(predictor, KnowsSettings):
+        return predictor
+    return predictor.under(settings)
 
 
 def expected(
@@ -72,11 +205,116 @@ def expected(
     available_cpu: ArrayLike,
     available_bandwidth: ArrayLike,
 ) -> Floats:
-    """The execution times that ``predict_many`` tells, without their intervals where a predictor can leave those out.
+    """The execution times (s) that a predictor expects, without their intervals; see ``Predictor.expect_many``."""
+    return predictor.expect_many(problem_size, processors, available_cpu, available_bandwidth)
 
-    It can where it has a method ``expect_many`` of the same four arguments.
+
+@runtime_checkable
+class KnowsTerms(Protocol):
+    """A predictor that splits many times at once."""
+
+    def computing_share(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The shares of the expected times that are computation, shape (n,)."""
+        ...
+
+
+def computing_share(
+    predictor: Predictor,
+    problem_size: ArrayLike,
+    processors: ArrayLike,
+    available_cpu: ArrayLike,
+    available_bandwidth: ArrayLike,
+) -> Floats:
+    """The shares of expected times that are computation, as the terms of ``breakdown`` have them, shape (n,)."""
+    if isinstance(predictor, KnowsTerms):
+        return predictor.computing_share(problem_size, processors, available_cpu, available_bandwidth)
+    columns = np.stack(broadcast(problem_size, processors, available_cpu, available_bandwidth), axis=1)
+    rows, place = np.unique(columns, axis=0, return_inverse=True)
+    shares = []
+    for n, p, cpu, bw in rows.tolist():
+        terms = predictor.breakdown(Request(n, int(p), min(cpu, 1.0), bw))
+        whole = sum(term.seconds for term in terms)
+        computing = sum(term.seconds for term in terms if term.name.startswith("computation"))
+        shares.append(min(max(computing / whole, 0.0), 1.0) if whole > 0.0 else 1.0)
+    return np.array(shares)[place.ravel()]
+
+
+def broadcast(
+    problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The four columns of many requests as arrays of one shape (n,).
+
+    Examples
+    --------
+    >>> [column.shape for column in broadcast(100.0, [1, 2], 0.5, 90.0)]
+    [(2,), (2,), (2,), (2,)]
     """
-    quick = getattr(predictor, "expect_many", None)
-    if quick is not None:
-        return np.asarray(quick(problem_size, processors, available_cpu, available_bandwidth))
-    return predictor.predict_many(problem_size, processors, available_cpu, available_bandwidth).execution_time
+    columns = (problem_size, processors, available_cpu, available_bandwidth)
+    n, p, cpu, bw = np.broadcast_arrays(*(np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in columns))
+    return n, p, cpu, bw
+
+
+def columns_of(request: Request) -> tuple[Floats, Floats, Floats, Floats]:
+    """The four columns of one request, each of shape (1,).
+
+    Examples
+    --------
+    >>> columns_of(Request(100, 2, 0.5, 90.0))[1]
+    array([2.])
+    """
+    return broadcast(request.problem_size, request.processors, request.available_cpu, request.available_bandwidth)
+
+
+#: A bandwidth (Mbit/s) with which nothing takes time to be sent.
+BOUNDLESS = 1e9
+
+
+class ByBatch(ABC):
+    """What follows for a predictor from ``name`` and ``predict_many``; it has no background and no terms of its own."""
+
+    name: str
+
+    @abstractmethod
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """Predict many at once."""
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict one execution time."""
+        many = self.predict_many(*columns_of(request), level=level)
+        interval = Interval(float(many.low[0]), float(many.high[0]), level)
+        return Prediction(float(many.execution_time[0]), interval, self.name)
+
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times of :meth:`predict_many` without their intervals."""
+        return self.predict_many(problem_size, processors, available_cpu, available_bandwidth).execution_time
+
+    def settle(self) -> None:  # noqa: B027
+        """Nothing runs beside."""
+
+    def breakdown(self, request: Request) -> tuple[Term, ...]:
+        """With a bandwidth without bound what remains is computation, the rest communication."""
+        n, p, cpu, bw = columns_of(request)
+        time, unbounded = (float(self.expect_many(n, p, cpu, links)[0]) for links in (bw, BOUNDLESS))
+        computation = min(time, unbounded)
+        return (
+            Term("computation", f"{self.name} model with boundless bandwidth", computation),
+            Term("communication", f"{self.name} model, the rest", time - computation),
+        )
+
+    def learned(self) -> Learned:
+        """What was fitted, by name."""
+        return Learned((Part("", None, self._facts()),))
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {}

@@ -14,9 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import Predictions
-from metasched.predictors.evaluation import Adaptive
-from metasched.predictors.window import RunWindow
+from metasched.predictors.contract import Floats, Learned, Predictions, Predictor, Term
+from metasched.predictors.memory.window import RunWindow
 from metasched.records import InputError, Prediction, Request, Run
 
 #: Runs that errors are averaged over.
@@ -37,8 +36,8 @@ class Tournament:
 
     Examples
     --------
-    >>> from metasched.predictors.peers import RidgeQuadratic
-    >>> from metasched.predictors.robust import RobustPredictor
+    >>> from metasched.predictors.judging.peers import RidgeQuadratic
+    >>> from metasched.predictors.robust.predictor import RobustPredictor
     >>> runs = [Run("a", "c", n, p, 0.9, 90.0, 1e-3 * n**2 / p) for n in range(100, 900, 100) for p in (1, 2, 4)]
     >>> tournament = Tournament([RobustPredictor(), RidgeQuadratic()]).fit(runs)
     >>> tournament.chosen.name in tournament.reason
@@ -47,7 +46,7 @@ class Tournament:
 
     name = "tournament"
 
-    def __init__(self, entrants: Sequence[Adaptive], application: str = "", cluster: str = "") -> None:
+    def __init__(self, entrants: Sequence[Predictor], application: str = "", cluster: str = "") -> None:
         names = [entrant.name for entrant in entrants]
         if not entrants or len(set(names)) < len(names):
             raise InputError(f"entrants {', '.join(names) or 'none'}, expected at least one and names that differ")
@@ -77,7 +76,7 @@ class Tournament:
         return self
 
     @property
-    def chosen(self) -> Adaptive:
+    def chosen(self) -> Predictor:
         """The entrant that answers."""
         present = [entrant for entrant in self.entrants if entrant.name not in self.absent]
         if not self.errors or not present:
@@ -115,6 +114,23 @@ class Tournament:
         """Predict many with the chosen entrant."""
         return self.chosen.predict_many(problem_size, processors, available_cpu, available_bandwidth, level)
 
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times that the chosen entrant expects."""
+        return self.chosen.expect_many(problem_size, processors, available_cpu, available_bandwidth)
+
+    def breakdown(self, request: Request) -> tuple[Term, ...]:
+        """The terms of the chosen entrant, after why it was chosen."""
+        return (Term("tournament", self.reason, 0.0), *self.chosen.breakdown(request))
+
+    def learned(self) -> Learned:
+        """What the chosen entrant has learned, and why it was chosen."""
+        found = self.chosen.learned()
+        first, *rest = found.parts
+        chosen = {"chosen": self.chosen.name, "reason": self.reason}
+        return replace(found, parts=(replace(first, facts={**chosen, **first.facts}), *rest))
+
     def learn(self, run: Run) -> None:
         """Let every entrant predict the run, note its error, and let it learn the run."""
         self.window.add(run)
@@ -128,11 +144,10 @@ class Tournament:
     def settle(self) -> None:
         """Wait for searches of entrants that are running."""
         for entrant in self.entrants:
-            settle = getattr(entrant, "settle", None)
-            if settle is not None and entrant.name not in self.absent:
-                settle()
+            if entrant.name not in self.absent:
+                entrant.settle()
 
-    def _fitted(self, entrant: Adaptive, runs: Sequence[Run]) -> bool:
+    def _fitted(self, entrant: Predictor, runs: Sequence[Run]) -> bool:
         try:
             entrant.fit(runs)
         except InputError as error:
@@ -141,7 +156,7 @@ class Tournament:
         self.absent.pop(entrant.name, None)
         return True
 
-    def _score(self, entrant: Adaptive, runs: Sequence[Run]) -> None:
+    def _score(self, entrant: Predictor, runs: Sequence[Run]) -> None:
         rows = [(r.problem_size, r.processors, r.min_avg_avail_cpu, r.min_avg_avail_bw) for r in runs]
         predicted = entrant.predict_many(*np.array(rows, dtype=float).T).execution_time
         measured = np.array([run.execution_time for run in runs])
@@ -149,6 +164,6 @@ class Tournament:
         error = np.maximum(predicted / measured, measured / predicted) - 1.0
         self.errors[entrant.name].extend(np.where(np.isfinite(error), error, np.inf).tolist())
 
-    def _recent(self, entrant: Adaptive) -> float:
+    def _recent(self, entrant: Predictor) -> float:
         errors = self.errors.get(entrant.name)
         return float(np.mean(errors)) if errors else float("inf")

@@ -6,7 +6,9 @@ goes wrong with the monitors keeps it from running to its end.
 
 from __future__ import annotations
 
+import math
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -17,10 +19,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import IO, TypeVar
 
-from metasched.records import InputError, Run
-from metasched.store.database import RecordedRun
-from monitors.host import LOOPBACK_SPEED, CpuSensor, LinkSensor
+from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
+from metasched.store.database.run_records import RecordedRun
 from monitors.sampling import Average, Sampler, Sensor
+from monitors.sensors.cpu import ProbedCpu
+from monitors.sensors.network.corrected import LOOPBACK, CorrectedLink
 
 #: Signals that are handed on to the job. What the terminal sends to everybody anyway comes first.
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
@@ -31,7 +34,7 @@ _FORWARDED = (*_FROM_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, si
 _CPU, _BANDWIDTH = "available CPU", "available bandwidth"
 _SHORTEST, _LONGEST = 0.01, 86_400.0
 
-AnySensor = TypeVar("AnySensor", CpuSensor, LinkSensor)
+AnySensor = TypeVar("AnySensor", ProbedCpu, CorrectedLink)
 
 
 class CommandError(Exception):
@@ -63,6 +66,7 @@ def run(
     processors: int,
     cluster: str | None = None,
     phase: str | None = None,
+    settings: Settings = DEFAULT_SETTINGS,
     interfaces: Sequence[str] | None = None,
     speeds: Mapping[str, float] | None = None,
     interval: float = 0.5,
@@ -73,9 +77,10 @@ def run(
     Parameters
     ----------
     command : the program and its arguments; no shell reads them.
-    application, problem_size, processors, cluster, phase : what the run is to be recorded as; ``cluster`` is by default
-        the name of this host.
-    interfaces, speeds : links that the job uses, as :class:`monitors.host.LinkSensor` takes them.
+    application, problem_size, processors, cluster, phase, settings : what the run is to be recorded as; ``cluster`` is
+        by default the name of this host.
+    interfaces, speeds : links that the job uses, by default the loopback interface, over which processes on one host
+        communicate; and their speeds (Mbit/s) where they are known better than the kernel knows them.
     interval : seconds between two readings of the monitors.
     stdout : where the command's standard output goes; by default to ours.
 
@@ -92,47 +97,52 @@ def run(
         raise InputError(f"interval is {interval:g}, expected a number of seconds from {_SHORTEST:g} to {_LONGEST:g}")
     cluster = cluster or host_name()
     # What is wrong with the request is found before the job has run for a day.
-    Run(application, cluster, problem_size, processors, 1.0, 1.0, 1.0, phase=phase)
+    Run(application, cluster, problem_size, processors, 1.0, 1.0, 1.0, phase=phase, extra=settings.cells)
     if not application:
         raise InputError("application is empty, expected a name")
 
     warnings: list[str] = []
-    cpu = _made(CpuSensor, _CPU, warnings)
-    link = _made(lambda: LinkSensor(interfaces, speeds), _BANDWIDTH, warnings)
-    if interfaces and link is None:
-        raise InputError(warnings[-1])
-    sensors: dict[str, Sensor] = {name: made for name, made in ((_CPU, cpu), (_BANDWIDTH, link)) if made is not None}
-    with _forwarding() as adopt:
+    cpu = _made(lambda: ProbedCpu(processors, probing=False), _CPU, warnings)
+    sensors: dict[str, Sensor] = {} if cpu is None else {_CPU: cpu}
+    for name in interfaces or (LOOPBACK,):
+        link = _made(lambda name=name: CorrectedLink(name, (speeds or {}).get(name)), _BANDWIDTH, warnings)  # type: ignore[misc]
+        if link is not None:
+            sensors[f"{_BANDWIDTH} of {name}" if interfaces else _BANDWIDTH] = link
+        elif interfaces:
+            raise InputError(warnings[-1])
+    with _forwarding() as (adopt, wait):
         start_time, begin = time.time(), time.perf_counter()
         child = _start(command, stdout)
         adopt(child.pid)
         if cpu is not None:
             cpu.follow(child.pid)
         with Sampler(sensors, interval) as sampler:
-            # Leaves the ended process in place, so that its account can still be read and its number not be given away.
-            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            wait(child.pid)
             execution_time = time.perf_counter() - begin
         status = child.wait()
 
     averages = sampler.averages
-    # Stand-ins for what could not be measured; such a run is not learned from.
-    min_cpu = _minimum(averages, _CPU, processors, warnings) or 1.0
-    min_bw = _minimum(averages, _BANDWIDTH, None, warnings) or LOOPBACK_SPEED
+    cpus, links = (
+        [_mean(name, average, warnings) for name, average in averages.items() if name.startswith(kind)]
+        for kind in (_CPU, _BANDWIDTH)
+    )
     measured = Run(
         application=application,
         cluster=cluster,
         problem_size=problem_size,
         processors=processors,
-        min_avg_avail_cpu=min_cpu,
-        min_avg_avail_bw=min_bw,
+        min_avg_avail_cpu=_least(cpus),
+        min_avg_avail_bw=_least(links),
         execution_time=execution_time,
         start_time=start_time,
         nodes=(host_name(),),
         phase=phase,
-        extra=MappingProxyType({"monitors": "; ".join(warnings)} if warnings else {}),
+        extra=MappingProxyType(
+            settings.cells | {"user": str(os.getuid())} | ({"monitors": "; ".join(warnings)} if warnings else {})
+        ),
     )
     exit_status = status if status >= 0 else 128 - status
-    return Finished(RecordedRun(measured, exit_status, exit_status == 0 and not warnings), tuple(warnings))
+    return Finished(RecordedRun(measured, exit_status, exit_status == 0), tuple(warnings))
 
 
 def _start(command: Sequence[str], stdout: int | IO[str] | None) -> subprocess.Popen[bytes]:
@@ -154,26 +164,34 @@ def _made(make: Callable[[], AnySensor], name: str, warnings: list[str]) -> AnyS
         return None
 
 
-def _minimum(averages: Mapping[str, Average], name: str, first: int | None, warnings: list[str]) -> float | None:
-    """The minimum of a sensor's averages, or a warning where there is none."""
-    if name not in averages:
-        return None
-    average = averages[name]
-    smallest = average.smallest(first)
+def _mean(name: str, average: Average, warnings: list[str]) -> float:
+    """A sensor's average over the run, NaN and a warning where it was not measured."""
     if average.fault:
         warnings.append(f"the sensor of {name} failed ({' '.join(average.fault.split())})")
-    elif smallest is None:
+    elif math.isnan(average.mean):
         warnings.append(f"the run was too short to measure {name}")
-    return smallest
+    return average.mean
+
+
+def _least(means: Sequence[float]) -> float:
+    """The minimum of the averages (paper 003, section 3); NaN where one or all of them were not measured."""
+    return min(means) if means and all(map(math.isfinite, means)) else math.nan
 
 
 @contextmanager
-def _forwarding() -> Iterator[Callable[[int], None]]:
-    """While inside, hand signals on to the process that is adopted; those that come before are handed on then."""
+def _forwarding() -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
+    """While inside, hand signals on to the process that is adopted; those that come before are handed on then.
+
+    Gives what adopts a process, and what waits until it has ended. A signal that comes when a wait is about to block
+    would be handled only after it; so waiting is for a pipe, into which the signal itself writes.
+    """
     child: list[int] = []
     early: list[int] = []
+    reader, writer = os.pipe()
 
     def forward(number: int, _: object) -> None:
+        if number == signal.SIGCHLD:
+            return
         if not child:
             early.append(number)
         elif number not in _FROM_TERMINAL or not _in_foreground():
@@ -184,17 +202,28 @@ def _forwarding() -> Iterator[Callable[[int], None]]:
         for number in early:
             os.kill(pid, number)
 
+    def wait(pid: int) -> None:
+        # Leaves the ended process in place, so that its account can still be read and its number not be given away.
+        while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+            select.select([reader], [], [])
+            os.read(reader, 512)
+
+    os.set_blocking(writer, False)
+    wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     # A signal that is ignored (nohup) stays so, for us and for the job.
     previous = {
         number: signal.signal(number, forward)
-        for number in _FORWARDED
-        if signal.getsignal(number) not in (signal.SIG_IGN, None)
+        for number in (signal.SIGCHLD, *_FORWARDED)
+        if number == signal.SIGCHLD or signal.getsignal(number) not in (signal.SIG_IGN, None)
     }
     try:
-        yield adopt
+        yield adopt, wait
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(wakeup)
+        os.close(reader)
+        os.close(writer)
 
 
 def _in_foreground() -> bool:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from metasched import __version__
 from metasched.records import InputError
-from metasched.service import administering, answering, consulting, limiting, reporting, taking
+from metasched.service.api import administration, models, observations, placements, status
+from metasched.service.api.loop_lag import LoopLag
+from metasched.service.api.middleware import Gate
 from metasched.service.daemon import Daemon
 from metasched.service.dashboard import pages
-from metasched.service.gate import Gate
+from metasched.service.refusals import NotNowError, TooMuchError
+from metasched.store.errors import StoreError
+
+#: When a client should try again what the database could not do (s).
+RETRY_AFTER = 5
 
 
 def make_app(daemon: Daemon) -> FastAPI:
@@ -21,14 +30,19 @@ def make_app(daemon: Daemon) -> FastAPI:
     document itself is at ``/v1/openapi.json``.
     """
     app = FastAPI(title="metasched", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None)
-    app.state.daemon = daemon
-    routes = (taking, answering, consulting, limiting, administering, reporting, pages)
-    for router in (*(each.router for each in routes), reporting.metrics):
-        app.include_router(router)
+    app.state.daemon, app.state.lag = daemon, LoopLag()
+    for routes in (observations, placements, models, administration, status, pages):
+        app.include_router(routes.router)
+    app.include_router(status.metrics)
     app.mount("/static", pages.static)
-    app.add_middleware(Gate, most_bytes=daemon.configuration.limits.body_bytes, metrics=daemon.metrics)
+    app.add_middleware(
+        Gate, most_bytes=daemon.configuration.limits.body_bytes, metrics=daemon.metrics, lag=app.state.lag
+    )
     app.add_exception_handler(RequestValidationError, _unsound)
     app.add_exception_handler(InputError, _refused)
+    app.add_exception_handler(StoreError, _unavailable)
+    app.add_exception_handler(NotNowError, _unavailable)
+    app.add_exception_handler(TooMuchError, _too_much)
     return app
 
 
@@ -43,5 +57,15 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     return _line(422, str(error))
 
 
-def _line(status: int, text: str) -> JSONResponse:
-    return JSONResponse({"detail": text.encode("utf-8", "replace").decode()}, status)
+async def _unavailable(_: Request, error: Exception) -> JSONResponse:
+    """Nothing is wrong with the request: the same one is answered once the database is there again."""
+    return _line(503, str(error), {"Retry-After": str(RETRY_AFTER)})
+
+
+async def _too_much(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, TooMuchError)  # noqa: S101
+    return _line(429, str(error), {"Retry-After": str(max(1, math.ceil(error.wait)))})
+
+
+def _line(status: int, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"detail": text.encode("utf-8", "replace").decode()}, status, headers)

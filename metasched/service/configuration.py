@@ -6,19 +6,18 @@ deploy/metasched.toml shows a whole file with what each value means.
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from metasched.placement.complaints import first_complaint
-from metasched.placement.names import unfold
+from metasched.modes import Mode
+from metasched.node_names import unfold
 from metasched.records import InputError
-from metasched.store.files import read_text
-
-#: shadow: advise nobody, only note what would have been advised; advise: tell the user; act: change the job.
-Mode = Literal["shadow", "advise", "act"]
+from metasched.store.files.sources import placed as sources_beside
+from metasched.store.files.whole_files import read_text
+from metasched.validation import first_complaint, parse_toml
+from monitors.sources.settings import SourceTable
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Level = Annotated[float, Field(gt=0, lt=1)]
@@ -47,6 +46,7 @@ class Listen(_Table):
 class Limits(_Table):
     """What one client may ask for: the size of a request, and requests a second with so many at once.
 
+    A node may send ``samples_per_second`` in the long run, and ``samples_at_once`` after a silence.
     ``clock`` and ``bandwidth`` say which loads are believed: how far a node's clock may run ahead (s), and the fastest
     link of any node (Mbit/s). ``links`` tells the links of some nodes, folded, as ``{"n[1-16]" = 940}``; it goes before
     the ``link`` of a description.
@@ -55,6 +55,8 @@ class Limits(_Table):
     body_bytes: Annotated[int, Field(ge=1024)] = 1_048_576
     requests_per_second: Annotated[float, Field(gt=0)] = 500.0
     burst: Annotated[int, Field(ge=1)] = 1000
+    samples_per_second: Annotated[float, Field(gt=0)] = 10.0
+    samples_at_once: Annotated[int, Field(ge=10_000)] = 20_000
     clock: Seconds = 60.0
     bandwidth: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e6
     links: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
@@ -75,6 +77,7 @@ class Periods(_Table):
     loads: Seconds = 1.0
     partitions: Seconds = 15.0
     confirm: Seconds = 5.0
+    release: Seconds = 10.0
     models: Seconds = 60.0
     means: Seconds = 30.0
     forecasts: Seconds = 30.0
@@ -112,6 +115,7 @@ class Configuration(_Table):
     periods: Periods = Periods()
     keep: Keep = Keep()
     slurm: list[SlurmCluster] = []
+    source: list[SourceTable] = []
 
 
 def read_configuration(path: str | os.PathLike[str]) -> Configuration:
@@ -124,10 +128,7 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     """
     where = str(path)
     try:
-        document = tomllib.loads(read_text(path))
-        read = Configuration.model_validate(document)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is not valid TOML: {error}", where=where) from None
+        read = Configuration.model_validate(parse_toml(read_text(path), where=where))
     except ValidationError as error:
         raise InputError(first_complaint(error), where=where) from None
     beside = Path(path).parent
@@ -139,4 +140,5 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
         update={field: placed(getattr(read.listen, field)) for field in ("socket", "certificate", "key")}
     )
     database = read.database if read.database and "://" in read.database else placed(read.database)
-    return read.model_copy(update={"listen": listen, "database": database, "clusters": placed(read.clusters)})
+    files = {"database": database, "clusters": placed(read.clusters), "source": [*sources_beside(read.source, beside)]}
+    return read.model_copy(update={"listen": listen, **files})

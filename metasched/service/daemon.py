@@ -1,94 +1,111 @@
-"""All parts of the daemon put together, started and stopped in the right order."""
+"""The parts of the daemon put together, started and stopped in the right order."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from threading import Lock, Timer
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from apscheduler.schedulers.background import BackgroundScheduler
+# Models load what they need of scipy when they first need it: not while a hook waits for its answer.
+import scipy.linalg
+import scipy.optimize
+import scipy.special
+import scipy.stats  # noqa: F401
 
 from metasched.records import InputError
-from metasched.service import memory
-from metasched.service.access import Buckets, Doorkeeper, Sessions
-from metasched.service.ahead import Ahead
-from metasched.service.board import Board
-from metasched.service.configuration import Configuration, Mode
-from metasched.service.described import Described
-from metasched.service.ended import EndedJobs
+from metasched.schedulers.contract import Source
+from metasched.service.advice.advisor import Placer
+from metasched.service.advice.release import release
+from metasched.service.authentication import Access
+from metasched.service.clock import Clock
+from metasched.service.configuration import Configuration
+from metasched.service.learning.finished_jobs import EndedJobs
+from metasched.service.load_intake import LoadIntake
 from metasched.service.metrics import Metrics
-from metasched.service.models import Models
-from metasched.service.placing import Placer
-from metasched.service.sources import Source
-from metasched.service.switching import Switch
-from metasched.service.traces import Traces
-from metasched.service.writer import Writer
-from metasched.store.database import Store
-from metasched.store.descriptions import read_description
-from metasched.store.downsampling import keep_up, mean_loads
-from metasched.store.modes import Modes
-from metasched.store.placements import Placements
-from metasched.store.retention import prune
-from metasched.store.tables import FIVE_MINUTES
-from metasched.store.tokens import Tokens
-from monitors.sources.screening import Rules
+from metasched.service.periodic_work.schedule import Schedule
+from metasched.service.periodic_work.upkeep import Upkeep
+from metasched.service.periodic_work.views import Views
+from metasched.service.state.described_clusters import DescribedClusters
+from metasched.service.state.live_clusters import LiveClusters
+from metasched.service.state.load_forecasts import LoadForecaster
+from metasched.service.state.load_history import LoadHistory
+from metasched.service.state.load_sources import LoadSources
+from metasched.service.state.mode_switch import ModeSwitch
+from metasched.service.state.models import Models
+from metasched.service.state.write_queue import WriteQueue
+from metasched.store.database.leadership import SETTLED, Leadership
+from metasched.store.database.store import Store
+from metasched.store.files.descriptions import read_description
+from monitors.sources.settings import SourceTable
 
 _log = logging.getLogger(__name__)
 
-#: How many of the newest loads of each node count after a restart: those of so many seconds.
-REMEMBERED = 900.0
-DAY = 86_400.0
-#: How long after its start the daemon asks for jobs that ended while it was down (s): what epilogs have kept is more
+#: How long after it leads the daemon asks for jobs that ended while nobody did (s): what epilogs have kept is more
 #: exact and should come first.
 CATCH_UP_AFTER = 5.0
-#: Rest between pieces of long work beside (s): who asks for a placement meanwhile hardly waits.
-REST = 0.04
+#: How often the lead is looked after (s), and how old the view of placements may be before the daemon is unwell.
+LEAD, LATE = 1.0, 10.0
+#: Of so many seconds a daemon that follows reads the newest loads.
+FOLLOWED = 60.0
 
 
 class Daemon:
-    """The parts of the daemon.
+    """The parts of the daemon; a route takes those that it needs (``api/dependencies.py``), never all of them.
 
     Parameters
     ----------
-    configuration : what the administrator has configured; ``mode`` as it was set last.
+    configuration : what the administrator has configured.
     store : the database; it stays the caller's to close.
     sources : batch schedulers to ask for their partitions.
+    wall : the time of day (s).
+
+    Attributes
+    ----------
+    leads : whether it learns, and takes what is to be stored; of several daemons on one server's database one does.
     """
 
-    def __init__(self, configuration: Configuration, store: Store, sources: Sequence[Source] = ()) -> None:
-        self.switch, self._switching = Switch(configuration.mode, Modes(store)), Lock()
-        self.configuration = configuration = configuration.model_copy(update={"mode": self.switch.mode})
-        self.store = store
-        self.sources = tuple(sources)
-        self.placements = Placements(store)
-        self.tokens = Tokens(store)
-        self.doorkeeper = Doorkeeper()
-        self.sessions = Sessions()
-        self.buckets = Buckets(configuration.limits.requests_per_second, configuration.limits.burst)
-        self.board = Board()
-        self.models = Models(store)
-        self.ahead = Ahead()
-        self.placer = Placer(configuration, self.board, self.models, self.ahead)
-        self.writer = Writer(store)
-        #: Whether what is told of the time before the daemon started was taken up.
-        self.remembered = False
-        self.traces = Traces()
-        self.described: Described | None = None
-        self.metrics = Metrics(self.board, self.models, self.writer)
-        self.jobs = EndedJobs(store, self.writer, self.board, self.models, self.metrics, self.sources)
-        limits, oldest = configuration.limits, DAY * configuration.keep.loads
-        self._rules = Rules(ahead=limits.clock, oldest=oldest, bandwidth=limits.bandwidth)
-        self._links: dict[str, float] = limits.link_of_each()
-        self.started_at = time.time()
-        self._tokens_read = Lock()
-        # Work done once is not on the schedule: one that ends while a job is taken off it misses the job.
-        self._once: tuple[Timer, ...] = ()
+    def __init__(
+        self,
+        configuration: Configuration,
+        store: Store,
+        sources: Sequence[Source] = (),
+        *,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.configuration, self.store, self.sources = configuration, store, tuple(sources)
+        self.clock = Clock(wall, ahead=configuration.limits.clock)
+        self.started_at, self.leads = self.clock.now(), False
+        self.leadership = Leadership(store.engine)
+        self.access = Access(store.tokens, configuration.limits.requests_per_second, configuration.limits.burst)
+        self.mode = ModeSwitch(configuration.mode, store.modes)
+        self.clusters, self.history, self.load_forecaster = LiveClusters(), LoadHistory(), LoadForecaster()
+        self.models, self.writes = Models(store), WriteQueue(store)
+        self.metrics = Metrics(self.clusters, self.models, self.writes)
+        self.intake = LoadIntake(
+            configuration, self.clusters, self.writes, self.metrics, self.access.known.has_agent_of,
+            [source.name for source in self.sources], self.clock,
+        )  # fmt: skip
+        self.load_sources = self._load_sources(())
+        self.placer = Placer(configuration, self.clusters, self.models, self.load_forecaster)
+        self.mode.on_change = lambda mode: self.placer.configure(configuration.model_copy(update={"mode": mode}))
+        self.mode.on_change(self.mode.mode)
+        self.jobs = EndedJobs(
+            store, self.writes, self.clusters, self.models, self.metrics, self.sources, self.clock.now
+        )  # fmt: skip
+        self.views = Views(
+            store, self.sources, self.clock, self.clusters, self.history, self.load_forecaster, self.models,
+            self.metrics,
+        )  # fmt: skip
+        self.upkeep = Upkeep(
+            store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs
+        )  # fmt: skip
+        self.work = Schedule()
         #: Held by whoever has something longer computed, so that placements are answered beside it.
-        self.consulting = asyncio.Lock()
-        self._scheduler = BackgroundScheduler(job_defaults={"coalesce": True, "max_instances": 1}, timezone="UTC")
+        self.long_questions = asyncio.Lock()
 
     def start(self) -> None:
         """Read what is kept, and begin the periodic work.
@@ -96,124 +113,119 @@ class Daemon:
         Raises
         ------
         InputError
-            When the description of the clusters is wrong.
+            When the description of the clusters is wrong, or another daemon leads on the same SQLite file.
+        StoreError
+            When the database cannot be read.
         """
+        leads = self.leadership.take()
+        if not leads and not self.leadership.shared:
+            raise InputError("another daemon runs on it, expected one for each SQLite file", where=self.store.name)
+        self.leadership.guard()
+        tables = list(self.configuration.source)
         if self.configuration.clusters is not None:
             description = read_description(self.configuration.clusters)
-            self.described = Described(description, time.time())
+            self.views.described = DescribedClusters(description, self.clock.now())
             self.placer.demands = description.constraints
-            self._links = {**description.links, **self._links}
-        self.jobs.expect()
-        self.models.start()
-        self.writer.start()
-        now = time.time()
-        self.board.note(self.store.recent_loads(since=now - REMEMBERED))
-        self.show_described()
-        self.ask_sources()
-        self.refresh()
-        self.learn_tokens()
+            self.intake.describe_links(description.links)
+            tables += description.sources
+        self.load_sources = self._load_sources(tables)
+        self.metrics.show_ages(self.load_sources.reports, self.clock.now)
+        self.views.make()
+        self.access.refresh()
+        if leads:
+            self._lead()
+        else:
+            _log.warning(
+                "%s: another daemon leads (%s); this one answers reads", self.store.name, self.leadership.leader()
+            )
+            self.follow()
+            self.work.every(self.configuration.periods.partitions, self.follow)
+            self.work.every(self.configuration.periods.loads, self.follow_loads)
         periods = self.configuration.periods
-        for work, seconds in (
-            (self.refresh, periods.loads),
-            (self.learn_tokens, periods.loads),
-            (self.ask_sources, periods.partitions),
-            (self.show_described, periods.partitions),
-            (self.jobs.confirm, periods.confirm),
-            (self.models.save, periods.models),
-            (self.keep_up, periods.means),
-            (self.forecast, periods.forecasts),
-            (self.let_go, periods.retention),
-        ):
-            self._scheduler.add_job(work, "interval", seconds=seconds)
-        self._scheduler.start()
-        self._once = (Timer(0.0, self.remember, args=(now,)), Timer(CATCH_UP_AFTER, self.jobs.catch_up, args=(now,)))
-        for once in self._once:
-            once.start()
+        self.work.every(periods.loads, self.views.refresh)
+        self.work.every(periods.loads, self.access.refresh)
+        for source in self.sources:  # each by itself: one that takes its time holds up no other
+            self.work.every(periods.partitions, partial(self.views.ask, source))
+        self.work.every(periods.partitions, self.views.show_described)
+        self.work.every(periods.forecasts, self.views.forecast)
+        self.work.once(self.upkeep.restore_history)
+        self.work.once(self.upkeep.check)
+        if self.leadership.shared:
+            self.work.every(LEAD, self.look_after_lead)
 
     def stop(self) -> None:
         """End the periodic work; write and save what is waiting."""
-        self._scheduler.shutdown(wait=True)
-        for once in self._once:
-            once.cancel()
-            once.join()
-        self.writer.stop()
-        self.models.stop()
+        self.load_sources.stop()
+        self.work.stop()
+        if self.leads:
+            self.writes.stop()
+            self.models.stop()
+        self.leadership.release()
 
-    def set_mode(self, mode: Mode, by: str) -> None:
-        """Be in another mode from the next answer on, and after a restart too.
+    def follow(self) -> None:
+        """Read what the daemon that leads has learned and was told."""
+        if not self.leads:
+            self.models.read()
+            self.mode.read()
 
-        Raises
-        ------
-        RuntimeError
-            When that could not be noted; nothing has changed then.
-        """
-        with self._switching:
-            self.switch.set(mode, by)
-            self.configuration = self.configuration.model_copy(update={"mode": self.switch.mode})
-            self.placer.configure(self.configuration)
+    def follow_loads(self) -> None:
+        """Read the loads that the daemon that leads has taken."""
+        if not self.leads:
+            self.views.read_loads(FOLLOWED)
 
-    def knows(self, node: str) -> bool:
-        """Whether there is such a node: a scheduler or a description names it, or an agent's token was made for it.
+    def look_after_lead(self) -> None:
+        """Take the lead where nobody has it; end where another has taken it meanwhile, to be started anew."""
+        if self.leads and self.leadership.holds():
+            return
+        if not self.leadership.take():
+            if self.leads:
+                self._end("another daemon leads now")
+        elif not self.leads:
+            time.sleep(SETTLED)
+            self.follow()
+            self._lead()
+        elif not self.leadership.note():
+            self._end("another daemon has led meanwhile")
 
-        While a scheduler was not heard yet, or none is set up, every node may be.
-        """
-        heard = all(source.name in self.board.seen_at for source in self.sources)
-        named = node in self.board.nodes or self.doorkeeper.speaks_for(node)
-        return named or not heard or not self.board.nodes
-
-    def rules(self, node: str) -> Rules:
-        """What is believed of a node: no more bandwidth than its own link has, where that is known."""
-        link = self._links.get(node)
-        return self._rules if link is None else replace(self._rules, bandwidth=link)
-
-    def refresh(self) -> None:
-        """Put up a view of this moment for placements."""
-        view = self.board.refresh(time.time())
-        self.traces.note(view.partitions, view.made_at)
-        self.ahead.note(dict(self.board.latest).values(), view.made_at)
-
-    def forecast(self) -> None:
-        """Forecast the loads that placements count with."""
-        self.ahead.forecast(time.time(), pause=REST)
-
-    def learn_tokens(self) -> None:
-        """Take notice of tokens that were made or revoked."""
-        with self._tokens_read:  # Else what was read before a token was made could be taken notice of after it.
-            self.doorkeeper.learn(self.tokens.all())
-
-    def show_described(self) -> None:
-        """Put up the described clusters with the jobs that should still run there."""
-        if self.described is not None:
-            self.described.show(self.board, lambda platform, name: self.models.predictor(name, platform), time.time())
-
-    def ask_sources(self) -> None:
-        """Ask the schedulers for partitions and running jobs; what one that does not answer said before stays."""
-        for source in self.sources:
-            asked_at = time.time()
-            try:
-                self.board.put(source.name, source.partitions(), asked_at)
-                self.board.put_running(source.name, source.running(), asked_at)
-            except Exception as error:
-                self.metrics.source_failures.labels(source.name).inc()
-                _log.warning("%s was not heard: %s", source.name, error)
-
-    def remember(self, now: float) -> None:
-        """Take up what the dashboard and the status tell of the time before the daemon started."""
-        self.models.track.remember(self.jobs.remember())
-        self.traces.remember(
-            self.board.view.partitions, mean_loads(self.store, FIVE_MINUTES, since=now - DAY, until=now)
-        )
-        self.remembered = True
-
-    def keep_up(self) -> None:
-        """Make the means of the loads that came in, and pack them."""
+    def release(self, source: Source) -> None:
+        """Let go the jobs of a scheduler that wait for the nodes that they were sent to."""
+        if not any(each.releases for each in self.clusters.view.partitions if each.scheduler == source.name):
+            return
         try:
-            keep_up(self.store, pause=REST)
-        except InputError as error:  # such as a lock that others hold: the next time makes up for it
-            _log.warning("loads were not rolled up: %s", error)
-        memory.give_back()
+            release(source, self.store.placements, self.clusters.view, self.configuration.periods.release)
+        except Exception as error:
+            self.metrics.unheard(source.name, error)
 
-    def let_go(self) -> None:
-        """Remove what is older than it is to be kept."""
-        now, keep = time.time(), self.configuration.keep
-        prune(self.store, loads_before=now - DAY * keep.loads, placements_before=now - DAY * keep.placements)
+    def faults(self) -> dict[str, str]:
+        """What is wrong with the daemon, by one word for each, in one line that names nobody; the worst first."""
+        age = self.clock.now() - self.clusters.view.made_at
+        late = f"the view for placements is {age:.0f} s old" if age > LATE * self.configuration.periods.loads else ""
+        damaged = "the database is damaged: metasched db check tells where" if self.upkeep.damage else ""
+        found = {"damaged": damaged, "late": late, "clock": self.clock.fault()}
+        return {name: fault for name, fault in found.items() if fault}
+
+    def _lead(self) -> None:
+        self.leadership.note()
+        self.jobs.expect()
+        self.models.start()
+        self.writes.start()
+        periods = self.configuration.periods
+        for source in self.sources:
+            self.work.every(periods.confirm, partial(self.jobs.confirm, source))
+            self.work.every(periods.release, partial(self.release, source))
+        self.work.every(periods.models, self.models.save)
+        self.work.every(periods.models, self.models.sweep)
+        self.work.every(periods.means, self.upkeep.update_means)
+        self.work.every(periods.retention, self.upkeep.apply_retention)
+        self.work.once(partial(self.jobs.catch_up, self.clock.now()), after=CATCH_UP_AFTER)
+        self.load_sources.start()
+        self.leads = True
+        if self.leadership.shared:
+            _log.warning("%s: this daemon leads", self.store.name)
+
+    def _end(self, why: str) -> None:
+        _log.error("%s: %s; this one ends, to follow it when it is started again", self.store.name, why)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _load_sources(self, tables: Sequence[SourceTable]) -> LoadSources:
+        return LoadSources(tables, self.intake.take_from_source, self.metrics.source_failed, self.clock.now)

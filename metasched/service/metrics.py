@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import logging
+import math
+from collections.abc import Callable, Iterator, Sequence
 
-from metasched.service.board import Board
-from metasched.service.models import Models
-from metasched.service.writer import Writer
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from metasched.service.state.live_clusters import LiveClusters
+from metasched.service.state.load_sources import SourceReport
+from metasched.service.state.models import Models
+from metasched.service.state.write_queue import WriteQueue
 from monitors.sources.screening import REFUSALS, REPAIRS, Screened
+
+_log = logging.getLogger(__name__)
 
 #: Upper ends of the latency histogram (s): a hook waits a fifth of a second at most.
 LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
 
+class _LearnedRuns(Collector):
+    """How many runs each model has learned, told anew at each scrape: models come while the daemon runs."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        family = GaugeMetricFamily(
+            "metasched_learned_runs", "Runs that models have learned, by whether their loads were measured.",
+            labels=["application", "platform", "measured"],
+        )  # fmt: skip
+        for key, learned in self._models.learned().items():
+            family.add_metric([*key, "yes"], learned.runs - learned.unmeasured)
+            family.add_metric([*key, "no"], learned.unmeasured)
+        yield family
+
+
 class Metrics:
     """Counters and gauges of one daemon, in a registry of their own."""
 
-    def __init__(self, board: Board, models: Models, writer: Writer) -> None:
+    def __init__(self, clusters: LiveClusters, models: Models, writes: WriteQueue) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "metasched_requests_total", "Requests answered.", ["method", "path", "status"], registry=self.registry
@@ -34,23 +60,49 @@ class Metrics:
         self._repaired = Counter(
             "metasched_loads_repaired_total", "Loads that were put right.", ["rule"], registry=self.registry
         )
-        for counter, labels in ((self._refused, REFUSALS), (self._repaired, REPAIRS)):
+        for counter, labels in ((self._refused, (*REFUSALS, "too many")), (self._repaired, REPAIRS)):
             for label in labels:  # all are shown from the start: an alert on an increase needs the zero before it
                 counter.labels(label)
         self.runs = Counter("metasched_runs_total", "Runs stored.", registry=self.registry)
         self.source_failures = Counter(
-            "metasched_source_failures_total", "Times that a scheduler was not heard.", ["source"],
+            "metasched_source_failures_total", "Failures of schedulers and of sources of loads.", ["source"],
             registry=self.registry,
+        )  # fmt: skip
+        self._source_ages = Gauge(
+            "metasched_source_age_seconds", "How long ago a source of loads answered; infinite where it never did.",
+            ["source"], registry=self.registry,
         )  # fmt: skip
         for name, help_text, value in (
             ("metasched_models", "Models in memory.", lambda: len(models.all())),
             ("metasched_runs_to_learn", "Runs that wait to be learned.", lambda: models.waiting),
             ("metasched_learning_failures", "Runs and searches that failed.", lambda: models.failures),
-            ("metasched_batches_to_write", "Batches that wait for the database.", lambda: writer.waiting),
-            ("metasched_nodes_with_loads", "Nodes that were heard of.", lambda: len(board.latest)),
-            ("metasched_view_timestamp_seconds", "When placements' view was made.", lambda: board.view.made_at),
+            ("metasched_batches_to_write", "Batches that wait for the database.", lambda: writes.waiting),
+            ("metasched_nodes_with_loads", "Nodes that were heard of.", lambda: len(clusters.latest)),
+            ("metasched_view_timestamp_seconds", "When placements' view was made.", lambda: clusters.view.made_at),
         ):
             Gauge(name, help_text, registry=self.registry).set_function(value)
+
+        self.registry.register(_LearnedRuns(models))
+
+    def source_failed(self, name: str) -> None:
+        """Count that a source did not answer, or not soundly."""
+        self.source_failures.labels(name).inc()
+
+    def unheard(self, scheduler: str, error: Exception) -> None:
+        """Count, and log, that a scheduler did not answer."""
+        self.source_failed(scheduler)
+        _log.warning("scheduler %s did not answer: %s", scheduler, error)
+
+    def show_ages(self, reports: Callable[[], Sequence[SourceReport]], now: Callable[[], float]) -> None:
+        """Show how long ago each source of loads answered, and its failures from none on."""
+        for number, report in enumerate(reports()):
+            self.source_failures.labels(report.name)
+
+            def age(number: int = number) -> float:
+                at = reports()[number].answered_at
+                return math.inf if at is None else now() - at
+
+            self._source_ages.labels(report.name).set_function(age)
 
     def screened(self, screened: Screened) -> None:
         """Count the loads that were refused and repaired."""
@@ -58,6 +110,10 @@ class Metrics:
             self._refused.labels(reason).inc(count)
         for rule, count in screened.repaired.items():
             self._repaired.labels(rule).inc(count)
+
+    def refuse_loads(self, reason: str, count: int) -> None:
+        """Count loads that were refused for another reason."""
+        self._refused.labels(reason).inc(count)
 
     def exposition(self) -> bytes:
         """All of it in Prometheus' text format."""

@@ -13,32 +13,21 @@ from pathlib import Path
 
 import uvicorn
 import uvloop
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from metasched.records import InputError
-from metasched.service import memory
+from metasched.service.api.loop_lag import LoopLag
+from metasched.service.api.slow_clients import DeadlineProtocol
 from metasched.service.app import make_app
-from metasched.service.asking import LOCAL_SCOPE
 from metasched.service.configuration import Listen
 from metasched.service.daemon import Daemon
-from metasched.service.impatient import ImpatientProtocol
+from metasched.service.state import memory_use
 
 #: How long requests that are being answered may take to end (s).
-PATIENCE = 5
+GRACE = 5
 #: How long one thread may compute while others wait (s). Answers are computed in one thread and stored by another;
 #: with the usual five thousandths of a second each of an answer's calls to the system could cost it a turn as long.
 TURN = 0.0005
-
-
-class _Local:
-    """Marks what comes by the Unix socket."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[LOCAL_SCOPE] = True
-        await self._app(scope, receive, send)
 
 
 class _Server(uvicorn.Server):
@@ -54,7 +43,7 @@ def serve(daemon: Daemon) -> None:
     Raises
     ------
     InputError
-        When the address or the socket cannot be had, or the certificate cannot be read.
+        When the address or the socket cannot be listened on, or the certificate cannot be read.
     """
     listen = daemon.configuration.listen
     app = make_app(daemon)
@@ -63,14 +52,14 @@ def serve(daemon: Daemon) -> None:
     try:
         servers = [(_server(app, listen, tls=True), tcp)]
         if unix is not None:
-            servers.append((_server(_Local(app), listen, tls=False), unix))
+            servers.append((_server(app, listen, tls=False), unix))
         sys.setswitchinterval(TURN)
-        memory.keep_little()
+        memory_use.keep_little()
         daemon.start()
-        memory.keep_for_good()
+        memory_use.keep_for_good()
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_run(servers))
+                runner.run(_run(servers, app.state.lag))
         finally:
             daemon.stop()
     finally:
@@ -84,12 +73,12 @@ def serve(daemon: Daemon) -> None:
 def _server(app: ASGIApp, listen: Listen, *, tls: bool) -> _Server:
     config = uvicorn.Config(
         app,
-        http=ImpatientProtocol,
+        http=DeadlineProtocol,
         log_level="warning",
         access_log=False,
         lifespan="off",
         server_header=False,
-        timeout_graceful_shutdown=PATIENCE,
+        timeout_graceful_shutdown=GRACE,
         ssl_certfile=listen.certificate if tls else None,
         ssl_keyfile=listen.key if tls else None,
     )
@@ -100,7 +89,7 @@ def _server(app: ASGIApp, listen: Listen, *, tls: bool) -> _Server:
     return _Server(config)
 
 
-async def _run(servers: list[tuple[_Server, socket.socket]]) -> None:
+async def _run(servers: list[tuple[_Server, socket.socket]], lag: LoopLag) -> None:
     loop = asyncio.get_running_loop()
 
     def end() -> None:
@@ -109,7 +98,9 @@ async def _run(servers: list[tuple[_Server, socket.socket]]) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
+    watching = asyncio.create_task(lag.watch())
     await asyncio.gather(*(server.serve([each]) for server, each in servers))
+    watching.cancel()
 
 
 def _tcp_socket(listen: Listen) -> socket.socket:
@@ -120,26 +111,31 @@ def _tcp_socket(listen: Listen) -> socket.socket:
         tcp.bind((listen.host, listen.port))
     except OSError as error:
         tcp.close()
-        raise InputError(f"cannot be had: {error.strerror or error}", where=f"{listen.host}:{listen.port}") from None
+        raise InputError(
+            f"cannot be listened on: {error.strerror or error}", where=f"{listen.host}:{listen.port}"
+        ) from None
     return tcp
 
 
 def _unix_socket(path: str) -> socket.socket:
-    """A socket that its group may use. One that a daemon left behind when it was killed is replaced."""
+    """A socket that everybody on this host may use: what each may ask for follows from who they are.
+
+    One that a daemon left behind when it was killed is replaced.
+    """
     unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if Path(path).exists() and stat.S_ISSOCK(os.stat(path).st_mode):
             if _answers(path):
                 raise InputError("is in use by another daemon", where=path)
             os.unlink(path)
-        mask = os.umask(0o117)
+        mask = os.umask(0o111)
         try:
             unix.bind(path)
         finally:
             os.umask(mask)
     except OSError as error:
         unix.close()
-        raise InputError(f"cannot be had: {error.strerror or error}", where=path) from None
+        raise InputError(f"cannot be made: {error.strerror or error}", where=path) from None
     return unix
 
 

@@ -1,1 +1,1 @@
-"""Runs, loads and models: campaign files, and a database through SQLAlchemy."""
+"""What is kept: files, the database, model documents, and a spool for what the database could not take yet."""

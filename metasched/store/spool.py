@@ -15,9 +15,10 @@ from types import MappingProxyType
 from typing import Any
 
 from metasched.records import InputError, Run
-from metasched.store.database import RecordedRun, Store
-from metasched.store.engine import default_location
-from metasched.store.files import read_text, write_text_atomically
+from metasched.store.database.engine import default_location
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
+from metasched.store.files.whole_files import read_text, write_text_atomically
 
 _FORMAT = 1
 
@@ -39,7 +40,7 @@ def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, patien
     problem = ""
     try:
         with Store.open(location, patience=patience) as store:
-            store.add_runs([record])
+            store.runs.add_all([record])
             return drain(store)
     except Exception as error:
         problem = f"the run could not be stored ({' '.join(str(error).split())})"
@@ -57,7 +58,7 @@ def drain(store: Store) -> tuple[str, ...]:
         try:
             meant_for, record = _from_document(json.loads(read_text(path)))
             if meant_for == _canonical(store.name):
-                store.add_runs([record])
+                store.runs.add_all([record])
                 path.unlink(missing_ok=True)
         except (KeyError, TypeError, ValueError) as error:
             warnings.append(f"{path} is not a spooled run ({' '.join(str(error).split())}); mend it or remove it")

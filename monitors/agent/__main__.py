@@ -15,7 +15,7 @@ from monitors.agent.settings import read_settings
 def main(argv: list[str] | None = None) -> int:
     """Run the agent until SIGTERM or SIGINT: 0 ended, 2 wrong settings."""
     parser = argparse.ArgumentParser(prog="metasched agent", description="Sample this node and send its loads.")
-    parser.add_argument("settings", nargs="?", type=Path, help="TOML file; METASCHED_AGENT_... variables go over it")
+    parser.add_argument("settings", nargs="?", type=Path, help="TOML file; METASCHED_AGENT_... variables override it")
     parser.add_argument("--verbose", action="store_true", help="log probes and failures in full")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.DEBUG if arguments.verbose else logging.INFO, format="%(levelname)s %(message)s")

@@ -54,7 +54,7 @@ class Agent:
         self._probe_server = self._join()
 
     def sample(self) -> None:
-        """Take one sample and keep it; a sample that cannot be taken or kept costs nothing but itself."""
+        """Take one sample and store it in the spool; a failure is logged and loses that sample only."""
         readings = self._source.read()
         if readings.fault:
             _log.warning("no sample: %s", readings.fault)
@@ -66,12 +66,12 @@ class Agent:
                 _log.error("a sample is lost, the spool cannot be written: %s", error)
 
     def send(self) -> None:
-        """Send what waits."""
+        """Send the samples that wait on disk to the daemon, where one is configured."""
         if self._sender:
             self._sender.send()
 
     def run(self) -> None:
-        """Run until :meth:`stop`."""
+        """Sample, send and answer until :meth:`stop` is called; returns when everything has ended."""
         interval = self._settings.interval
         self._scheduler.add_job(self.sample, "interval", seconds=interval, id="sample")
         if self._sender:

@@ -1,4 +1,4 @@
-"""Noticing that somebody set the clock: :class:`StepWatch` compares the time of day with a clock that only goes on."""
+"""Detects steps of the system clock: :class:`StepWatch` compares the time of day with a monotonic clock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class StepWatch:
-    """Tells by how much the time of day has jumped since it was last asked.
+    """By how much the time of day has stepped since the last call.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import logging
 import math
 import random
 import time
+from collections import deque
 from collections.abc import Callable
 
 import requests
@@ -31,7 +32,7 @@ class Sender:
     Parameters
     ----------
     spool : where samples wait.
-    daemon : URL of the daemon.
+    daemon : URL of the daemon; of several, with spaces between, the next is tried where one does not take samples.
     token : sent as a bearer token.
     timeout : seconds to wait for an answer.
     clock : monotonic seconds.
@@ -51,7 +52,7 @@ class Sender:
         timeout: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._spool, self._url = spool, daemon.rstrip("/") + PATH
+        self._spool, self._urls = spool, deque(each.rstrip("/") + PATH for each in daemon.split())
         self._timeout, self._clock = timeout, clock
         self._session = requests.Session()
         self._session.headers["Authorization"] = f"Bearer {token}"
@@ -61,10 +62,14 @@ class Sender:
 
     def send(self) -> int:
         """Send what waits, batch by batch, unless a failure is too fresh; how many samples the daemon took."""
-        taken, most = 0, BATCH
+        taken, most, tried = 0, BATCH, 0
         while self._clock() >= self._not_before and (batch := self._batch(most)):
             status, left_out = self._post([sample for _, sample in batch])
             if status is None or (status >= 300 and status not in _NEVER):
+                self._urls.rotate(-1)
+                tried += 1
+                if tried % len(self._urls):
+                    continue
                 self._failed(status)
                 break
             if status in _NEVER and len(batch) > 1:
@@ -72,7 +77,7 @@ class Sender:
                 continue
             if status in _NEVER:
                 self.refused += 1
-                _log.error("the daemon refuses a sample for good: HTTP %d, %s", status, batch[0][1])
+                _log.error("the daemon rejects a sample: HTTP %d, %s", status, batch[0][1])
             else:
                 taken += len(batch) - left_out
                 self.refused += left_out
@@ -90,13 +95,13 @@ class Sender:
         triples = [[round(s.time, 3), round(s.available_cpu, 4), round(s.available_bandwidth, 3)] for s in samples]
         message = {"node": samples[0].node, "samples": triples}
         try:
-            answer = self._session.post(self._url, json=message, timeout=self._timeout)
+            answer = self._session.post(self._urls[0], json=message, timeout=self._timeout)
         except requests.RequestException as error:
-            _log.debug("no answer from %s: %s", self._url, error)
+            _log.debug("no answer from %s: %s", self._urls[0], error)
             return None, 0
         reasons = _refusals(answer) if answer.status_code == 200 else {}
         if reasons:
-            _log.warning("the daemon refused samples for good: %s", reasons)
+            _log.warning("the daemon rejected samples: %s", reasons)
         return answer.status_code, sum(reasons.values())
 
     def _failed(self, status: int | None) -> None:
@@ -106,7 +111,7 @@ class Sender:
         self._not_before = self._clock() + random.uniform(longest / 2, longest)  # noqa: S311 - no secret
         reason = "no answer" if status is None else f"HTTP {status}"
         level = logging.WARNING if self.failures == 1 else logging.DEBUG
-        _log.log(level, "%s from %s; %d samples wait on disk", reason, self._url, len(self._spool))
+        _log.log(level, "%s from %s; %d samples wait on disk", reason, self._urls[-1], len(self._spool))
 
 
 def _refusals(answer: requests.Response) -> dict[str, int]:

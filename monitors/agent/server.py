@@ -1,4 +1,4 @@
-"""The latest sample for whoever may ask: a small HTTP server that answers ``GET /sample`` to bearers of the token."""
+"""The latest sample by HTTP: a small server that answers ``GET /sample`` to bearers of the token."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Asker(BaseHTTPRequestHandler):
         if not self.server.allowed(self.headers.get("Authorization", "")):
             self._answer(401, {"error": "a token is needed"})
         elif self.path != "/sample":
-            self._answer(404, {"error": "only /sample is here"})
+            self._answer(404, {"error": "not found, expected /sample"})
         elif sample is None:
             self._answer(503, {"error": "no sample yet"})
         else:

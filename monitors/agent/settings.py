@@ -1,4 +1,4 @@
-"""How an agent is told what to do: :func:`read_settings`, one TOML file, then environment variables over it."""
+"""Settings of an agent: :func:`read_settings` reads one TOML file, which environment variables override."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     node: str = Field(default_factory=lambda: socket.gethostname().split(".")[0], min_length=1)
-    daemon: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    daemon: Annotated[str, Field(pattern=r"^https?://\S+( https?://\S+)*$")] | None = None
     token: str = ""
     interval: float = Field(10.0, ge=0.1, le=3600)
     spool: Path = Path("/var/lib/metasched-agent/agent.db")
@@ -56,7 +56,7 @@ def address(text: str) -> tuple[str, int]:
     """
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise ValueError(f"{text!r} is no address, expected host:port")
+        raise ValueError(f"{text!r} is not an address, expected host:port")
     return host, int(port)
 
 
@@ -78,7 +78,7 @@ def read_settings(path: Path | None, environment: Mapping[str, str] = os.environ
     if path is not None:
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ValueError(f"{path}: {error}") from None
     for variable, text in environment.items():
         if not variable.startswith(PREFIX):
@@ -105,7 +105,7 @@ def _secret(variable: str, path: Path) -> str:
 
 
 def _members(variable: str, text: str) -> dict[str, str]:
-    """Members as ``n0=10.0.0.1:7071,n1=10.0.0.2:7071``."""
+    """Addresses by member, from text such as ``n0=10.0.0.1:7071,n1=10.0.0.2:7071``."""
     pairs = [part.partition("=") for part in text.split(",") if part]
     if not all(name and place for name, _, place in pairs):
         raise ValueError(f"{variable}: {text!r}, expected name=host:port,name=host:port")

@@ -1,16 +1,34 @@
 """Samples on disk until the daemon has them: :class:`Spool`, which loses nothing that it said it kept.
 
 SQLite with full synchronisation: when :meth:`Spool.keep` returns, the sample survives a crash and a power cut. When the
-spool is full the oldest samples go first, and are counted.
+spool is full the oldest samples go first, and are counted. A file that turns out to be damaged is set aside under
+another name, where an administrator may look at it, and a new one is begun: a node is not left unmonitored for it.
 """
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from monitors.sources.contract import Sample
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+#: What SQLite calls a file that is damaged, or no database at all.
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+#: Damaged files that are kept, the newest.
+KEPT_ASIDE = 3
+_COLUMNS = ("number", "node", "time", "cpu", "bandwidth")
+
+
+class _DamagedError(Exception):
+    """The file is not what this spool has written."""
 
 
 class Spool:
@@ -21,9 +39,14 @@ class Spool:
     path : the file; its folder is made where it is missing.
     capacity : how many samples are kept at most.
 
+    Attributes
+    ----------
+    lost : samples that went because the spool was full.
+    set_aside : the damaged files that were set aside.
+
     Raises
     ------
-    ValueError : the file cannot be opened or is no spool.
+    ValueError : the file cannot be opened or written.
 
     Examples
     --------
@@ -37,21 +60,17 @@ class Spool:
     """
 
     def __init__(self, path: Path, capacity: int = 1_000_000) -> None:
-        self.capacity = capacity
-        self.lost = 0
-        self._lock = threading.Lock()
+        self.capacity, self.lost, self.set_aside = capacity, 0, list[Path]()
+        self._path, self._lock = path, threading.Lock()
         try:
             if str(path) != ":memory:":
                 path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10.0)
-            self._file.execute("PRAGMA journal_mode=WAL")
-            self._file.execute("PRAGMA synchronous=FULL")
-            self._file.execute("PRAGMA cache_size=-256")
-            self._file.execute(
-                "CREATE TABLE IF NOT EXISTS samples (number INTEGER PRIMARY KEY AUTOINCREMENT,"
-                " node TEXT NOT NULL, time REAL NOT NULL, cpu REAL NOT NULL, bandwidth REAL NOT NULL)"
-            )
-            self._count = int(self._file.execute("SELECT count(*) FROM samples").fetchone()[0])
+            try:
+                self._open()
+            except (sqlite3.Error, _DamagedError) as error:
+                if not _damaged(error):
+                    raise
+                self._begin_anew(error)
         except (OSError, sqlite3.Error) as error:
             raise ValueError(f"{path}: {error}, expected a spool that can be written") from None
 
@@ -65,32 +84,87 @@ class Spool:
         ------
         sqlite3.Error : it could not be written, and is not kept; so one whose bandwidth is unknown.
         """
-        with self._lock:
-            self._file.execute(
-                "INSERT INTO samples (node, time, cpu, bandwidth) VALUES (?, ?, ?, ?)",
-                (sample.node, sample.time, sample.available_cpu, sample.available_bandwidth),
-            )
+        values = (sample.node, sample.time, sample.available_cpu, sample.available_bandwidth)
+
+        def insert() -> None:
+            self._file.execute("INSERT INTO samples (node, time, cpu, bandwidth) VALUES (?, ?, ?, ?)", values)
             self._count += 1
             if self._count > self.capacity:
                 self._drop_oldest(self._count - self.capacity)
 
+        self._done(insert)
+
     def oldest(self, count: int) -> list[tuple[int, Sample]]:
         """The oldest samples with their numbers, ascending."""
-        with self._lock:
-            rows = self._file.execute(
-                "SELECT number, node, time, cpu, bandwidth FROM samples ORDER BY number LIMIT ?", (count,)
-            ).fetchall()
-        return [(number, Sample(*values)) for number, *values in rows]
+
+        def read() -> list[tuple[int, Sample]]:
+            query = f"SELECT {', '.join(_COLUMNS)} FROM samples ORDER BY number LIMIT ?"  # noqa: S608 - names of ours
+            rows = self._file.execute(query, (count,)).fetchall()
+            if not all(isinstance(node, str) and {*map(type, values)} == {float} for _, node, *values in rows):
+                raise _DamagedError("a sample is not what was written")
+            return [(number, Sample(*values)) for number, *values in rows]
+
+        return self._done(read)
 
     def forget(self, last: int) -> None:
         """Drop all samples up to this number: the daemon has them."""
-        with self._lock:
+
+        def delete() -> None:
             self._count -= self._file.execute("DELETE FROM samples WHERE number <= ?", (last,)).rowcount
 
+        self._done(delete)
+
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; the spool cannot be used any more."""
         with self._lock:
             self._file.close()
+
+    def _open(self) -> None:
+        self._file = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None, timeout=10.0)
+        for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-256"):
+            self._file.execute(f"PRAGMA {setting}")
+        if (told := self._file.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise _DamagedError(told)
+        self._file.execute(
+            "CREATE TABLE IF NOT EXISTS samples (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+            " node TEXT NOT NULL, time REAL NOT NULL, cpu REAL NOT NULL, bandwidth REAL NOT NULL)"
+        )
+        if tuple(row[1] for row in self._file.execute("PRAGMA table_info(samples)")) != _COLUMNS:
+            raise _DamagedError("it has a table of samples with other columns")
+        self._count = int(self._file.execute("SELECT count(*) FROM samples").fetchone()[0])
+
+    def _done(self, work: Callable[[], _T]) -> _T:
+        """Do something with the file, with a new one where it turns out to be damaged."""
+        with self._lock:
+            try:
+                return work()
+            except (sqlite3.Error, _DamagedError) as error:
+                if not _damaged(error):
+                    raise
+                try:
+                    self._begin_anew(error)
+                except OSError as failure:
+                    raise sqlite3.OperationalError(f"a damaged spool cannot be set aside: {failure}") from error
+                return work()
+
+    def _begin_anew(self, error: Exception) -> None:
+        """Set the file aside, and begin a new one."""
+        self._file.close()
+        aside = self._path.with_name(f"{self._path.name}.damaged-{time.time_ns()}")
+        self._path.rename(aside)
+        for beside in ("-wal", "-shm"):  # they belong to the damaged file, and must not be taken for the new one's
+            log = self._path.with_name(self._path.name + beside)
+            if log.exists():
+                log.rename(aside.with_name(aside.name + beside))
+        told = " ".join(str(error).split())
+        _log.error("%s is damaged (%s): it is kept as %s, and a new spool begun", self._path, told, aside)
+        self.set_aside.append(aside)
+        named = self._path.parent.glob(f"{self._path.name}.damaged-*")
+        kept = sorted(each for each in named if each.suffix[-1].isdigit())
+        for old in kept[:-KEPT_ASIDE]:
+            for each in (old, old.with_name(f"{old.name}-wal"), old.with_name(f"{old.name}-shm")):
+                each.unlink(missing_ok=True)
+        self._open()
 
     def _drop_oldest(self, count: int) -> None:
         dropped = self._file.execute(
@@ -98,3 +172,8 @@ class Spool:
         ).rowcount
         self._count -= dropped
         self.lost += dropped
+
+
+def _damaged(error: Exception) -> bool:
+    """Whether an error says that the file is damaged; one that is full, locked or not ours to write is not."""
+    return isinstance(error, _DamagedError) or (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF in _DAMAGED

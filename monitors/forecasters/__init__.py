@@ -1,1 +1,1 @@
-"""What nodes and links will do: one-step forecasters of many series at once, and forecasts of a mean over a run."""
+"""What nodes and links will do over a run: forecasts of the mean, of single nodes and of sets of them."""

@@ -3,6 +3,8 @@
 As in the Network Weather Service the bias of each passive view against the probe is kept, and the view that has lately
 been nearest is used and corrected. Views differ where they are blind: the run queue to priorities and short bursts,
 utilisation to who would win a fight for the processor, both to a host that takes time from its guests.
+
+While a job is followed nothing is probed: the kernel's counters tell what is idle and what the job itself uses.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from collections.abc import Callable
 
 import psutil
 
-from monitors.sensors.cpu_views import queue_view, quota_view, utilisation_view
+from monitors.sensors.cpu_views import followed_view, queue_view, quota_view, utilisation_view
+from monitors.sensors.job import JobUse
 from monitors.sensors.limits import CpuLimit, cpu_limit, cpu_seconds
 from monitors.sensors.schedule import ProbeSchedule
 from monitors.sensors.spin import Spin, spin
@@ -26,7 +29,7 @@ _LEAST = 0.01
 
 
 class ProbedCpu:
-    """Share of one processor that each of k new processes would get.
+    """Share of one processor that each of k processes would get, or that the job that is followed gets.
 
     Parameters
     ----------
@@ -66,16 +69,33 @@ class ProbedCpu:
         self._miss = dict.fromkeys(self._bias, 0.0)
         self._shares_core = _processors_share_cores()
         self._best_pace = 0.0
-        self._counters = self._now()
+        self._job: JobUse | None = None
+        self._before = self._now()
+
+    def follow(self, pid: int) -> None:
+        """From now on count this process and its descendants as the job, not as load, and do not probe."""
+        self._job, self._schedule = JobUse(pid), None
+        self._before = self._now()
 
     def read(self) -> float:
-        """Mean share since the last reading, in (0, 1]; probes when it is time to."""
-        views, cap = self._views()
+        """Mean share since the last reading, in (0, 1], NaN where it was too soon; probes when it is time to.
+
+        Of a job that is followed it is the share of the k-th of its processes. The kernel moves processes to where
+        there is room, so the k-th gets the processor with the k-th most to spare at that time, whichever it is.
+        """
+        idle, busy, cap = self._passed()
+        runnable = max(_runnable() - 1, 0)
+        if self._job is not None:
+            running, own = self._job.since_last(self._limit.processors, busy)
+            # The kernel counts who is ready to run on the whole host, also where we may not run.
+            others = max(runnable - running, 0) / max(psutil.cpu_count() or 1, 1)
+            return min(followed_view(idle, busy, own, others, self.processors), cap)
+        views = self._views(sum(idle), sum(busy), runnable)
         if self._schedule and self._schedule.due(self._clock(), views[self._nearest()]):
             seen = self._probe()
             self._learn(views, min(self._truth(seen), cap))
             self._schedule.probed(self._clock(), self._truth(seen), seen.cost, views[self._nearest()])
-            self._counters = self._now()  # what the probe itself used is no load
+            self._before = self._now()  # what the probe itself used is no load
         view = self._nearest()
         return min(max(views[view] + self._bias[view], _LEAST), cap)
 
@@ -83,20 +103,15 @@ class ProbedCpu:
         """The view that has lately been nearest to the probes, with its correction."""
         return min(self._miss, key=lambda name: self._miss[name])
 
-    def _views(self) -> tuple[dict[str, float], float]:
-        before, self._counters = self._counters, self._now()
-        moment, idle, busy, used = (now - then for now, then in zip(self._counters, before, strict=True))
+    def _views(self, idle: float, busy: float, runnable: int) -> dict[str, float]:
+        """What passive counters say: seconds idle and busy, and others on the whole host that are ready to run."""
         count = len(self._limit.processors)
         whole = max(idle + busy, 1e-9)
-        idle, busy = count * idle / whole, count * busy / whole
-        runnable = max(_runnable() - 1, 0) * count / max(psutil.cpu_count() or count, 1)
-        views = {
-            "queue": queue_view(count, runnable, self.processors),
-            "utilisation": utilisation_view(idle, busy, runnable, self.processors),
+        runs = runnable * count / max(psutil.cpu_count() or count, 1)
+        return {
+            "queue": queue_view(count, runs, self.processors),
+            "utilisation": utilisation_view(count * idle / whole, count * busy / whole, runs, self.processors),
         }
-        if self._limit.quota == float("inf"):
-            return views, 1.0
-        return views, quota_view(self._limit.quota, used / max(moment, 1e-9), self.processors)
 
     def _truth(self, seen: Spin) -> float:
         """The probe's share; on processors that share a core, times how fast the work went against the fastest seen."""
@@ -110,15 +125,25 @@ class ProbedCpu:
             # The gain of a filter that takes the miss for drift and noise together: m^2/(m^2 + noise^2).
             self._bias[name] += miss**3 / (miss**2 + _NOISE**2)
 
-    def _now(self) -> tuple[float, float, float, float]:
-        """Moment, idle and busy seconds of the allowed processors, and the group's own seconds."""
+    def _passed(self) -> tuple[list[float], list[float], float]:
+        """Since the last reading: idle and busy seconds of each allowed processor; and the most that a quota allows."""
+        before, self._before = self._before, self._now()
+        moment, used = self._before[0] - before[0], self._before[3] - before[3]
+        idle = [now - then for now, then in zip(self._before[1], before[1], strict=True)]
+        busy = [max(now - then, 0.0) for now, then in zip(self._before[2], before[2], strict=True)]
+        if self._limit.quota == float("inf"):
+            return idle, busy, 1.0
+        return idle, busy, quota_view(self._limit.quota, used / max(moment, 1e-9), self.processors)
+
+    def _now(self) -> tuple[float, list[float], list[float], float]:
+        """Moment, idle and busy seconds of each allowed processor, and the group's own seconds."""
         times = psutil.cpu_times(percpu=True)
         allowed = [times[number] for number in self._limit.processors if number < len(times)]
-        idle = sum(one.idle + getattr(one, "iowait", 0.0) for one in allowed)
-        guests = sum(getattr(one, "guest", 0.0) + getattr(one, "guest_nice", 0.0) for one in allowed)
-        busy = sum(sum(one) for one in allowed) - guests - idle
-        used = cpu_seconds(self._limit.usage) if self._limit.usage else 0.0
-        return self._clock(), idle, busy, used
+        idle = [one.idle + getattr(one, "iowait", 0.0) for one in allowed]
+        # Linux counts the time of guests in user and nice too.
+        guests = [getattr(one, "guest", 0.0) + getattr(one, "guest_nice", 0.0) for one in allowed]
+        busy = [sum(one) - guest - rest for one, guest, rest in zip(allowed, guests, idle, strict=True)]
+        return self._clock(), idle, busy, cpu_seconds(self._limit.usage) if self._limit.usage else 0.0
 
 
 def _runnable() -> int:

@@ -1,11 +1,14 @@
 """What passive counters say a new task would get: formulas only, no reading.
 
-All of them answer for a task of k processes that start together on a host where others run: the share of one processor
-that each of the k would get. Sources: the Network Weather Service's uptime and vmstat views, here for k processes, and
-the limits of control groups.
+All of them answer for k processes on a host where others run: the share of one processor that each of the k would get
+if they started together, or, of a job that runs there already, that it gets. Sources: the Network Weather Service's
+uptime and vmstat views, here for k processes; the limits of control groups; for jobs that run, the kernel's accounts.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 
 def queue_view(processors: float, runnable: float, k: int = 1) -> float:
@@ -55,3 +58,36 @@ def quota_view(quota: float, used: float, k: int = 1) -> float:
     """
     left = max(quota - used, quota * k / (k + max(used / quota, 1.0)))
     return min(1.0, left / k)
+
+
+def followed_view(
+    idle: Sequence[float], busy: Sequence[float], own: Sequence[float], others: float, k: int = 1
+) -> float:
+    """Share that the k-th process of a job gets that runs here already: what is idle and what the job itself uses.
+
+    It is never less than the kernel's fair share, since a process that waits for a message leaves its processor to
+    others and still gets it back.
+
+    Parameters
+    ----------
+    idle, busy, own : for each processor, seconds that it was idle and busy, and that the job itself used of the latter.
+    others : how many processes that are not of the job are ready to run, on average per processor.
+    k : how many processes the job has; those beyond the number of processors share the processor with the least.
+
+    Returns
+    -------
+    The k-th largest of the processors' shares, in (0, 1]; NaN where no time has passed on one that counts.
+
+    Examples
+    --------
+    >>> [followed_view([0.0, 0.5], [1.0, 0.5], [0.6, 0.5], others=1.0, k=k) for k in (1, 2)]
+    [1.0, 0.6]
+    """
+    # On a busy processor there is at least one other process to share with.
+    fair = 1.0 / (1.0 + max(1.0, others))
+    shares = [
+        min(max(1.0 - (used - mine) / (rest + used), fair), 1.0)
+        for rest, used, mine in zip(idle, busy, own, strict=True)
+        if rest + used > 0
+    ]
+    return sorted(shares, reverse=True)[min(k, len(idle)) - 1] if len(shares) == len(idle) else math.nan

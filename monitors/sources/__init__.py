@@ -1,1 +1,1 @@
-"""Where loads come from: this host, a remote agent, Prometheus, a recorded trace, a batch scheduler; one contract."""
+"""Where loads come from: this host, a remote agent, Prometheus, a batch scheduler; one contract."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import requests
+from pathlib import Path
 
-from monitors.sources.contract import Readings, Sample
+from monitors.sources.bounded_json import fetch
+from monitors.sources.contract import Readings, Sample, one_line
 
 
 class RemoteAgent:
@@ -13,29 +14,23 @@ class RemoteAgent:
     Parameters
     ----------
     url : where the agent listens, for example ``http://n0:7070``.
-    token : what it wants to be shown.
-    timeout : seconds to wait.
+    token_file : file with the token that the agent wants to be shown.
+    timeout : seconds that asking takes at most.
     """
 
-    def __init__(self, url: str, token: str, timeout: float = 3.0) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"url is {url!r}, expected http:// or https://")
-        self._url, self._timeout = url.rstrip("/"), timeout
-        self._headers = {"Authorization": f"Bearer {token}"}
+    def __init__(self, url: str, token_file: Path | None = None, timeout: float = 5.0) -> None:
+        self._url, self._token_file, self._timeout = url.rstrip("/"), token_file, timeout
 
     @property
     def name(self) -> str:
-        """Its address."""
+        """The URL of the agent, as messages name this source."""
         return f"agent {self._url}"
 
     def read(self) -> Readings:
         """One sample of the agent's node."""
         try:
-            answer = requests.get(f"{self._url}/sample", headers=self._headers, timeout=self._timeout)
-            answer.raise_for_status()
-            document = answer.json()
+            document = fetch(f"{self._url}/sample", deadline=self._timeout, token_file=self._token_file)
             values = (float(document[name]) for name in ("time", "available_cpu", "available_bandwidth"))
-            sample = Sample(str(document["node"]), *values)
-        except (requests.RequestException, ValueError, KeyError, TypeError) as error:
-            return Readings(fault=f"{self.name}: {' '.join(str(error).split())[:200]}")
-        return Readings((sample,))
+            return Readings((Sample(str(document["node"]), *values),))
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            return Readings(fault=one_line(error))

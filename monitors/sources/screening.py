@@ -1,4 +1,4 @@
-"""Samples that cannot be are refused with a reason, those that nearly are right are repaired: :func:`screen`.
+"""Samples that no node could have are refused with a reason, those that are nearly right are repaired: :func:`screen`.
 
 Whatever comes in from elsewhere passes here before it is stored or believed, so that one broken sensor or clock cannot
 poison a forecast. The rules are these and no others:
@@ -10,7 +10,7 @@ negative           less than nothing is free, by more than rounding explains
 above capacity     more than a whole processor, or than the fastest link, is free, by more than rounding explains
 from the future    its time lies further ahead than clocks differ
 too old            it is older than samples are kept
-told twice         the node has another sample of that moment in the same batch; the first counts
+duplicate          the node has another sample of that moment in the same batch; the first counts
 unknown node       nobody has said that there is such a node
 repaired
 clamped            a share that rounding has put outside [0, 1], or a rate below 0: moved to the end of the range
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Refusal = Literal[
-    "not a number", "negative", "above capacity", "from the future", "too old", "told twice", "unknown node"
+    "not a number", "negative", "above capacity", "from the future", "too old", "duplicate", "unknown node"
 ]
 Repair = Literal["clamped", "put in order"]
 REFUSALS: tuple[Refusal, ...] = get_args(Refusal)
@@ -103,7 +103,7 @@ def screen(
         if reason := _why_not(time, cpu, bandwidth, now, rules):
             refused[reason] += 1
         elif time in kept:
-            refused["told twice"] += 1
+            refused["duplicate"] += 1
         else:
             sound = (min(max(cpu, 0.0), 1.0), min(max(bandwidth, 0.0), rules.bandwidth))
             repaired["clamped"] += sound != (cpu, bandwidth)

@@ -1,66 +1,86 @@
-"""Slurm's own view of its nodes as a source: :class:`Slurm` reads the load averages that ``sinfo`` shows.
+"""Slurm's own view of its nodes as a source: :class:`Slurm` reads the load averages that ``sinfo --json`` tells.
 
-A coarse view: the load is the kernel's one-minute average, minutes old at times, and of the whole host where several
-nodes are emulated on one. It says nothing about links. Use it where no monitor runs.
+A coarse view: the load is the kernel's one-minute average, as slurmd last reported it (up to a third of SlurmdTimeout
+ago), and of the whole host where several nodes are emulated on one. It says nothing about links. Use it where no
+monitor runs.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from monitors.sensors.cpu_views import queue_view
-from monitors.sources.contract import Readings, Sample
+from monitors.sources.bounded_json import LARGEST
+from monitors.sources.contract import Readings, Sample, one_line
+
+#: From this number on Slurm means that it does not know (NO_VAL and INFINITE of slurm.h).
+_NO_VALUE = 0xFFFFFFFC
 
 
 class Slurm:
-    """Asks ``sinfo``, at most once in a while.
+    """Asks ``sinfo``.
 
     Parameters
     ----------
-    command : the program, with options that choose a cluster if need be.
-    interval : seconds for which an answer is used again, so that rankings never flood the controller.
+    command : the program, with its arguments.
+    configuration : path of slurm.conf, empty for the usual one.
     timeout : seconds to wait.
     """
 
     name = "Slurm"
 
-    def __init__(self, command: tuple[str, ...] = ("sinfo",), interval: float = 30.0, timeout: float = 5.0) -> None:
-        self._command = (*command, "--noheader", "--Node", "--format=%N|%c|%O")
-        self._interval, self._timeout = interval, timeout
-        self._answer = Readings(fault="not asked yet")
-        self._asked = float("-inf")
+    def __init__(
+        self, command: Sequence[str] = ("sinfo", "--json"), *, configuration: str = "", timeout: float = 5.0
+    ) -> None:
+        self._command, self._timeout = tuple(command), timeout
+        self._environment = {"SLURM_CONF": configuration} if configuration else {}
 
     def read(self) -> Readings:
-        """The latest sample of each node."""
-        if time.monotonic() - self._asked >= self._interval:
-            self._asked = time.monotonic()
-            self._answer = self._ask()
-        return self._answer
-
-    def _ask(self) -> Readings:
+        """The latest sample of each node that reports its load."""
         try:
             answer = subprocess.run(  # noqa: S603 - a fixed command without a shell
-                self._command, capture_output=True, text=True, timeout=self._timeout, check=True
+                self._command,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=self._timeout,
+                check=True,
+                env=os.environ | self._environment,
             )
-        except (OSError, subprocess.SubprocessError) as error:
-            return Readings(fault=f"Slurm: {' '.join(str(error).split())[:200]}")
-        return parsed(answer.stdout, time.time())
+            if len(answer.stdout) > 4 * LARGEST:
+                raise ValueError(f"the answer is longer than {4 * LARGEST} bytes")
+            return parsed(json.loads(answer.stdout), time.time())
+        except subprocess.CalledProcessError as error:
+            said = one_line(ValueError(error.stderr.decode(errors="replace")))
+            return Readings(fault=f"{self._command[0]} failed with status {error.returncode}: {said}")
+        except (OSError, subprocess.SubprocessError, ValueError, RecursionError) as error:
+            return Readings(fault=one_line(error))
 
 
-def parsed(text: str, moment: float) -> Readings:
-    r"""Samples from lines ``node|processors|load``; nodes that report no load are left out.
+def parsed(document: Any, moment: float) -> Readings:
+    """Samples from what ``sinfo --json`` prints; nodes that report no load are left out.
 
     Examples
     --------
-    >>> parsed("n0|4|2.00\nn1|4|7.00\nn2|4|N/A\n", 0.0).samples[1]
+    >>> nodes = [{"name": "n0", "cpus": 4, "cpu_load": 200}, {"name": "n1", "cpus": 4, "cpu_load": 700}]
+    >>> parsed({"nodes": [*nodes, {"name": "n2", "cpus": 4, "cpu_load": 4294967294}]}, 0.0).samples[1]
     Sample(node='n1', time=0.0, available_cpu=0.5, available_bandwidth=nan)
     """
-    samples: dict[str, Sample] = {}
-    for line in text.splitlines():
+    nodes = document.get("nodes") if isinstance(document, dict) else None
+    if not isinstance(nodes, list):
+        return Readings(fault="what sinfo --json prints holds no nodes")
+    samples = []
+    for node in nodes:
         try:
-            node, processors, load = line.strip().split("|")
-            samples[node] = Sample(node, moment, queue_view(int(processors), max(float(load), 0.0)))
-        except ValueError:
+            load = node["cpu_load"]
+            # Releases after 22.05 say beside the number whether there is one.
+            number = float(load["number"] if isinstance(load, dict) and load.get("set") else load)
+            if 0 <= number < _NO_VALUE:
+                samples.append(Sample(str(node["name"]), moment, queue_view(max(int(node["cpus"]), 1), number / 100)))
+        except (KeyError, TypeError, ValueError, OverflowError):
             continue
-    return Readings(tuple(samples.values()), "" if samples else "Slurm: no node reports its load")
+    return Readings(tuple(samples), "" if samples else "no node reports its load")

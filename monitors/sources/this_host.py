@@ -35,11 +35,11 @@ class ThisHost:
 
     @property
     def name(self) -> str:
-        """Name of the node."""
+        """Name of the node, as messages name this source."""
         return f"host {self._node}"
 
     def read(self) -> Readings:
-        """One sample of this node."""
+        """One sample of this node, or a fault where a sensor fails."""
         try:
             cpu, bandwidth = self._available_cpu(), self._available_bandwidth()
             if math.isnan(cpu) or math.isnan(bandwidth):

@@ -57,6 +57,7 @@ def test_a_longer_horizon_keeps_what_came_before(loading: str) -> None:
     short, long = (LOADINGS[loading](INTEL, 5, horizon) for horizon in (5_000.0, 50_000.0))
     moments = np.linspace(0.0, 4_999.0, 997)
     for kind in ("cpu", "bandwidth"):
+        assert len(getattr(short, kind)) == len(getattr(long, kind)) > 0
         for name, series in getattr(short, kind).items():
             assert np.array_equal(series.at(moments), getattr(long, kind)[name].at(moments))
 
@@ -104,6 +105,7 @@ def test_monitors_see_the_truth_within_their_error() -> None:
     timeline = random_loading(INTEL, 2, 30_000.0)
     samples = watch(INTEL, timeline, 30_000.0, np.random.default_rng(1))
     ends = samples.times
+    assert samples.cpu.keys() == timeline.cpu.keys() != set()
     for name, seen in samples.cpu.items():
         true = timeline.cpu[name].mean(ends - samples.period, ends)
         assert np.std(seen / true - 1.0) < SENSOR_ERROR
@@ -126,6 +128,7 @@ def write_trace(folder: Path, rows: str) -> None:
 def test_traces_are_replayed_and_their_best_bandwidth_is_the_links_own(tmp_path: Path) -> None:
     write_trace(tmp_path, "".join(f"{10 * k},a,{0.5 + 0.1 * (k % 3)},{400 + 100 * (k % 2)}\n" for k in range(50)))
     timeline = trace_loading(tmp_path)(INTEL, 1, 5_000.0)
+    assert len(timeline.cpu) == len(timeline.bandwidth) > 0
     for series in timeline.cpu.values():
         assert set(np.round(series.values, 6)) == {0.5, 0.6, 0.7}
         assert series.times[-1] >= 5_000.0 - 10.0

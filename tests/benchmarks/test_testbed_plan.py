@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.testbed import plan
 from benchmarks.testbed.applications import APPLICATIONS
-from benchmarks.testbed.clusters import CLUSTERS, node_of, write_platform
+from benchmarks.testbed.clusters import CLUSTERS, MULTICORE, node_of, write_platform
 from benchmarks.testbed.coscheduled import SHARING, common_nodes, draw_pair
 from benchmarks.testbed.loading import random_loading
 from benchmarks.testbed.timeline import Series
@@ -96,3 +97,13 @@ def test_a_pair_of_jobs_shares_what_it_says(sharing: str) -> None:
         nodes = common_nodes((first, second))
         assert (nodes > 0) == (sharing != "nothing")
         assert len(processors) == (nodes if sharing == "nodes" else 0)
+
+
+def test_layouts_fit_the_cluster_and_fill_nodes_with_consecutive_ranks() -> None:
+    quad, rng = MULTICORE["quad"], np.random.default_rng(0)
+    wanted = plan.laid_out_requests(APPLICATIONS["is"], quad, rng, predictions=200)
+    assert [len(one.processors) <= 16 for one in wanted[:60]] == [True] * 60
+    assert {(len(one.processors), one.processes_per_node) for one in wanted[60:]} == set(plan.layouts(quad))
+    filled = [[list(group) for _, group in itertools.groupby(map(node_of, one.processors))] for one in wanted]
+    assert [{len(nodes) for nodes in job} for job in filled] == [{one.processes_per_node} for one in wanted]
+    assert [len({nodes[0] for nodes in job}) for job in filled] == [len(job) for job in filled]

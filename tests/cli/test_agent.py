@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from metasched.cli.app import main
+
+#: What the agent may load beside the standard library: what its installation needs.
+CLOSURE = {"apscheduler", "tzlocal", "psutil", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
+           "typing_inspection", "requests", "urllib3", "certifi", "idna", "charset_normalizer", "chardet", "socks",
+           "simplejson", "monitors"}  # fmt: skip
 
 
 def agent(*words: str) -> subprocess.CompletedProcess[str]:
@@ -27,3 +37,24 @@ def test_wrong_settings_are_status_2_and_one_line(tmp_path: Path) -> None:
         assert answer.returncode == 2
         assert answer.stderr.count("\n") == 1
         assert "intervall" in answer.stderr
+
+
+def test_the_verb_becomes_the_agent_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The command line is replaced by an interpreter that runs the agent and nothing else."""
+    settings = tmp_path / "agent.toml"
+    settings.write_text('node = "n0"\n')
+    became: list[object] = []
+    monkeypatch.setattr(os, "execv", lambda path, words: became.append((path, words)))
+    with pytest.raises(SystemExit):
+        main(["agent", "--verbose", str(settings)])
+    words = [sys.executable, "-m", "monitors.agent", str(settings), "--verbose"]
+    assert became[0] == (sys.executable, words)
+
+
+def test_the_agent_loads_nothing_heavy() -> None:
+    """Not numpy, scipy, scikit-learn or matplotlib: it stays small on every node, and needs few packages there."""
+    script = "import monitors.agent.__main__, sys; print('\\n'.join({name.partition('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    foreign = {name for name in loaded if name not in sys.stdlib_module_names and not name.startswith("_")}
+    assert {"psutil", "pydantic", "monitors"} <= foreign
+    assert foreign - CLOSURE - {"cython_runtime"} == set()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from metasched.cli import main
-from metasched.store.campaigns import write_runs
+from metasched.store.files.campaigns import write_runs
 from tests.predictors.made import runs
 
 Answer = tuple[int, str, str]
@@ -71,14 +71,91 @@ def test_evaluate_answers_by_the_contract(metasched: Callable[..., Answer], camp
     assert (status, err) == (0, "")
     assert {
         "application", "cluster", "method", "models", "loads", "predictions", "ppe_mean", "ppe_std", "ppe_median",
-        "ppe_under_30", "interval_coverage", "series", "peers",
+        "ppe_under_30", "interval_coverage", "interval_width_median", "fit_seconds", "series", "peers",
     } <= set(found)  # fmt: skip
     assert found["predictions"] == len(found["series"]) == 12
-    assert set(found["peers"]) == {"ridge", "gaussian_process"}
+    assert set(found["peers"]) == {"power_law", "ridge", "gaussian_process", "amdahl"}
     assert 0 < found["ppe_mean"] < 30
     status, out, _ = metasched("evaluate", campaign, "--method", "published", "--models", "single")
     assert status == 0
     assert "mean PPE" in out
+
+
+def test_evaluate_draws_training_runs_by_seed_and_need_not_learn(
+    metasched: Callable[..., Answer], campaign: Path
+) -> None:
+    def answer(*options: object) -> dict[str, Any]:
+        status, out, err = metasched("evaluate", campaign, *options, "--json")
+        assert (status, err) == (0, "")
+        found = json.loads(out)
+        del found["fit_seconds"]
+        return dict(found)
+
+    first = answer("--training", 6, "--seed", 3, "--no-learning")
+    assert (first["training"], first["predictions"], first["learning"]) == (6, 12, False)
+    assert first["interval_width_median"] > 1.0
+    assert answer("--training", 6, "--seed", 3, "--no-learning") == first
+    assert answer("--training", 6, "--seed", 4, "--no-learning")["series"] != first["series"]
+    assert answer("--training", 6, "--seed", 3)["series"][-1] != first["series"][-1]
+
+
+def test_evaluate_judges_every_application_and_platform_that_has_train_rows(
+    metasched: Callable[..., Answer], campaign: Path
+) -> None:
+    path = campaign / "runs.csv"
+    header, *rows = path.read_text().splitlines()
+    elsewhere = [row.replace(",c8,", ",c9,") for row in rows]
+    nowhere = [row.replace(",c8,", ",c10,") for row in rows if row.startswith("predict")]
+    path.write_text("\n".join([header, *rows, *elsewhere, *nowhere]) + "\n")
+    command = ("evaluate", campaign, "--method", "published", "--no-learning")
+    status, out, err = metasched(*command, "--json")
+    found = json.loads(out)
+    assert (status, err) == (0, "")
+    assert (found["application"], found["cluster"], found["predictions"]) == ("made", "c8, c9", 24)
+    assert [(one["cluster"], one["training"], one["predictions"]) for one in found["evaluated"]] == [
+        ("c8", 40, 12),
+        ("c9", 40, 12),
+    ]
+    assert found["evaluated"][0]["ppe_mean"] == found["evaluated"][1]["ppe_mean"] == pytest.approx(found["ppe_mean"])
+    assert found["not_evaluated"] == [{"application": "made", "cluster": "c10", "predictions": 12}]
+    status, _, err = metasched(*command)
+    assert status == 0
+    assert "made on c10 was not evaluated: no row of phase train" in err
+    status, out, _ = metasched(*command, "--cluster", "c9", "--json")
+    assert json.loads(out)["cluster"] == "c9"
+
+
+def test_evaluate_refuses_what_it_cannot_draw_in_one_line(metasched: Callable[..., Answer], campaign: Path) -> None:
+    path = campaign / "runs.csv"
+    for options, says in (
+        (("--training", 41), "--training: has 40 train rows to draw from, expected at least 41"),
+        (("--training", 0), "'--training'"),
+        (("--training", "few"), "'--training'"),
+        (("--training", 5, "--seed", -1), "'--seed'"),
+    ):
+        status, out, err = metasched("evaluate", campaign, *options)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert says in err
+    path.write_text("\n".join(line.split(",", 1)[1] for line in path.read_text().splitlines()) + "\n")
+    status, out, err = metasched("evaluate", campaign)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "no row has phase train, expected some, or --training K to draw K runs" in err
+    status, out, _ = metasched("evaluate", campaign, "--training", 40, "--method", "published", "--json")
+    assert (status, json.loads(out)["predictions"]) == (0, 12)
+
+
+def test_unmeasured_loads_and_further_columns_are_learned_and_evaluated(
+    metasched: Callable[..., Answer], campaign: Path
+) -> None:
+    path = campaign / "runs.csv"
+    header, *rows = path.read_text().splitlines()
+    told = [",".join(cell for place, cell in enumerate(row.split(",")) if place not in (5, 6)) for row in rows]
+    names = header.replace("min_avg_avail_cpu,min_avg_avail_bw,", "") + ",min_avg_avail_cpu,min_avg_avail_bw"
+    path.write_text("\n".join([f"{names},processes_per_node,user", *(f"{row},,,2,ann" for row in told)]) + "\n")
+    for method in ("published", "robust"):
+        status, out, _ = metasched("evaluate", campaign, "--method", method, "--peers", "--no-learning", "--json")
+        assert status == 0
+        assert 0 < json.loads(out)["ppe_mean"] < 200
 
 
 def test_plots_are_written_as_png(metasched: Callable[..., Answer], campaign: Path, tmp_path: Path) -> None:
@@ -100,7 +177,7 @@ def test_one_run_only_is_fitted_with_a_note(metasched: Callable[..., Answer], tm
     write_runs(tmp_path / "runs.csv", runs(1))
     status, out, _ = metasched("fit", tmp_path / "runs.csv", "-o", tmp_path / "m.json", "--json")
     assert status == 0
-    assert any("1 run was too few" in note for note in json.loads(out)["notes"])
+    assert any("with 1 run the model is largely what is usual" in note for note in json.loads(out)["notes"])
 
 
 ROW = "made,c8,100,2,0.5,90,3.0"
@@ -188,3 +265,67 @@ def test_a_campaign_without_training_rows_or_loads_is_refused(metasched: Callabl
     status, _, err = metasched("evaluate", campaign)
     assert status == 2
     assert "phase train" in err
+
+
+def test_a_table_of_sizes_processors_and_times_alone_is_learned_and_asked_without_loads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "jacobi.csv"
+    rows = [f"{n},{p},{1e-3 * n / p}" for n in range(100, 900, 100) for p in (1, 2, 4)]
+    table.write_text("\n".join(["problem_size,processors,execution_time", *rows]) + "\n")
+    model = tmp_path / "jacobi.json"
+    for words in (("fit", str(table), "-o", str(model)), ("predict", str(model), "--problem-size", "1000",
+                                                         "--processors", "4", "--json")):  # fmt: skip
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main([*words])
+        assert left.value.code == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["execution_time"] == pytest.approx(0.25, rel=0.05)
+    assert told["loads"] == {"available_cpu": 1.0, "available_bandwidth": 1000.0}
+    assert json.loads(model.read_text())["application"] == "jacobi"
+
+
+def test_without_loads_a_prediction_takes_those_that_runs_usually_met(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "runs.csv"
+    rows = [f"cg,c8,{n},{p},{cpu},90.0,{1e-3 * n / (p * cpu)}" for n in range(100, 900, 100)
+            for p, cpu in ((1, 0.4), (2, 0.5), (4, 0.8))]  # fmt: skip
+    header = "application,cluster,problem_size,processors,min_avg_avail_cpu,min_avg_avail_bw,execution_time"
+    table.write_text("\n".join([header, *rows]) + "\n")
+    asked = ("predict", str(tmp_path / "m.json"), "--problem-size", "500", "--processors", "2")
+    found = []
+    for words in (("fit", str(table), "-o", str(tmp_path / "m.json"), "--method", "published"), (*asked, "--json"),
+                  (*asked, "--cpu", "0.5", "--bandwidth", "90", "--json"), asked):  # fmt: skip
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main([*words])
+        assert left.value.code == 0
+        found.append(capsys.readouterr().out)
+    without, with_them = json.loads(found[1]), json.loads(found[2])
+    assert without.pop("loads") == {"available_cpu": 0.5, "available_bandwidth": 90.0}
+    assert without == with_them
+    assert "with CPU 0.5 and 90 Mbit/s, as runs usually met" in found[3]
+
+
+@pytest.mark.parametrize("lacks", ["cluster", "min_avg_avail_bw"])
+def test_a_table_with_half_of_what_belongs_together_is_refused(
+    lacks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [
+        "application",
+        "cluster",
+        "problem_size",
+        "processors",
+        "min_avg_avail_cpu",
+        "min_avg_avail_bw",
+        "execution_time",
+    ]
+    cells = dict(zip(names, ("cg", "c8", "100", "2", "1", "100", "5"), strict=True))
+    del cells[lacks]
+    (tmp_path / "runs.csv").write_text(f"{','.join(cells)}\n{','.join(cells.values())}\n")
+    with pytest.raises(SystemExit) as left:
+        main(["fit", str(tmp_path / "runs.csv"), "-o", str(tmp_path / "m.json")])
+    said = capsys.readouterr().err
+    assert (left.value.code, f"column {lacks} missing" in said, said.count("\n")) == (2, True, 1)

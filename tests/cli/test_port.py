@@ -7,9 +7,9 @@ import pytest
 
 from metasched.cli.app import main
 from metasched.predictors.porting.predictor import PortedPredictor
-from metasched.predictors.robust import RobustPredictor
-from metasched.store.campaigns import write_runs
-from metasched.store.models import read_model, write_model
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.store.files.campaigns import write_runs
+from metasched.store.files.models import read_model, write_model
 from tests.predictors.porting.platforms import FAST, SLOW, campaign, idle
 
 NEAR = replace(SLOW, name="near8", second=1e-4)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
+from odd_servers import prometheus, serving
 
 from metasched.cli.app import main
-from metasched.predictors.documents import dump
-from metasched.predictors.published import PublishedPredictor
+from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.records import Load, Run
-from metasched.store.database import Store
-from metasched.store.models import write_model
+from metasched.store.database.store import Store
+from metasched.store.documents import dump
+from metasched.store.files.models import write_model
 
 CLUSTERS = """
 [[cluster]]
@@ -94,8 +96,8 @@ def test_options_narrow_what_is_compared(files, capsys) -> None:
 
 def test_models_and_loads_come_from_the_store(files, capsys, model) -> None:
     with Store.open() as store:
-        store.save_model("cg", "west", json.loads(dump(model)))
-        store.add_loads([Load(100.0, f"w{node}", 0.5 if node < 3 else 0.01, 90.0) for node in range(1, 5)])
+        store.models.save("cg", "west", json.loads(dump(model)))
+        store.loads.add([Load(100.0, f"w{node}", 0.5 if node < 3 else 0.01, 90.0) for node in range(1, 5)])
     answer = ranked(capsys, "--loads", "store", "--at", "110")
     assert {each["cluster"] for each in answer["placements"]} == {"west"}
     assert set(answer["placements"][0]["nodes"]) <= {"w1", "w2"}
@@ -122,6 +124,13 @@ def test_loads_come_from_a_file(files, capsys) -> None:
         (["--application", "cg", "--model", "cg.json", "--cluster", "north"], "--cluster north is not described"),
         (["--application", "cg", "--model", "cg.json", "--processors", "2-x"], "'2-x' is not a number of processors"),
         (["--application", "cg", "--model", "cg.json", "--weight", "speed=1"], "no term speed, expected one of time"),
+        (
+            ["--application", "cg", "--model", "cg.json", "--weight", "time=1e-320"],
+            "weight of time is 1e-320",
+        ),
+        (["--application", "cg", "--model", "cg.json", "--least-efficiency", "2"], "least_efficiency is 2.0, expected"),
+        (["--application", "cg", "--model", "cg.json", "--processors", "1-10001"], "names more than 10000 numbers"),
+        (["--application", "cg", "--model", "cg.json", "--exclude", "n[1-20001]"], "is more than 20000 nodes"),
         (["--application", "cg", "--model", "cg.json", "--saving", "1"], "saving is 1.0"),
         (["--application", "cg", "--model", "cg.json", "--at", "1"], "--at is given without --loads"),
         (["--application", "cg", "--model", "cg.json", "--level", "2"], "level"),
@@ -158,6 +167,27 @@ def test_explain_adds_up_to_what_rank_answered(files, capsys) -> None:
     total = sum(part["seconds"] for part in explained["parts"])
     assert total == pytest.approx(answer["placements"][1]["completion"])
     assert explained["least_cpu"].startswith("node ")
+
+
+@pytest.mark.parametrize("level", [0.9, 0.8])
+def test_rank_explain_and_walltime_show_one_upper_end(files, capsys, model, level: float) -> None:
+    def printed(*words: str) -> dict:
+        with pytest.raises(SystemExit) as leaving:
+            main([*words, "--json"])
+        assert leaving.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    with Store.open() as store:
+        store.models.save("cg", "west", json.loads(dump(model)))
+    answer = ranked(capsys, "--cluster", "west", "--level", str(level))
+    (files / "answer.json").write_text(json.dumps(answer))
+    best = answer["placements"][0]
+    explained = printed("explain", "answer.json", "--clusters", "clusters.toml")
+    loads = ["--cpu", str(best["available_cpu"]), "--bandwidth", str(best["available_bandwidth"])]
+    job = ["--application", "cg", "--problem-size", "2000", "--processors", str(best["processors"])]
+    limits = printed("walltime", *job, *loads, "--chance", str((1 - level) / 2), "--db", str(files / "store.db"))
+    assert explained["interval"] == best["interval"]
+    assert limits["clusters"][0]["limits"][0]["seconds"] == pytest.approx(best["interval"]["high"], rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -200,3 +230,83 @@ def test_one_placement_of_many_is_not_called_the_only_one(files, capsys) -> None
     assert "resource sets compared" in best["reason"]
     (best,) = ranked(capsys, *asked, "--processors", "1", "--exclude", "e[2-4],w[1-4]")["placements"]
     assert best["reason"] == "the only resource set"
+
+
+def test_live_loads_come_from_prometheus_without_a_daemon(files, capsys) -> None:
+    now = time.time()
+    nodes = {f"e{number}": {"idle": 0.0, "processors": 2.0, "runnable": 9.0, "time": now} for number in (1, 2, 3, 4)}
+    nodes["e4"] = {"idle": 2.0, "processors": 2.0, "runnable": 1.0, "time": now, "spare": 700e6 / 8}
+    options = ("--model", "cg.json", "--processors", "2", "--cluster", "east", "--top", "1")
+    described = ranked(capsys, *options)["placements"][0]
+    with serving(prometheus(nodes)) as url:
+        (files / "live.toml").write_text(f'[[source]]\nkind = "prometheus"\nurl = "{url}"\nbandwidth = 900.0\n')
+        answer = ranked(capsys, *options, "--source", "live.toml")
+        (files / "clusters.toml").write_text(CLUSTERS + (files / "live.toml").read_text())
+        again = ranked(capsys, *options)
+    live = answer["placements"][0]
+    assert (described["nodes"], live["nodes"]) == (["e1"], ["e4"])
+    assert live["available_cpu"] == 1.0
+    assert answer["warnings"] == []
+    assert again["placements"] == answer["placements"]
+
+
+def test_a_source_that_does_not_answer_is_a_warning(files, capsys) -> None:
+    (files / "live.toml").write_text('[[source]]\nkind = "agent"\nurl = "http://127.0.0.1:9"\nname = "n1"\n')
+    status, _, err = run(capsys, "--application", "cg", "--model", "cg.json", "--source", "live.toml")
+    assert status == 0
+    assert "warning: n1: " in err
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--source", "nothing.toml"), "nothing.toml"),
+        (("--source", "clusters.toml"), "source is missing"),
+        (("--source", "clusters.toml", "--loads", "store"), "both --loads and --source are given"),
+    ],
+)
+def test_a_wrong_source_is_refused(files, capsys, options: tuple[str, ...], complaint: str) -> None:
+    status, _, err = run(capsys, "--application", "cg", "--model", "cg.json", *options)
+    assert status == 2
+    assert complaint in err
+
+
+def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, capsys) -> None:
+    options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
+
+    def told(*more: str) -> dict:
+        with pytest.raises(SystemExit) as leaving:
+            main(["whatif", "--application", "cg", *options, *more, "--json"])
+        assert leaving.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    calm = told()
+    assert "failures" not in calm
+    best = calm["after"]
+    nodes, time = len({*best["nodes"]}), best["execution_time"]
+    struck = told("--node-mttf", str(10 * time), "--checkpoint", "0.01")["failures"]
+    rate = nodes / (10 * time)
+    assert struck["nodes"] == nodes
+    assert struck["success"]["value"] == pytest.approx(np.exp(-rate * time))
+    assert struck["expected_completion"] == pytest.approx(np.expm1(rate * time) / rate)
+    assert struck["checkpoint"]["young"] == pytest.approx(np.sqrt(2 * 0.01 / rate))
+    assert struck["checkpoint"]["exact"] < struck["checkpoint"]["young"]
+    assert time < struck["checkpoint"]["expected_completion"] < struck["expected_completion"]
+    # the more often nodes fail, the fewer of them finish first
+    often = told("--node-mttf", str(time / 10))["failures"]
+    assert (often["fastest"], often["checkpoint"]) == (1, None)
+    assert struck["fastest"] > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--node-mttf", "0"], "--node-mttf is 0, expected a number of seconds above 0"),
+        (["--node-mttf", "1e9", "--checkpoint", "-3"], "--checkpoint is -3, expected a number of seconds above 0"),
+    ],
+)
+def test_whatif_refuses_failures_that_cannot_be(files, capsys, options: list[str], expected: str) -> None:
+    asked = ["--application", "cg", "--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
+    with pytest.raises(SystemExit) as leaving:
+        main(["whatif", *asked, *options])
+    assert (leaving.value.code, expected in capsys.readouterr().err) == (2, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pty
 import signal
@@ -15,7 +16,11 @@ from typing import Any
 
 import pytest
 
-from metasched.store.campaigns import read_runs
+from metasched.cli.app import main
+from metasched.records import Run
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
+from metasched.store.files.campaigns import read_runs
 
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "--application", "cg", "--problem-size", "1400", "--processors", "2")
@@ -38,6 +43,12 @@ def metasched(environment: dict[str, str]) -> Metasched:
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
 
     return call
+
+
+def main_status(arguments: list[str]) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    return int(left.value.code or 0)
 
 
 def python(script: str) -> tuple[str, ...]:
@@ -86,6 +97,47 @@ def test_runs_are_exported_without_those_that_failed(metasched: Metasched, tmp_p
     assert nothing.returncode == 2
     assert "no run of fft on any cluster can be learned from" in nothing.stderr
     assert not (tmp_path / "none.csv").exists()
+
+
+def test_runs_are_forgotten_by_id_user_and_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "runs.db")
+    with Store.open(path) as store:
+        for at, user in ((1000.0, "ada"), (2000.0, "eve"), (86_400.0, "ada")):
+            made = Run("cg", "c8", 100.0, 2, 1.0, 90.0, 5.0, at, extra={"user": user})
+            store.runs.add_all([RecordedRun(made, uid=f"{at:032.0f}")])
+
+    def forget(*which: str) -> int:
+        main_status(["runs", "forget", "--db", path, "--json", *which])
+        return int(json.loads(capsys.readouterr().out)["forgotten"])
+
+    assert forget("--user", "nobody") == 0
+    assert forget("--user", "eve", "--application", "lu") == 0
+    assert forget("--user", "eve") == 1
+    assert forget("--since", "1970-01-02", "--user", "eve") == 0
+    assert forget("--since", "1970-01-02") == 1
+    assert forget("--id", f"{1000:032d}") == 1
+    with Store.open(path) as store:
+        assert store.runs.learnable() == ()
+        assert len(store.runs.all()) == 3
+
+
+@pytest.mark.parametrize(
+    ("which", "says"),
+    [
+        ([], "nothing says which runs, expected ids, a user, or a time"),
+        (["--since", "soon"], "--since is 'soon', expected seconds or a time"),
+        (["--since", "9", "--until", "8"], "since is 9, expected a time before until, 8"),
+        (["--user", "eve", "--url", "http://h"], "expected one of them"),
+    ],
+)
+def test_what_cannot_be_forgotten_gets_one_line(
+    which: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Store.open(tmp_path / "runs.db").close()
+    assert main_status(["runs", "forget", "--db", str(tmp_path / "runs.db"), *which]) == 2
+    told = capsys.readouterr().err
+    assert says in told
+    assert told.count("\n") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -162,3 +214,20 @@ def test_a_job_runs_even_where_it_cannot_be_stored_and_is_stored_later(metasched
     (tmp_path / "metasched.db").unlink()
     metasched(*RUN, *python("import time; time.sleep(0.1)"))
     assert document(metasched("runs", "--json"))["stored"] == 2
+
+
+def test_what_was_not_measured_is_shown_as_such(metasched: Metasched, environment: dict[str, str]) -> None:
+    with Store.open(environment["METASCHED_DB"]) as store:
+        store.runs.add(Run("cg", "c8", 1400, 4, math.nan, math.nan, 12.25), learnable=False)
+    (shown,) = document(metasched("runs", "--json"))["runs"]
+    assert (shown["min_avg_avail_cpu"], shown["min_avg_avail_bw"]) == (None, None)
+    words = metasched("runs").stdout.split()
+    assert (words.count("not"), words.count("measured")) == (2, 2)
+
+
+def test_a_run_keeps_its_layout_and_parameters(metasched: Metasched) -> None:
+    told = ("--processes-per-node", 2, "--parameter", "solver=amg", "--json")
+    done = metasched(*RUN, *told, *python("pass"))
+    kept = document(metasched("runs", "--json"))["runs"]
+    found = [(run["processes_per_node"], run["threads"], run["parameters"]) for run in (document(done), *kept)]
+    assert found == [(2, 1, {"solver": "amg"})] * 2

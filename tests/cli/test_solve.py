@@ -11,7 +11,7 @@ import pytest
 
 from metasched.cli.app import main
 
-REFERENCE = Path(__file__).parent.parent / "contention" / "mva.json"
+REFERENCE = Path(__file__).parent.parent / "queueing" / "mva.json"
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 import uvicorn
 
+from metasched.advised_placements import AdvisedPlacement, Ask
 from metasched.cli import main, output
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
-from metasched.service.quality import Settled
-from tests.service.made import running
+from metasched.service.quality.advice_quality import Settled
+from tests.service.daemons import running
 
 
 @contextmanager
@@ -44,8 +45,8 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
 
 
 def as_(daemon: Daemon, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("METASCHED_TOKEN", daemon.tokens.add(f"{role} {time.monotonic()}", role))  # type: ignore[arg-type]
-    daemon.learn_tokens()
+    monkeypatch.setenv("METASCHED_TOKEN", daemon.store.tokens.add(f"{role} {time.monotonic()}", role))  # type: ignore[arg-type]
+    daemon.access.refresh()
 
 
 def test_an_admin_switches_the_running_daemon_and_a_restart_keeps_it(
@@ -54,21 +55,21 @@ def test_an_admin_switches_the_running_daemon_and_a_restart_keeps_it(
     with served(tmp_path) as (daemon, url):
         as_(daemon, "admin", monkeypatch)
         told = run(capsys, "mode", "--url", url)[1]
-        assert told == "shadow: advice is noted, nobody is told, no job is changed; as configured\n"
+        assert told == "shadow: advice is recorded, users see none of it, no job is changed; as configured\n"
         status, out, _ = run(capsys, "mode", "act", "--url", url)
         assert (status, "act: jobs are placed; set by admin" in out) == (0, True)
-        assert daemon.configuration.mode == "act"
+        assert daemon.mode.mode == "act"
         as_(daemon, "reader", monkeypatch)
         status, out, err = run(capsys, "mode", "shadow", "--url", url)
         assert (status, out, "expected admin" in err, err.count("\n")) == (2, "", True, 1)
-        assert daemon.configuration.mode == "act"
+        assert daemon.mode.mode == "act"
     with served(tmp_path) as (daemon, url):
         as_(daemon, "reader", monkeypatch)
         told = json.loads(run(capsys, "mode", "--url", url, "--json")[1])
         assert (told["mode"], told["configured"], told["set_by"][:5]) == ("act", "shadow", "admin")
     # Whoever changes the configuration afterwards has the last word.
     with served(tmp_path, mode="advise") as (daemon, _):
-        assert daemon.configuration.mode == "advise"
+        assert daemon.mode.mode == "advise"
 
 
 def test_a_mode_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,10 +91,12 @@ def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
                             application=application, cluster="east")
                 )  # fmt: skip
         monkeypatch.setattr(output.out, "width", 200)
+        monkeypatch.setattr(type(daemon), "faults", lambda _: {"clock": "the clock went back by 3600 s"})
         status, out, _ = run(capsys, "status", "--url", url)
         text = " ".join(out.split())
         assert status == 0
         for told in (
+            "clock the clock went back by 3600 s",
             "80 ran elsewhere, 40 of them slower than predicted where advised",
             "following the advice would have saved 20 % of the time",
             "ready for act mode: jobs are placed",
@@ -107,6 +110,32 @@ def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
         assert document["verdict"]["mode"] == "act"
         assert document["next_step"]["command"] == "metasched mode act"
         assert [each["application"] for each in document["by_application"]] == ["cg", "lu"]
+
+
+def test_a_placement_has_one_upper_end_whoever_tells_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(tmp_path, learned=True) as (daemon, url):
+        own = tmp_path / "own.toml"
+        own.write_text(f'database = "nowhere/m.db"\n[listen]\nport = {url.rpartition(":")[2]}\n')
+        end = time.monotonic() + 60.0
+        while len(daemon.models.all()) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        ask = Ask(application="cg", problem_size=900, processors=[2])
+        answer = daemon.placer.answer(ask, time.time())
+        daemon.store.placements.add([AdvisedPlacement(time.time(), ask, answer)])
+        as_(daemon, "admin", monkeypatch)
+        explained = json.loads(run(capsys, "explain", answer.id, "--json", "--config", str(own))[1])
+        words = ("walltime", "--placement", answer.id, "--chance", "0.05", "--json")
+        status, out, _ = run(capsys, *words, "--config", str(own))
+        told = json.loads(out)
+        assert (status, told["application"], told["processors"]) == (0, "cg", 2)
+        assert told["clusters"][0]["limits"][0]["seconds"] == pytest.approx(explained["interval"]["high"])
+        assert json.loads(run(capsys, *words, "--db", str(tmp_path / "metasched.db"))[1]) == told
+        for wrong in (("--placement", "0a"), ("--placement", answer.id, "--cpu", "0.5"), ()):
+            status, _, err = run(capsys, "walltime", *wrong, "--config", str(own))
+            assert (status, err.count("\n"), "expected" in err) == (2, 1, True)
 
 
 def test_a_user_who_may_not_read_the_database_is_told_time_limits_by_the_daemon(

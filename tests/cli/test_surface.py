@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from metasched.cli.app import main
-from metasched.predictors.spmd.application import Application, Phase
-from metasched.predictors.spmd.surface import execution_time
+from metasched.predictors.analytic.spmd.application import Application, Phase
+from metasched.predictors.analytic.spmd.surface import execution_time
 
 APPLICATION = """
 name = "demo"
@@ -67,7 +67,7 @@ def test_observations_give_parameters_with_their_errors(tmp_path: Path, capsys: 
         ("phase = 3", "no [[phase]]"),
         ("phase = [3]", "phase 1: is 3"),
         ("nome = 'x'", "has the key nome"),
-        ("= 3", "is not TOML"),
+        ("= 3", "is not valid TOML"),
     ],
 )
 def test_a_bad_application_gets_one_clear_line(
@@ -83,10 +83,10 @@ def test_a_bad_application_gets_one_clear_line(
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("processors,time\n1,1\n", "column disks is missing"),
+        ("processors,time\n1,1\n", "column disks missing"),
         ("processors,disks\n1,1\n", "expected one of the columns"),
-        ("processors,disks,speedup\n1,1,fast\n", "row 2, column speedup: 'fast'"),
-        ("processors,disks,speedup\n1,1,-1\n", "row 2, column speedup: -1"),
+        ("processors,disks,speedup\n1,1,fast\n", "row 2: speedup is 'fast', expected a number"),
+        ("processors,disks,speedup\n1,1,-1\n", "row 2: speedup is -1, expected a finite number above 0"),
         ("processors,disks,speedup\n", "has no rows"),
         ("processors,disks,speedup\n1,1,1\n", "1 observations, expected at least 7"),
     ],

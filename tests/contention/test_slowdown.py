@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from metasched.contention.effort import Effort, EffortError
 from metasched.contention.equal_shares import equal_shares
 from metasched.contention.idle import Idle
-from metasched.contention.multi_class import solve_exactly
 from metasched.contention.reduction import reduced
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.slowdown import effects, time_to_end
 from metasched.contention.synchronised import Stage, slowdowns
+from metasched.queueing.multi_class import solve_exactly
 from metasched.records import InputError
 
 law = settings(max_examples=40, deadline=None)
@@ -153,7 +153,7 @@ def test_links_are_shared_by_flows_and_an_uplink_by_all_below_it() -> None:
         (([1, 1], [1.0, np.nan], [0, 1], [1.0, 1.0], [-1, -1]), "available_cpu of a cluster holds nan"),
         (([1, 1], [1.0, 1.0], [0, 2], [1.0, 1.0], [-1, -1]), "names a link outside 0..1"),
         (([1, 1], [1.0, 1.0], [0, 1], [1.0, 1.0], [1, 0]), "round in a ring"),
-        (([1, 1], [1.0], [0, 1], [1.0, 1.0], [-1, -1]), "must tell of its 2 pools"),
+        (([1, 1], [1.0], [0, 1], [1.0, 1.0], [-1, -1]), "must have one value for each of its 2 pools"),
         (([1, 1], [1.0, 1.0], [0, 1], [1.0, 1.0], [-1]), "parent of a cluster has 1 numbers"),
     ],
 )

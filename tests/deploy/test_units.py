@@ -6,11 +6,13 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from metasched.service.configuration import Configuration, SlurmCluster, read_configuration
+from monitors.sources.settings import SourceTable
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
 UNITS = sorted(DEPLOYED.glob("*.service"))
@@ -84,3 +86,17 @@ def test_the_example_of_the_daemons_configuration_shows_the_defaults() -> None:
     )
     assert shown.listen.socket == socket
     assert f"socket = {socket}" in (DEPLOYED / "slurm" / "hooks.conf").read_text()
+
+
+@pytest.mark.parametrize("shown", ["deploy/metasched.toml", "docs/sensors.md"])
+def test_the_examples_of_sources_are_sound(shown: str) -> None:
+    lines = (DEPLOYED.parent / shown).read_text().splitlines()
+    if shown.endswith(".toml"):
+        lines = [line.removeprefix("#").strip() for line in lines[lines.index("# [[source]]") :]]
+        lines = [line for line in lines if re.match(r"\[\[|\w+ = ", line)]
+    else:
+        lines = lines[lines.index("[[source]]") : lines.index("```", lines.index("[[source]]"))]
+    tables = [SourceTable.model_validate(table) for table in tomllib.loads("\n".join(lines))["source"]]
+    assert tables[0].kind == "prometheus"
+    assert tables[0].model_fields_set >= SourceTable.model_fields.keys() - {"name", "configuration"}
+    assert len({table.kind for table in tables}) == (3 if shown.endswith(".toml") else 1)

@@ -15,12 +15,14 @@ from types import ModuleType
 import psutil
 import pytest
 
+from metasched.records import Run
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(EXAMPLES.parent)}
 
 
-def load_module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("load_example", EXAMPLES / "load.py")
+def load_module(name: str = "load") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"{name}_example", EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -80,6 +82,19 @@ def test_the_load_computes_until_it_is_told_to_stop_and_leaves_nothing_behind() 
     generator.terminate()
     assert generator.wait(timeout=60) == 0
     assert not psutil.wait_procs(workers, timeout=60)[1]
+
+
+def test_the_demo_corrects_what_it_sees_before_a_run_by_what_the_runs_before_met() -> None:
+    outlook = load_module("demo").Outlook(seen={1: 0.8, 2: 0.6}, bandwidth=9000.0)
+    assert (outlook.cpu(1), outlook.cpu(2), outlook.cpu(4)) == (0.8, 0.6, 0.6)
+    unknown = outlook.doubt(2)
+    for met in (0.3, 0.3, 0.3):
+        outlook.met(Run("cg", "here", 100, 2, met, 9000.0, 1.0))
+    assert (outlook.cpu(1), outlook.cpu(2), outlook.cpu(4)) == (0.8, pytest.approx(0.3), 0.6)
+    outlook.seen[2] = 1.0
+    assert outlook.cpu(2) == pytest.approx(0.5)
+    known = outlook.doubt(2)
+    assert unknown.cpu[0] < known.cpu[0] < 1 < known.cpu[1] < unknown.cpu[1]
 
 
 @pytest.mark.slow

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.predictors.contract import Predictions
-from metasched.records import Interval, Prediction, Request, Run
+from metasched.predictors.contract import ByBatch, Predictions
+from metasched.records import Run
 
 
 @dataclass(frozen=True)
-class Known:
+class Known(ByBatch):
     """Times that can be computed by hand: ``work / (P cpu) + traffic * log2(2 P) / bw``, per unit of N."""
 
     work: float = 100.0
@@ -24,12 +25,8 @@ class Known:
         time = n * (self.work / (p * cpu) + self.traffic * np.log2(2.0 * p) / bw)
         return Predictions(time, time * (1 - self.spread), time * (1 + self.spread), level)
 
-    def predict(self, request: Request, level=0.9):
-        many = self.predict_many(
-            request.problem_size, request.processors, request.available_cpu, request.available_bandwidth, level
-        )
-        low, high = float(many.low), float(many.high)
-        return Prediction(float(many.execution_time), Interval(low, high, level), "known")
+    def fit(self, runs: Iterable[Run]) -> Known:
+        raise NotImplementedError
 
     def learn(self, run: Run) -> None:
         raise NotImplementedError

@@ -5,16 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metasched.placement.breakdown import breakdown
-from metasched.predictors.cloud.hardware import Hardware, Server
-from metasched.predictors.cloud.predictor import CloudPredictor
-from metasched.predictors.cloud.profile import Profile
-from metasched.predictors.conditions import observed
-from metasched.predictors.contract import Predictions, Predictor
-from metasched.predictors.evaluation import Evaluation, evaluate
-from metasched.predictors.peers import RidgeQuadratic
-from metasched.predictors.spmd.application import Phase
-from metasched.predictors.spmd.predictor import SpmdPredictor
+from metasched.placement.explaining.breakdown import breakdown
+from metasched.predictors.analytic.cloud.hardware import Hardware, Server
+from metasched.predictors.analytic.cloud.predictor import CloudPredictor
+from metasched.predictors.analytic.cloud.profile import Profile
+from metasched.predictors.analytic.spmd.application import Phase
+from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
+from metasched.predictors.contract import Floats, Predictor
+from metasched.predictors.judging.conditions import observed
+from metasched.predictors.judging.evaluation import evaluate
+from metasched.predictors.judging.groups import Group
+from metasched.predictors.judging.peers import RidgeQuadratic
 from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Placement, Request, ResourceSet, Run
 
@@ -81,9 +82,8 @@ class Wrong(SpmdPredictor):
         super().__init__()
         self.name, self.factor = name, factor
 
-    def predict_many(self, *where: object, level: float = 0.9) -> Predictions:  # type: ignore[override]
-        many = super().predict_many(*where[:4], level=level)  # type: ignore[arg-type]
-        return replace(many, execution_time=self.factor * many.execution_time)
+    def expect_many(self, *where: object) -> Floats:  # type: ignore[override]
+        return self.factor * super().expect_many(*where)  # type: ignore[arg-type]
 
 
 def test_the_entrant_with_the_least_recent_error_answers_and_the_reason_names_all() -> None:
@@ -115,11 +115,10 @@ def test_an_entrant_without_enough_runs_sits_out_until_it_has() -> None:
 
 
 def test_a_tournament_is_evaluated_like_any_predictor_and_close_to_its_best_entrant() -> None:
-    training, rest = runs(30), runs(20, seed=4)
+    group = Group("made", "c8", tuple(runs(30)), tuple(runs(20, seed=4)))
 
     def ppe(predictor: object) -> float:
-        steps = evaluate(predictor, training, rest, observed)  # type: ignore[arg-type]
-        return Evaluation(tuple(steps)).summary()["ppe_mean"]
+        return evaluate(lambda _: predictor, [group], observed).summary()["ppe_mean"]  # type: ignore[arg-type,return-value]
 
     alone = ppe(SpmdPredictor())
     assert ppe(Tournament([RidgeQuadratic(), SpmdPredictor()])) < 1.5 * alone + 0.5

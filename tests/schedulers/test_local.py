@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 import os
+import select
 import signal
 import sys
 import threading
 import time
+from collections import deque
+from functools import partial
+from operator import call
 from pathlib import Path
+from types import ModuleType
 
 import psutil
 import pytest
 
 from metasched.records import InputError
 from metasched.schedulers import local
-from monitors.host import CpuSensor
+from monitors.sensors.cpu import ProbedCpu
 
 
 def run(*command: str, **others: object) -> local.Finished:
@@ -54,21 +61,36 @@ def test_a_run_that_fails_is_not_learned_from(end: str, status: int) -> None:
     assert not record.learnable
 
 
-def test_a_run_too_short_to_measure_is_not_learned_from() -> None:
+def test_what_a_run_is_too_short_to_measure_is_recorded_as_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProbedCpu, "read", lambda _: math.nan)
     finished = run("true")
-    if finished.warnings:  # a tick of the kernel's clock may have fallen into it
-        assert "too short" in finished.warnings[0]
-        assert not finished.record.learnable
+    assert finished.warnings == ("the run was too short to measure available CPU",)
+    assert math.isnan(finished.record.run.min_avg_avail_cpu)
+    assert not math.isnan(finished.record.run.min_avg_avail_bw)
+
+
+def test_the_least_of_several_links_counts_and_none_where_one_was_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    speeds = {"eth0": 900.0, "eth1": 300.0, "eth2": math.nan}
+
+    class Link:
+        def __init__(self, name: str, speed: float | None) -> None:
+            self.read = lambda: speed or speeds[name]
+
+    monkeypatch.setattr(local, "CorrectedLink", Link)
+    assert run("true", interfaces=["eth0", "eth1"]).record.run.min_avg_avail_bw == 300.0
+    assert run("true", interfaces=["eth0", "eth1"], speeds={"eth0": 100.0}).record.run.min_avg_avail_bw == 100.0
+    assert math.isnan(run("true", interfaces=["eth0", "eth2"]).record.run.min_avg_avail_bw)
 
 
 def test_a_sensor_that_fails_does_not_harm_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: CpuSensor) -> None:
+    def fail(_: ProbedCpu) -> None:
         raise PermissionError("counters are hidden")
 
-    monkeypatch.setattr(CpuSensor, "read", fail)
+    monkeypatch.setattr(ProbedCpu, "read", fail)
     finished = run(*python("import time; time.sleep(0.1)"))
     assert finished.record.exit_status == 0
-    assert not finished.record.learnable
+    assert finished.record.learnable
+    assert math.isnan(finished.record.run.min_avg_avail_cpu)
     assert finished.record.run.min_avg_avail_bw > 1
     assert finished.warnings == ("the sensor of available CPU failed (PermissionError: counters are hidden)",)
 
@@ -81,7 +103,7 @@ def test_sensors_that_cannot_be_had_do_not_harm_the_run(monkeypatch: pytest.Monk
     monkeypatch.setattr(psutil, "net_if_stats", fail)
     finished = run(*python("import sys; sys.exit(0)"))
     assert finished.record.exit_status == 0
-    assert not finished.record.learnable
+    assert finished.record.learnable
     assert [warning.partition(" cannot be used (no counters")[0] for warning in finished.warnings] == [
         "the sensor of available CPU",
         "the sensor of available bandwidth",
@@ -135,6 +157,34 @@ time.sleep(60)
     threading.Thread(target=interrupt).start()
     assert run(*python(script)).record.exit_status == 42
     assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize(("module", "name"), [(os, "waitid"), (select, "select")], ids=["waitid", "select"])
+def test_a_signal_just_before_the_wait_reaches_the_job_before_it_has_ended(
+    module: ModuleType, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal comes from C and is followed by the wait in C: no handler can run between the two."""
+    libc, blocking, ready = ctypes.CDLL(None), getattr(module, name), tmp_path / "ready"
+    sent: list[object] = []
+
+    def wait(*words: object) -> object:
+        if sent:
+            return blocking(*words)
+        while not ready.exists():
+            time.sleep(0.01)
+        sent.append(words)
+        calls = partial(libc.kill, os.getpid(), int(signal.SIGUSR1)), partial(blocking, *words)
+        return deque(map(call, calls), maxlen=1).pop()
+
+    monkeypatch.setattr(module, name, wait)
+    script = f"""
+import pathlib, signal, sys, time
+signal.signal(signal.SIGUSR1, lambda *_: sys.exit(42))
+pathlib.Path({str(ready)!r}).touch()
+time.sleep(20)
+"""
+    assert run(*python(script)).record.exit_status == 42
+    assert sent
 
 
 def test_an_ignored_signal_stays_ignored_for_the_job() -> None:

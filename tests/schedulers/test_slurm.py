@@ -3,29 +3,69 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from metasched.jobs import digest
+from metasched.schedulers.slurm.commands import Commands
+from metasched.schedulers.slurm.node_failures import failure_rate
 from metasched.schedulers.slurm.source import SlurmSource
 
-SINFO = json.loads((Path(__file__).parents[1] / "placement" / "slurm-22.05" / "sinfo.json").read_text())
+SINFO = json.loads((Path(__file__).parents[1] / "placement" / "clusters" / "slurm-22.05" / "sinfo.json").read_text())
 
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     (tmp_path / "sinfo.json").write_text(json.dumps(SINFO))
-    script(
-        tmp_path / "sinfo",
-        f'case $1 in --json) cat {tmp_path}/sinfo.json;; *) echo "racka|1:00:00"; echo "all|infinite";; esac',
-    )
+    limits = [{"PartitionName": "racka", "Time": "1:00:00"}, {"PartitionName": "all", "Time": "infinite"}]
+    table(tmp_path / "sinfo", limits, otherwise=SINFO)
+    failing(tmp_path / "squeue")
+    failing(tmp_path / "sacct")
     return tmp_path
 
 
-def script(path: Path, text: str) -> None:
-    path.write_text(f"#!/bin/sh\n{text}\n")
+TABLE = """#!{python} -IS
+import json, os, sys
+told = json.load(open({data!r}))
+words = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+if "--Format" in words:
+    columns = [part.split(":", 1) for part in words["--Format"].split(",")]
+elif "--format" in words:
+    columns = [(name, words["--delimiter"]) for name in words["--format"].split(",")]
+else:
+    json.dump(told["otherwise"], sys.stdout)
+    sys.exit()
+for row in told["rows"]:
+    text = "".join(row.get(name, "N/A") + mark for name, mark in columns) + chr(10)
+    sys.stdout.buffer.write(os.fsencode(text))
+"""
+
+
+def table(path: Path, rows: list[dict[str, str]], otherwise: Any = None) -> None:
+    """A command that prints the columns that it is asked for, each ended as asked, as Slurm's commands do."""
+    data = path.with_suffix(".rows")
+    data.write_text(json.dumps({"rows": rows, "otherwise": otherwise}))
+    path.write_text(TABLE.format(python=sys.executable, data=str(data)))
     path.chmod(0o755)
+
+
+def failing(path: Path) -> None:
+    path.write_text("#!/bin/sh\necho disabled >&2\nexit 1\n")
+    path.chmod(0o755)
+
+
+JOB = {"JobID": "3", "State": "COMPLETED", "Partition": "racka", "NodeList": "a1", "NumTasks": "2", "NumCPUs": "2",
+       "cpus-per-task": "1", "BatchFlag": "1", "SubmitTime": "90", "EligibleTime": "90", "StartTime": "100",
+       "EndTime": "200", "exit_code": "0", "UserID": "1000", "Name": "job.sh", "Command": "/home/job.sh 400",
+       "Comment": "metasched:app=cg,n=5"}  # fmt: skip
+ACCOUNTED = {"JobIDRaw": "7", "State": "COMPLETED", "Partition": "racka", "NodeList": "a[1-2]", "AllocCPUS": "4",
+             "Submit": "990", "Start": "1000", "End": "1010", "ExitCode": "0:0", "UID": "1000", "JobName": "x",
+             "Comment": ""}  # fmt: skip
 
 
 def test_partitions_have_their_nodes_and_time_limits(commands: Path) -> None:
@@ -40,30 +80,102 @@ def test_a_partition_that_is_not_there_is_named(commands: Path) -> None:
         SlurmSource("c", ["gpu"]).partitions()
 
 
-def test_finished_jobs_come_from_the_accounting(commands: Path) -> None:
-    script(
+def test_finished_jobs_come_from_the_accounting_too(commands: Path) -> None:
+    table(
         commands / "sacct",
-        'echo "7|racka|a[1-2]|4|1000|1010|COMPLETED|0:0|1000|990|metasched:app=cg,n=5 | more"\n'
-        'echo "8|racka|a1|1|1000|1004|FAILED|3:0|1000|991|x"\n'
-        'echo "9|racka|a1|1|1000|1002|CANCELLED by 0|0:15|0|992|"\n'
-        'echo "10|racka|None assigned|0|Unknown|1001|CANCELLED by 0|0:0|0|Unknown|"\n',
+        [
+            ACCOUNTED | {"Comment": "metasched:app=cg,n=5 | more"},
+            ACCOUNTED | {"JobIDRaw": "8", "State": "FAILED", "ExitCode": "3:0", "End": "1004"},
+            ACCOUNTED | {"JobIDRaw": "9", "State": "CANCELLED by 0", "ExitCode": "0:15", "End": "1002"},
+            ACCOUNTED | {"JobIDRaw": "10", "State": "CANCELLED by 0", "NodeList": "None assigned", "Start": "Unknown"},
+            ACCOUNTED | {"JobIDRaw": "11", "State": "CANCELLED by 0", "Start": "0"},
+        ],
     )
+    table(commands / "squeue", [])
     jobs = SlurmSource("c").finished(0.0)
-    assert [(job.job, job.exit_status) for job in jobs] == [("9", 143), ("8", 3), ("7", 0)]
+    assert [(job.job, job.exit_status, job.kind) for job in jobs] == [
+        ("9", 143, "unknown"), ("8", 3, "unknown"), ("7", 0, "unknown")
+    ]  # fmt: skip
     assert jobs[2].nodes == ("a1", "a2")
     assert (jobs[2].comment, jobs[2].user, jobs[2].submitted) == ("metasched:app=cg,n=5 | more", "1000", 990.0)
 
 
 def test_without_accounting_they_come_from_the_controllers_memory(commands: Path) -> None:
-    script(commands / "sacct", "echo disabled >&2; exit 1")
-    job = {"job_id": 3, "partition": "racka", "nodes": "a1", "cpus": 2, "start_time": 100, "end_time": 200,
-           "job_state": "FAILED", "exit_code": 768, "comment": "metasched:app=cg,n=5"}  # fmt: skip
-    running = job | {"job_id": 4, "job_state": "RUNNING", "end_time": 900}
-    (commands / "squeue.json").write_text(json.dumps({"jobs": [job, running]}))
-    script(commands / "squeue", f"cat {commands}/squeue.json")
+    table(
+        commands / "squeue",
+        [
+            JOB | {"State": "FAILED", "exit_code": "768"},
+            JOB | {"JobID": "4", "State": "RUNNING", "EndTime": "900"},
+            JOB | {"JobID": "5", "State": "CANCELLED", "StartTime": "0"},
+            JOB | {"JobID": "6", "State": "CANCELLED", "StartTime": "N/A"},
+        ],
+    )
     (ended,) = SlurmSource("c").finished(150.0)
-    assert (ended.job, ended.exit_status, ended.processors) == ("3", 3, 2)
+    assert (ended.job, ended.exit_status, ended.processors, ended.user, ended.name) == ("3", 3, 2, "1000", "job.sh")
     assert SlurmSource("c").finished(250.0) == []
+
+
+#: What Python takes for the end of a line, and what could be taken for the end of a field.
+BREAKS = ["\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "|", ",", ":", "\t", "\x1f"]
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+def test_no_comment_forges_a_job(commands: Path, broken: str) -> None:
+    forged = f"x{broken}4{broken}COMPLETED{broken}n9|1|100|metasched:app=cg,n=9{broken}"
+    rows = [JOB | {"Comment": forged, "Name": forged, "Command": forged}, JOB | {"JobID": "5", "State": "RUNNING"}]
+    table(commands / "squeue", rows)
+    table(commands / "sacct", [ACCOUNTED | {"Comment": forged, "JobName": forged}])
+    source = SlurmSource("c")
+    assert [job.job for job in source.finished(0.0)] == ["3", "7"]
+    assert {job.comment for job in source.finished(0.0)} == {forged}
+    assert {tuple(job.nodes) for job in source.running()} == {("a1",)}
+    table(commands / "sacct", [])
+    assert set(source.fates(["3", "4", "5"])) == {"3", "5"}
+
+
+def test_bytes_that_are_no_text_are_replaced(commands: Path) -> None:
+    table(commands / "squeue", [JOB | {"Comment": os.fsdecode(b"metasched:app=cg,n=5 \xff\xfe"), "Name": "\udcff"}])
+    (job,) = SlurmSource("c").finished(0.0)
+    assert (job.comment, job.name) == ("metasched:app=cg,n=5 \ufffd\ufffd", "?")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({}, ""),
+        ({"HetJobID": "3"}, "heterogeneous"),
+        ({"BatchFlag": "0"}, "interactive"),
+        ({"cpus-per-task": "2"}, "threaded"),
+        ({"ArrayTaskID": "0"}, "array"),
+        ({"tres-per-node": "gres:gpu:1"}, "special"),
+        ({"EligibleTime": "95"}, "postponed"),
+    ],
+)
+def test_the_controller_tells_how_a_job_ended_and_of_which_kind_it_is(
+    commands: Path, change: dict[str, str], kind: str
+) -> None:
+    table(commands / "squeue", [JOB | change])
+    (fate,) = SlurmSource("c").fates(["3"]).values()
+    assert (fate.completed, fate.submitted, fate.started, fate.processes, fate.kind) == (True, 90.0, 100.0, 2, kind)
+    assert fate.command == digest(b"/home/job.sh 400")
+
+
+@pytest.mark.parametrize(
+    ("state", "completed"),
+    [("COMPLETED", True), ("FAILED", False), ("CANCELLED", False), ("TIMEOUT", False), ("PENDING", False),
+     ("RUNNING", None), ("COMPLETING", None)],
+)  # fmt: skip
+def test_only_a_job_that_completed_went_well(commands: Path, state: str, completed: bool | None) -> None:
+    table(commands / "squeue", [JOB | {"State": state}])
+    assert SlurmSource("c").fates(["3"])["3"].completed is completed
+
+
+def test_the_accounting_tells_of_jobs_that_the_controller_has_forgotten(commands: Path) -> None:
+    table(commands / "squeue", [JOB])
+    assert set(SlurmSource("c").fates(["3", "7"])) == {"3"}
+    table(commands / "sacct", [ACCOUNTED | {"State": "CANCELLED by 0"}])
+    fates = SlurmSource("c").fates(["3", "7"])
+    assert (fates["3"].completed, fates["7"].completed, fates["7"].kind) == (True, False, "unknown")
 
 
 def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free(commands: Path) -> None:
@@ -71,18 +183,95 @@ def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free
         return [float(each.state.queue_wait.at(1)) for each in SlurmSource("c").partitions()]
 
     free = sum(each.state.processors[each.state.up].sum() for each in SlurmSource("c", ["racka"]).partitions())
-    rows = [
-        "RUNNING|racka|4|1:40|10:00|None",
-        f"PENDING|racka|{free + 4}|INVALID|5:00|Resources",
-        "PENDING|all|100000|INVALID|5:00|Dependency",
-        "PENDING|all|x|INVALID|5:00|Resources",
-    ]
-    script(commands / "squeue", "\n".join(f'echo "{row}"' for row in rows))
-    assert waits() == [400.0, 0.0]
-    script(
-        commands / "squeue",
-        f'echo "RUNNING|racka,all|4|1:40|10:00|None"; echo "PENDING|all|{free}|0:00|1-0:0:0|JobHeldUser"',
+    names = ("State", "Partition", "NumCPUs", "TimeLeft", "TimeLimit", "Reason", "NodeList")
+
+    def queue(*rows: str) -> None:
+        table(commands / "squeue", [dict(zip(names, row.split("|"), strict=True)) for row in rows])
+
+    queue(
+        "RUNNING|racka|4|1:40|10:00|None|a1",
+        f"PENDING|racka|{free + 4}|INVALID|5:00|Resources|",
+        "PENDING|all|100000|INVALID|5:00|Dependency|",
+        "PENDING|all|x|INVALID|5:00|Resources|",
     )
+    assert waits() == [400.0, 0.0]
+    queue("RUNNING|racka,all|4|1:40|10:00|None|a1", f"PENDING|all|{free}|0:00|1-0:0:0|JobHeldUser|")
     assert waits() == [0.0, 0.0]
-    script(commands / "squeue", "echo down >&2; exit 1")
+    # What waits for the partition of all nodes, and what runs there, is ahead in each rack of them.
+    queue("RUNNING|all|4|1:40|10:00|None|a1", f"PENDING|all|{free + 4}|INVALID|5:00|Resources|")
+    assert waits() == [400.0, 0.0]
+    failing(commands / "squeue")
     assert waits() == [0.0, 0.0]
+
+
+def test_node_failures_are_counted_over_the_time_that_nodes_were_up(commands: Path) -> None:
+    now = 4_000_000.0
+    events = ["|1000000|0|", "a1|1500000|1600000|DOWN*", "a2|2000000|2100000|DRAIN", "a2|3999000|0|DOWN"]
+    (commands / "sacctmgr").write_text("#!/bin/sh\ncat <<'END'\n" + "\n".join(events) + "\nEND\n")
+    (commands / "sinfo").write_text("#!/bin/sh\nprintf 'a1\\na1\\na2\\n'\n")
+    (commands / "sacctmgr").chmod(0o755)
+    table(commands / "sacct", [{"End": "1500010"}, {"End": "3000000"}])
+    rate = failure_rate(Commands(), now)
+    assert rate.shape == 3.5  # two nodes that went down, and a job that was struck between
+    assert rate.shape / rate.mean == pytest.approx(2 * 3_000_000 - 100_000 - 100_000 - 1_000)
+    failing(commands / "sacctmgr")
+    with pytest.raises(RuntimeError, match=r"sacctmgr .* failed with status 1: disabled"):
+        failure_rate(Commands(), now)
+
+
+BOUND = {"JobID": "5", "ReqNodes": "n[1-2]", "Partition": "racka", "SubmitTime": "100",
+         "Comment": "metasched:app=cg,n=5,placement=0a"}  # fmt: skip
+
+
+def test_jobs_that_wait_for_the_nodes_of_a_placement_are_told_of_and_no_others(commands: Path) -> None:
+    others = ({"JobID": "6", "ReqNodes": ""}, {"JobID": "7", "Comment": "metasched:app=cg,n=5"},
+              {"JobID": "8", "ReqNodes": "n[1-"})  # fmt: skip
+    table(commands / "squeue", [BOUND, *(BOUND | other for other in others)])
+    (job,) = SlurmSource("c").bound()
+    assert (job.number, job.placement, job.nodes, job.partition) == ("5", "0a", frozenset({"n1", "n2"}), "racka")
+    assert job.waited > 1e9
+
+
+def saying(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\necho \"$@\" >>{path}.asked\ncat <<'END'\n{text}\nEND\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("uid", "accounting", "level", "may"),
+    [
+        (0, "none", "", True),
+        (64030, "none", "", True),
+        (1, "none", "", False),
+        (1, "slurmdbd", "None", False),
+        (1, "slurmdbd", "Operator", True),
+        (1, "slurmdbd", "Administrator", True),
+    ],
+)
+def test_jobs_may_be_let_go_by_root_slurms_user_and_operators(
+    uid: int, accounting: str, level: str, may: bool, commands: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saying(
+        commands / "scontrol",
+        f"AccountingStorageType = accounting_storage/{accounting}\nSlurmUser               = slurm(64030)",
+    )
+    saying(commands / "sacctmgr", level)
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    assert {each.releases for each in SlurmSource("c").partitions()} == {may}
+
+
+def test_a_job_that_is_let_go_gets_its_limit_and_its_freedom_back(commands: Path) -> None:
+    saying(commands / "scontrol", "")
+    SlurmSource("c").release("5", 90.0, 4)
+    SlurmSource("c").release("6", None, None)
+    assert (commands / "scontrol.asked").read_text().splitlines() == [
+        "update JobId=5 ReqNodeList= TimeLimit=2 NumNodes=1-4",
+        "update JobId=6 ReqNodeList= TimeLimit=UNLIMITED",
+    ]
+
+
+def test_a_partition_tells_what_a_job_without_a_limit_may_run(commands: Path) -> None:
+    limits = [{"PartitionName": "racka", "Time": "1:00:00", "DefaultTime": "10:00"},
+              {"PartitionName": "all", "Time": "2:00:00", "DefaultTime": "none"}]  # fmt: skip
+    table(commands / "sinfo", limits, otherwise=SINFO)
+    assert [each.default_time for each in SlurmSource("c").partitions()] == [600.0, 7200.0]

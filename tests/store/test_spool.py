@@ -9,7 +9,8 @@ import pytest
 
 from metasched.records import Run
 from metasched.store import spool
-from metasched.store.database import RecordedRun, Store
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
 
 RUN = Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25, 100.5, ("n0", "n1"), "train", MappingProxyType({"job": "77"}))
 
@@ -27,7 +28,7 @@ def spoil(path: Path) -> None:
 def test_a_run_is_stored_where_it_can_be(tmp_path: Path) -> None:
     assert spool.keep(RecordedRun(RUN), tmp_path / "a.db") == ()
     with Store.open(tmp_path / "a.db") as store:
-        assert store.runs() == (RUN,)
+        assert store.runs.learnable() == (RUN,)
 
 
 def test_a_run_that_cannot_be_stored_waits_and_comes_with_the_next(
@@ -43,8 +44,8 @@ def test_a_run_that_cannot_be_stored_waits_and_comes_with_the_next(
     monkeypatch.chdir(tmp_path)
     assert spool.keep(second, "a.db") == ()
     with Store.open(path) as store:
-        assert {record.uid: record for record in store.recorded_runs()} == {first.uid: first, second.uid: second}
-        assert [dict(record.run.extra) for record in store.recorded_runs()] == [{"job": "77"}] * 2
+        assert {record.uid: record for record in store.runs.all()} == {first.uid: first, second.uid: second}
+        assert [dict(record.run.extra) for record in store.runs.all()] == [{"job": "77"}] * 2
     assert list(spool.folder().iterdir()) == []
 
 
@@ -53,7 +54,7 @@ def test_a_run_waits_for_its_own_database(tmp_path: Path) -> None:
     spool.keep(RecordedRun(RUN), tmp_path / "a.db")
     with Store.open(tmp_path / "b.db") as store:
         assert spool.drain(store) == ()
-        assert store.runs() == ()
+        assert store.runs.learnable() == ()
     assert len(list(spool.folder().iterdir())) == 1
 
 
@@ -63,9 +64,9 @@ def test_a_spooled_run_that_was_stored_already_is_not_stored_twice(tmp_path: Pat
     spool.keep(record, tmp_path / "a.db")
     (tmp_path / "a.db").unlink()
     with Store.open(tmp_path / "a.db") as store:
-        store.add_runs([record])
+        store.runs.add_all([record])
         spool.drain(store)
-        assert len(store.runs()) == 1
+        assert len(store.runs.learnable()) == 1
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"format": 2}', '{"format": 1, "run": {}}'])

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from metasched.service.talk import ask
+from metasched.client.connection import ask
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 class Daemon:

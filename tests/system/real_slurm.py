@@ -62,14 +62,17 @@ SlurmctldTimeout=60
 SlurmdTimeout=60
 InactiveLimit=0
 KillWait=2
-MinJobAge=600
+MinJobAge={memory}
 CompleteWait=0
 NodeName=DEFAULT CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
-NodeName=a[1-4] NodeHostname={host} NodeAddr=127.0.0.1 Port={first}-{fourth} Feature=old
+GresTypes=gpu
+NodeName=a[1-4] Gres=gpu:2 NodeHostname={host} NodeAddr=127.0.0.1 Port={first}-{fourth} Feature=old
 NodeName=b[1-4] NodeHostname={host} NodeAddr=127.0.0.1 Port={fifth}-{eighth} Feature=new
 PartitionName=old Nodes=a[1-4] MaxTime=60 DefaultTime=5 State=UP Default=YES
 PartitionName=new Nodes=b[1-4] MaxTime=60 DefaultTime=5 State=UP
 """
+#: Any two devices: nothing is done with them.
+GPUS = "AutoDetect=off\nNodeName=a[1-4] Name=gpu File=/dev/null\nNodeName=a[1-4] Name=gpu File=/dev/zero\n"
 TOPOLOGY = """
 SwitchName=sa Nodes=a[1-4]
 SwitchName=sb Nodes=b[1-4]
@@ -99,10 +102,12 @@ class Submitted:
 class Slurm:
     """A running Slurm."""
 
-    def __init__(self, folder: Path, *, hook: bool = True) -> None:
+    def __init__(self, folder: Path, *, hook: bool = True, bare: bool = False, memory: int = 600) -> None:
         self.folder = folder
-        self._hook = hook
+        self._memory = memory
+        self._hook, self._bare = hook and not bare, bare
         self._loads = 0
+        self.chained = False
         self.environment = dict(os.environ, SLURM_CONF=str(folder / "slurm.conf"))
 
     def start(self) -> None:
@@ -110,18 +115,24 @@ class Slurm:
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in ("state", "spool", "hooks"):
             (self.folder / name).mkdir()
-        for name in ("metasched-prolog", "metasched-epilog"):
-            shutil.copy(DEPLOYED / name, self.folder)
-        self.hooks({})
+        if not self._bare:
+            for name in ("metasched-prolog", "metasched-epilog"):
+                shutil.copy(DEPLOYED / name, self.folder)
+            self.hooks({})
         port = _free_ports(120)
         (self.folder / "slurm.conf").write_text(
             CONFIGURATION.format(
                 host=socket.gethostname().split(".")[0], folder=self.folder, port=port, first=port + 1, fourth=port + 4,
                 fifth=port + 5, eighth=port + 8, srun=port + 10, last_srun=port + 110,
-                plugins="JobSubmitPlugins=lua" if self._hook else "",
+                plugins="JobSubmitPlugins=lua" if self._hook else "", memory=self._memory,
             )
         )  # fmt: skip
+        if self._bare:
+            conf = self.folder / "slurm.conf"
+            kept = [line for line in conf.read_text().splitlines() if "/metasched-" not in line]
+            conf.write_text("\n".join(kept) + "\n")
         (self.folder / "topology.conf").write_text(TOPOLOGY)
+        (self.folder / "gres.conf").write_text(GPUS)
         key = self.folder / "munge.key"
         key.write_bytes(secrets.token_bytes(1024))
         key.chmod(0o400)
@@ -155,10 +166,37 @@ class Slurm:
 
     def hooks(self, settings: Mapping[str, str], rules: str = "return {}\n") -> None:
         """Configure the hooks; the controller reads its script again, since its time has changed."""
-        every = {"state": str(self.folder / "hooks"), "cluster": "proof", "deadline": "0.2", "mark": "yes"} | settings
+        every = {"state": str(self.folder / "hooks"), "cluster": "proof", "partitions": "any"} | settings
         (self.folder / "hooks.conf").write_text("".join(f"{key} = {value}\n" for key, value in every.items()))
         (self.folder / "rules.lua").write_text(rules)
-        shutil.copy(DEPLOYED / "job_submit.lua", self.folder)
+        if not self.chained:
+            shutil.copy(DEPLOYED / "job_submit.lua", self.folder)
+        self._loads += 1
+        os.utime(self.folder / "job_submit.lua", (1e9 + self._loads, 1e9 + self._loads))
+
+    def stand_still(self, still: bool = True) -> None:
+        """Let no job start, so that each is looked at as it was submitted, or let them start again."""
+        for partition in ("old", "new"):
+            self.run("scontrol", "update", f"PartitionName={partition}", f"State={'DOWN' if still else 'UP'}")
+
+    def restart(self) -> None:
+        """Start the controller anew, as after a change of slurm.conf."""
+        pid = self._pid(self.folder / "slurmctld.pid")
+        assert pid is not None, "no controller runs"
+        os.kill(pid, signal.SIGTERM)
+        self.wait(lambda: not _lives(pid))
+        self._call("slurmctld", "-f", str(self.folder / "slurm.conf"))
+        self.wait(lambda: self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").count("\n") == len(NODES))
+
+    def chain(self, own: str) -> None:
+        """Give the site a hook of its own that loads metasched's, which lies in a folder of its own then."""
+        folder = self.folder / "metasched"
+        folder.mkdir()
+        for name in ("job_submit.lua", "rules.lua", "hooks.conf"):
+            (self.folder / name).rename(folder / name)
+        self.chained = True
+        line = f'pcall(dofile, "{folder}/job_submit.lua")'
+        (self.folder / "job_submit.lua").write_text(f"{own}\n{line}\nreturn slurm.SUCCESS\n")
         self._loads += 1
         os.utime(self.folder / "job_submit.lua", (1e9 + self._loads, 1e9 + self._loads))
 
@@ -167,6 +205,12 @@ class Slurm:
         return subprocess.run(
             words, env=self.environment, capture_output=True, timeout=PATIENCE, check=True, text=True, errors="replace"
         ).stdout
+
+    def run_epilog(self, *words: str) -> None:
+        """Run the epilog as a service manager does."""
+        subprocess.run(
+            [str(self.folder / "metasched-epilog"), *words], check=True, timeout=PATIENCE, capture_output=True
+        )
 
     def sbatch(self, *words: str | bytes, script: bytes = b"#!/bin/sh\ntrue\n") -> Submitted:
         """Submit a job."""
@@ -213,9 +257,12 @@ class Slurm:
 
 
 @contextmanager
-def running(folder: Path, *, hook: bool = True) -> Iterator[Slurm]:
-    """A Slurm for the duration of a block."""
-    slurm = Slurm(folder, hook=hook)
+def running(folder: Path, *, hook: bool = True, bare: bool = False, memory: int = 600) -> Iterator[Slurm]:
+    """A Slurm for the duration of a block, which forgets jobs some time after they ended: MinJobAge (s).
+
+    A bare one knows nothing of metasched.
+    """
+    slurm = Slurm(folder, hook=hook, bare=bare, memory=memory)
     try:
         slurm.start()
         yield slurm

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from metasched.service import impatient
+from metasched.service.api import slow_clients as impatient
 from tests.system.real_daemon import Daemon
 
 CLIENTS = 150

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from metasched.store.database import Store
-from metasched.store.tokens import Tokens
+from metasched.store.database.store import Store
 from tests.system.real_daemon import PATIENCE, ROOT, Daemon
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
@@ -89,12 +88,12 @@ def test_nothing_that_was_kept_is_lost_whoever_dies(tmp_path: Path) -> None:
     port = free_port()
     daemon = Daemon(tmp_path, "", port=port)
     with Store.open(daemon.database) as store:
-        agent = Agent(tmp_path / "n1", "n1", port, Tokens(store).add("n1's agent", "agent", node="n1"))
+        agent = Agent(tmp_path / "n1", "n1", port, store.tokens.add("n1's agent", "agent", node="n1"))
         try:
             daemon.start()
             agent.start()
-            until(lambda: len(store.loads(node="n1")) >= 5)
-            assert store.loads().available_cpu.max() <= 1.0
+            until(lambda: len(store.loads.all(node="n1")) >= 5)
+            assert store.loads.all().available_cpu.max() <= 1.0
 
             daemon.kill()
             until(lambda: agent.waiting() >= 10)
@@ -105,10 +104,10 @@ def test_nothing_that_was_kept_is_lost_whoever_dies(tmp_path: Path) -> None:
             until(lambda: agent.kept() >= before + 10)
 
             daemon.start()
-            until(lambda: len(store.loads(node="n1")) >= before + 10)
+            until(lambda: len(store.loads.all(node="n1")) >= before + 10)
             agent.end(signal.SIGTERM)
             assert agent.waiting() == 0
-            assert len(store.loads(node="n1")) == agent.kept()
+            assert len(store.loads.all(node="n1")) == agent.kept()
         finally:
             agent.stop()
             daemon.kill()
@@ -118,7 +117,7 @@ def test_an_agent_without_the_right_token_stores_nothing_and_keeps_all(tmp_path:
     port = free_port()
     daemon = Daemon(tmp_path, "", port=port)
     with Store.open(daemon.database) as store:
-        token = Tokens(store).add("n1's agent", "agent", node="n1")
+        token = store.tokens.add("n1's agent", "agent", node="n1")
         agents = [Agent(tmp_path / "a", "n1", port, "metasched_wrong"), Agent(tmp_path / "b", "n2", port, token)]
         try:
             daemon.start()
@@ -129,7 +128,7 @@ def test_an_agent_without_the_right_token_stores_nothing_and_keeps_all(tmp_path:
             for agent in agents:
                 agent.end(signal.SIGTERM)
                 assert agent.waiting() == agent.kept()
-            assert not len(store.loads())
+            assert not len(store.loads.all())
         finally:
             for agent in agents:
                 agent.stop()

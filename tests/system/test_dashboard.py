@@ -19,8 +19,8 @@ from fastapi.testclient import TestClient
 from PIL import Image
 
 from metasched.service.app import make_app
-from tests.service.busy import busy_hour, day_of_loads
-from tests.service.made import running
+from tests.service.busy_hour import busy_hour, day_of_loads
+from tests.service.daemons import running
 from tests.system.real_browser import BINARY, Browser, browser
 
 pytestmark = [
@@ -37,13 +37,13 @@ def served(folder: Path, *, hostile: bool = True, jobs: int = 14) -> Iterator[tu
     now = time.time()
     day_of_loads(folder, now)
     with running(folder) as daemon:
-        secret = daemon.tokens.add("on duty", "reader")
-        admin = {"Authorization": f"Bearer {daemon.tokens.add('admin', 'admin')}"}
-        daemon.learn_tokens()
+        secret = daemon.store.tokens.add("on duty", "admin")
+        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
+        daemon.access.refresh()
         app = make_app(daemon)
         client = TestClient(app)
         end = time.monotonic() + 60.0
-        while not daemon.traces.of("east", day=True) and time.monotonic() < end:
+        while not daemon.history.of("east", day=True) and time.monotonic() < end:
             time.sleep(0.05)
         busy_hour(daemon, client, admin, now, jobs)
         if hostile:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import random
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from metasched.service.api import slow_clients as impatient
 from tests.system.real_daemon import Daemon
-from tests.system.slow_clients import CLIENTS, ITS_OWN, SlowClients, connected
+from tests.system.slow_clients import CLIENTS, ITS_OWN, SlowClients, connected, sockets
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(200)]
 
@@ -89,6 +91,25 @@ def test_a_head_without_end_takes_no_memory(daemon: Daemon) -> None:
             pass
     assert sent < 50_000_000
     assert memory(daemon) - before < 20e6
+    assert daemon.ask("GET", "/v1/health")["status"] == "ok"
+
+
+def test_a_client_that_never_reads_its_answers_is_given_up(daemon: Daemon) -> None:
+    question = b"GET /v1/openapi.json HTTP/1.1\r\nHost: d\r\n\r\n"
+    with closing(socket.socket(socket.AF_UNIX)) as made:
+        made.connect(daemon.socket)
+        made.setblocking(False)
+        before, end = sockets(daemon), time.monotonic() + 10.0
+        while time.monotonic() < end:
+            try:
+                made.send(question)
+            except BlockingIOError:
+                time.sleep(0.05)
+        assert sockets(daemon) == before
+        end = time.monotonic() + 3 * impatient.WITHIN
+        while sockets(daemon) == before and time.monotonic() < end:
+            time.sleep(0.5)
+        assert sockets(daemon) == before - 1
     assert daemon.ask("GET", "/v1/health")["status"] == "ok"
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from metasched.store.database import Store
+from metasched.store.database.store import Store
 from tests.system import test_postgresql as postgresql
 from tests.system.real_daemon import Daemon
 
@@ -113,9 +113,9 @@ class Senders:
 
 def stored(database: str) -> tuple[list[str], list[tuple[str, float]]]:
     with Store.open(database) as store:
-        loads = store.loads()
+        loads = store.loads.all()
         of_node = [node for k, node in enumerate(loads.nodes) for _ in range(loads.offsets[k + 1] - loads.offsets[k])]
-        return [record.uid for record in store.recorded_runs()], list(zip(of_node, loads.time.tolist(), strict=True))
+        return [record.uid for record in store.runs.all()], list(zip(of_node, loads.time.tolist(), strict=True))
 
 
 def check_integrity(database: str) -> None:

@@ -22,9 +22,8 @@ from typing import Any
 import pytest
 
 from metasched.records import Run
-from metasched.store.campaigns import read_loads
-from metasched.store.database import Store
-from metasched.store.tokens import Tokens
+from metasched.store.database.store import Store
+from metasched.store.files.campaigns import read_loads
 from tests.system import application, real_slurm
 from tests.system.real_daemon import ROOT, Daemon
 from tests.system.real_slurm import NODES, Slurm
@@ -70,7 +69,7 @@ def agents(folder: Path, daemon: Daemon, port: int, played: Path) -> Iterator[No
     """The agent of every node, each with a token of its own."""
     processes = []
     with Store.open(daemon.database) as store:
-        secrets = {node: Tokens(store).add(f"agent of {node}", "agent", node=node) for node in NODES}
+        secrets = {node: store.tokens.add(f"agent of {node}", "agent", node=node) for node in NODES}
     time.sleep(1.5)  # until the daemon knows the tokens
     try:
         for node, secret in secrets.items():
@@ -165,7 +164,7 @@ def learned(daemon: Daemon, jobs: list[int]) -> dict[int, Run]:
     end = time.monotonic() + 30.0
     while True:
         with Store.open(daemon.database) as store:
-            found = {int(run.extra["job"]): run for run in store.runs()}
+            found = {int(run.extra["job"]): run for run in store.runs.learnable()}
         if set(jobs) <= set(found):
             return found
         assert time.monotonic() < end, f"not learned from: {sorted(set(jobs) - set(found))}"

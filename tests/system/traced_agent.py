@@ -10,29 +10,28 @@ import logging
 import signal
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from monitors.agent.agent import Agent
 from monitors.agent.settings import read_settings
-from monitors.sources.contract import Readings
-from monitors.sources.trace import RecordedTrace
+from monitors.sources.contract import Readings, Sample
 
 
 class Played:
-    """A recorded trace that is going on now."""
+    """A recorded trace that is going on now: at every moment the last sample that had been recorded by then."""
 
     def __init__(self, traces: Path, node: str) -> None:
         told = json.loads(traces.read_text())
-        cpu, bandwidth = (told["nodes"][node][kind] for kind in ("cpu", "bandwidth"))
-        columns = ([[value] for value in values] for values in (cpu, bandwidth))
-        times = [told["origin"] + told["step"] * number for number in range(len(cpu))]
-        self._trace = RecordedTrace(times, [node], *columns, clock=time.time)
+        self._node, self._origin, self._step = node, told["origin"], told["step"]
+        self._cpu, self._bandwidth = (told["nodes"][node][kind] for kind in ("cpu", "bandwidth"))
         self.name = f"trace of {node}"
 
     def read(self) -> Readings:
-        readings = self._trace.read()
-        return replace(readings, samples=tuple(replace(each, time=time.time()) for each in readings.samples))
+        now = time.time()
+        at = min(int((now - self._origin) // self._step), len(self._cpu) - 1)
+        if at < 0:
+            return Readings(fault="nothing recorded by now")
+        return Readings((Sample(self._node, now, self._cpu[at], self._bandwidth[at]),))
 
 
 def main() -> None:

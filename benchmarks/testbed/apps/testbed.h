@@ -2,13 +2,16 @@
  * and phase markers.  A program keeps no global variable, so that several of them can live in one simulation.
  *
  * A processor is described by three properties of its simulated host (see clusters.py): its speed, the cache that one
- * process can call its own, and its balance, the flops it could do in the time that memory takes to deliver a byte.
+ * process can call its own, and its balance, the flops it could do in the time that memory takes to deliver a byte.  A
+ * host with the property "streams" is on a node whose memory serves that many processes as fast as one; where more of a
+ * job's processes are on the node, they wait for each other.
  */
 #ifndef TESTBED_H
 #define TESTBED_H
 
 #include <math.h>
 #include <mpi.h>
+#include <simgrid/actor.h>
 #include <simgrid/host.h>
 #include <smpi/smpi.h>
 #include <stdlib.h>
@@ -23,6 +26,9 @@ static inline machine_t machine_here(void)
   const_sg_host_t host = sg_host_self();
   machine_t here = {atof(sg_host_get_property_value(host, "cache")),
                     atof(sg_host_get_property_value(host, "balance"))};
+  const char* streams = sg_host_get_property_value(host, "streams");
+  if (streams)
+    here.balance *= fmax(1.0, atof(sg_actor_get_property_value(sg_actor_self(), "on_node")) / atof(streams));
   return here;
 }
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.predictors.calibration import Calibration, score
-from metasched.predictors.contract import Floats, Predictions
-from metasched.predictors.domain import Domain
+from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term, broadcast
+from metasched.predictors.memory.calibration import Calibration, score
+from metasched.predictors.memory.domain import Domain
+from metasched.predictors.memory.learned_state import LearnedState, at_least_one
+from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.phases.phase import PhaseModel, marks_of
-from metasched.predictors.window import RunWindow
 from metasched.records import InputError, Interval, Prediction, Request, Run
 
 
@@ -40,7 +41,7 @@ class PhasedState:
     domain: Domain
 
 
-class PhasedPredictor:
+class PhasedPredictor(LearnedState[PhasedState]):
     """Models for each phase and each process.
 
     Parameters
@@ -64,22 +65,11 @@ class PhasedPredictor:
     """
 
     name = "phased"
+    unfitted = "the model has learned nothing yet, expected it to be fitted to marked runs"
 
     def __init__(self, application: str = "", cluster: str = "") -> None:
         self.application = application
         self.cluster = cluster
-        self._state: PhasedState | None = None
-
-    @property
-    def state(self) -> PhasedState:
-        """What has been learned; InputError before the first fit."""
-        if self._state is None:
-            raise InputError("the model has learned nothing yet, expected it to be fitted to marked runs")
-        return self._state
-
-    @state.setter
-    def state(self, state: PhasedState) -> None:
-        self._state = state
 
     @property
     def window(self) -> RunWindow:
@@ -93,9 +83,7 @@ class PhasedPredictor:
         ------
         InputError : there are no runs, or one does not have a mark for each process of each phase.
         """
-        runs = tuple(runs)
-        if not runs:
-            raise InputError("no runs, expected at least one to learn from")
+        runs = at_least_one(runs)
         names = tuple(dict.fromkeys(mark.phase for mark in runs[0].marks))
         for run in runs:
             check_marks(run, names)
@@ -115,7 +103,7 @@ class PhasedPredictor:
         state = self.state
         return self._prediction(
             request, float(many.execution_time[0]), float(many.low[0]), float(many.high[0]), level,
-            " + ".join(f"[phase {phase.name}: {phase.slowest.state.trend.formula()}]" for phase in state.phases),
+            " + ".join(f"[phase {phase.name}: {phase.slowest.state.model.formula.text}]" for phase in state.phases),
         )  # fmt: skip
 
     def predict_processes(
@@ -140,9 +128,9 @@ class PhasedPredictor:
         return self._prediction(
             request, time, float(low[0]), float(high[0]), level,
             " + ".join(
-                f"[phase {phase.name}: slowest process of {phase.processes.state.trend.formula()}]"
+                f"[phase {phase.name}: slowest process of {phase.processes.state.model.formula.text}]"
                 if phase.processes is not None
-                else f"[phase {phase.name}: {phase.slowest.state.trend.formula()}]"
+                else f"[phase {phase.name}: {phase.slowest.state.model.formula.text}]"
                 for phase in state.phases
             ),
         )  # fmt: skip
@@ -156,15 +144,40 @@ class PhasedPredictor:
         level: float = 0.9,
     ) -> Predictions:
         """Predict many at once; where a phase is not defined the time is infinite."""
-        columns = np.broadcast_arrays(
-            *(
-                np.atleast_1d(np.asarray(column, dtype=np.float64))
-                for column in (problem_size, processors, available_cpu, available_bandwidth)
-            )
-        )
+        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
         time, spread = self._from_minima(*columns)
         low, high = self.state.calibration.ends(time, spread, level)
         return Predictions(time, low, high, level)
+
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times of :meth:`predict_many` without their intervals."""
+        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+        phases = [phase.slowest.expect_many(*columns) for phase in self.state.phases]
+        return np.asarray(self.state.overhead * np.sum(phases, axis=0))
+
+    def breakdown(self, request: Request) -> tuple[Term, ...]:
+        """Both terms of every phase."""
+        state = self.state
+        return tuple(
+            Term(f"{term.name}, phase {phase.name}", term.how, state.overhead * term.seconds)
+            for phase in state.phases
+            for term in phase.slowest.breakdown(request)
+        )
+
+    def learned(self) -> Learned:
+        """What was learned of each phase."""
+        each = [(phase, phase.slowest.learned()) for phase in self.state.phases]
+        parts = (
+            Part(
+                phase.name,
+                found.parts[0].models,
+                {"processes": phase.processes is not None, "work": phase.profile.density, **found.parts[0].facts},
+            )
+            for phase, found in each
+        )
+        return Learned(tuple(parts), tuple(dict.fromkeys(note for _, found in each for note in found.notes)))
 
     def learn(self, run: Run) -> None:
         """Take one finished run into account; one without marks only teaches how far the intervals must reach."""

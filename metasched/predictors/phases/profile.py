@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize
 
 from metasched.predictors.contract import Floats
 from metasched.records import PhaseMark
@@ -43,7 +43,7 @@ class WorkProfile:
 
     @classmethod
     def even(cls) -> WorkProfile:
-        """The same work for all."""
+        """A density that gives every process the same work."""
         return cls(np.ones(2))
 
     @classmethod
@@ -74,7 +74,7 @@ class WorkProfile:
             # The level is free within every run, so it is held at the mean.
             return np.concatenate([fit, SMOOTH * np.diff(density, 2), [density.mean() - 1.0]])
 
-        found = optimize.least_squares(
+        found = scipy.optimize.least_squares(
             misfit, np.ones(PIECES + 1), bounds=(LEAST, np.inf), loss="soft_l1", f_scale=0.1
         ).x
         return cls(found / (0.5 * (found[1:] + found[:-1])).mean())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
@@ -130,14 +130,14 @@ def _minimum(objective: Callable[[float], float]) -> float:
     grid = np.linspace(-FARTHEST, FARTHEST, 41)
     best = int(np.argmin([objective(float(point)) for point in grid]))
     bounds = (float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)]))
-    return float(optimize.minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
+    return float(scipy.optimize.minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
 
 
 def _crossing(misfit: Misfit, level: float, inside: float, bound: float) -> float:
     """Where the misfit rises through a level on the way from a point inside to a bound; the bound if it does not."""
     if misfit(bound) <= level:
         return bound
-    return float(optimize.brentq(lambda point: misfit(point) - level, inside, bound, xtol=1e-6))
+    return float(scipy.optimize.brentq(lambda point: misfit(point) - level, inside, bound, xtol=1e-6))
 
 
 def _log_times_by_size(runs: Observations) -> tuple[Floats, Floats]:

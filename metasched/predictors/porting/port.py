@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.memory.window import observations
 from metasched.predictors.porting.factors import Factor, bandwidth_factor, cpu_factor, dedicated
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.ported_formula import PortedFormula
 from metasched.predictors.porting.predictor import PortedPredictor
+from metasched.predictors.porting.reference import Reference
 from metasched.predictors.porting.transfer import misfit
-from metasched.predictors.published import PublishedPredictor
-from metasched.predictors.robust import RobustPredictor
-from metasched.predictors.window import observations
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Run
 
 #: Most processors of a dedicated run that the scale factors are found with.
@@ -44,11 +46,13 @@ def port(
     target_one, target_two = (dedicated(target_runs, count, where="target runs") for count in (1, PAIR))
     rcpu = cpu_factor(observations(one), observations(target_one))
     ratio = max(run.min_avg_avail_bw for run in two) / max(run.min_avg_avail_bw for run in target_two)
-    unscaled = PortedFormula.of(reference, [*one, *two])
+    learned = Reference.of(reference, [*one, *two])
+    unscaled = PortedFormula(learned, 1.0, LinkSharing())
     rbw = Factor(1.0, 1.0, 1.0)
-    if unscaled.trend.communicates:
+    if learned.communicates:
         known, new = observations([*one, *two]), observations([*target_one, *target_two])
-        ported = PortedFormula.of(reference, [*one, *two], ratio, sharing)
+        most = reference.state.domain.most_processors
+        ported = PortedFormula(learned, ratio, replace(sharing or LinkSharing(), most_processors=most))
         points = ported.points(new.problem_size, new.processors, new.cpu, new.bw)
         rbw = bandwidth_factor(
             lambda log_rbw: misfit(points, ported.scaled(rcpu.value, math.exp(log_rbw)).log_error(new)),

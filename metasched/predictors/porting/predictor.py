@@ -12,17 +12,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.predictors.calibration import Calibration, score
-from metasched.predictors.contract import Floats, Predictions
-from metasched.predictors.domain import Domain
+from metasched.predictors.contract import Floats, Learned, Predictions, Term, broadcast, columns_of
+from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.gaussian_process import ResidualProcess, Scales, well_chosen
+from metasched.predictors.memory.calibration import Calibration, score
+from metasched.predictors.memory.domain import Domain
+from metasched.predictors.memory.learned_state import LearnedState, at_least_one
+from metasched.predictors.memory.window import RunWindow, observations
 from metasched.predictors.porting.factors import Factor
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.ported_formula import PortedFormula
-from metasched.predictors.porting.transfer import TransferProcess, TransferScales
-from metasched.predictors.published import PublishedPredictor
-from metasched.predictors.residual import well_chosen
-from metasched.predictors.robust import RobustPredictor
-from metasched.predictors.window import RunWindow, observations
+from metasched.predictors.porting.reference import Reference
+from metasched.predictors.porting.transfer import transfer
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Interval, Prediction, Request, Run
 
 #: Runs between two looks for better scales of the process.
@@ -42,14 +44,14 @@ class PortedState:
     since_search : runs learned since the last look for better scales.
     """
 
-    process: TransferProcess
+    process: ResidualProcess
     calibration: Calibration
     domain: Domain
     notes: tuple[str, ...] = ()
     since_search: int = 0
 
 
-class PortedPredictor:
+class PortedPredictor(LearnedState[PortedState]):
     """A reference model on a target platform.
 
     Parameters
@@ -84,6 +86,7 @@ class PortedPredictor:
     """
 
     name = "ported"
+    unfitted = "the ported model knows no run of its target yet, expected it to be fitted to some"
 
     def __init__(
         self,
@@ -103,41 +106,33 @@ class PortedPredictor:
         self.rcpu, self.rbw = rcpu, rbw
         self.bandwidth_ratio = bandwidth_ratio
         self.dedicated_runs = tuple(dedicated_runs)
-        formula = PortedFormula.of(reference, self.dedicated_runs, bandwidth_ratio, sharing)
-        self.formula = formula.scaled(rcpu.value, rbw.value)
+        most = reference.state.domain.most_processors
+        self.formula = PortedFormula(
+            Reference.of(reference, self.dedicated_runs),
+            bandwidth_ratio,
+            replace(sharing or LinkSharing(), most_processors=most),
+            rcpu.value,
+            rbw.value,
+        )
         self.window = RunWindow(capacity=capacity)
-        self._state: PortedState | None = None
-
-    @property
-    def state(self) -> PortedState:
-        """What has been learned; InputError before the first run of the target."""
-        if self._state is None:
-            raise InputError("the ported model knows no run of its target yet, expected it to be fitted to some")
-        return self._state
-
-    @state.setter
-    def state(self, state: PortedState) -> None:
-        self._state = state
 
     def fit(self, runs: Iterable[Run]) -> PortedPredictor:
         """Learn runs of the target, at least one, and forget those learned before; the reference model stays."""
-        runs = tuple(runs)
-        if not runs:
-            raise InputError("no runs of the target, expected at least one")
+        runs = at_least_one(runs, "no runs of the target, expected at least one")
         self.window = RunWindow(runs, self.window.capacity)
-        process = self.fit_process(None, optimise=True)
+        process = self.fit_process(None, search=True)
         error, spread = process.leave_one_out()
         domain = self.reference.state.domain
         for run in runs:
             domain = domain.learned(run)
-        notes = () if self.formula.trend.communicates else ("the reference model has no communication to scale",)
+        notes = () if self.formula.reference.communicates else ("the reference model has no communication to scale",)
         self._state = PortedState(process, Calibration.starting(np.abs(error) / spread), domain, notes)
         return self
 
-    def fit_process(self, scales: TransferScales | None, *, optimise: bool = False) -> TransferProcess:
+    def fit_process(self, scales: Scales | None, *, search: bool = False) -> ResidualProcess:
         """Condition a process on well-chosen runs of the window."""
         runs = self.window.observations()
-        chosen = well_chosen(runs)
+        chosen = well_chosen(self.formula.points(runs.problem_size, runs.processors, runs.cpu, runs.bw))
         n, p, cpu, bw, measured = (
             column[chosen] for column in (runs.problem_size, runs.processors, runs.cpu, runs.bw, runs.time)
         )
@@ -145,7 +140,7 @@ class PortedPredictor:
         defined = np.isfinite(time)
         error = np.log(measured[defined] / time[defined])
         points = self.formula.points(n, p, cpu, bw)[defined]
-        return TransferProcess(points, self.formula.levers(share, p)[defined], error, scales, optimise=optimise)
+        return transfer(points, self.formula.levers(share, p)[defined], error, scales, search=search)
 
     def expected(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms, for arrays of one shape (n,)."""
@@ -160,12 +155,12 @@ class PortedPredictor:
         )
         time = float(many.execution_time[0])
         if not np.isfinite(time):
-            raise InputError(f"no model of the ported trend is defined for {request}")
+            raise InputError(f"the ported formula is not defined for {request}")
         state = self.state
         return Prediction(
             time,
             Interval(float(many.low[0]), float(many.high[0]), level),
-            f"{self.formula.trend.formula}, ported from {self.reference.cluster} (bw x {self.bandwidth_ratio:.3g})",
+            f"{self.formula.text}, ported from {self.reference.cluster} (bw x {self.bandwidth_ratio:.3g})",
             state.notes + state.domain.warnings(request),
         )
 
@@ -178,13 +173,42 @@ class PortedPredictor:
         level: float = 0.9,
     ) -> Predictions:
         """Predict many at once; where the ported formula is not defined the time is infinite."""
-        columns = (
-            np.atleast_1d(np.asarray(column, dtype=np.float64))
-            for column in (problem_size, processors, available_cpu, available_bandwidth)
-        )
-        time, spread = self.expected(*np.broadcast_arrays(*columns))
+        time, spread = self.expected(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
         low, high = self.state.calibration.ends(time, spread, level)
         return Predictions(time, low, high, level)
+
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times of :meth:`predict_many` without their intervals."""
+        return self.expected(*broadcast(problem_size, processors, available_cpu, available_bandwidth))[0]
+
+    def computing_share(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The shares of the expected times that are computation, shape (n,)."""
+        return self.formula.split(*broadcast(problem_size, processors, available_cpu, available_bandwidth))[1]
+
+    def breakdown(self, request: Request) -> tuple[Term, ...]:
+        """Both terms of the reference, scaled, and what the runs of the target make of each."""
+        columns = columns_of(request)
+        terms = [float(term[0]) for term in self.formula.terms(*columns)]
+        bend = float(self.expected(*columns)[0][0]) / sum(terms)
+        factors = self.rcpu.value, self.rbw.value * self.bandwidth_ratio
+        return tuple(
+            Term(name, f"{factor:.3g} · [{text}], {bend - 1.0:+.1%} by what runs near it took", bend * seconds)
+            for name, factor, text, seconds in zip(
+                ("computation", "communication"), factors, self.formula.reference.texts, terms, strict=True
+            )
+        )
+
+    def learned(self) -> Learned:
+        """What the reference has learned, and by how much it is scaled."""
+        scaled = (
+            f"ported from {self.reference.cluster}: computation x {self.rcpu.value:.3g}, "
+            f"communication x {self.rbw.value:.3g}"
+        )
+        return Learned(self.reference.learned().parts, (scaled, *self.state.notes))
 
     def learn(self, run: Run) -> None:
         """Absorb one run of the target: score its prediction, condition the process on it, maybe look for scales."""
@@ -194,7 +218,7 @@ class PortedPredictor:
         calibration = state.calibration.learned(score(run.execution_time, float(time[0]), float(spread[0])))
         self.window.add(run)
         since = state.since_search + 1
-        process = self.fit_process(state.process.scales, optimise=since >= REVISIT)
+        process = self.fit_process(state.process.scales, search=since >= REVISIT)
         self._state = replace(
             state,
             process=process,

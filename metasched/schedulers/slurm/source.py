@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 import logging
+import math
+import os
+import pwd
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from metasched.placement.cluster import ClusterState
-from metasched.placement.names import unfold
-from metasched.placement.partition import Partition
-from metasched.placement.running import StartedJob
-from metasched.placement.slurm import cluster_from_slurm
-from metasched.placement.waits import QueueWait
+from metasched.jobs import EndedJob, Fate, Kind, digest, plain, read_mark
+from metasched.node_names import unfold
+from metasched.placement.clusters.from_slurm import cluster_from_slurm
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.queue_wait import QueueWait
+from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.placement.clusters.state import ClusterState
 from metasched.records import InputError
+from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.commands import PATIENCE, Commands
-from metasched.schedulers.slurm.queue import FORMAT, queue_waits, seconds
-from metasched.store.jobs import EndedJob, Fate, plain, read_mark
+from metasched.schedulers.slurm.queue import COLUMNS, queue_waits, seconds
 
 _log = logging.getLogger(__name__)
 
 #: States in which a job has ended, and the exit status of those that Slurm ended itself.
 ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
          "PREEMPTED": 143, "DEADLINE": 143, "BOOT_FAIL": 143}  # fmt: skip
-_ACCOUNTED = "JobIDRaw,Partition,NodeList,AllocCPUS,Start,End,State,ExitCode,UID,Submit,Comment"
+#: States of a job that is to run again: what was heard of it before is no run that went well.
+AGAIN = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+#: Jobs that the accounting is asked for at once at most.
+MOST_NAMED = 1000
+#: What the controller, and the accounting, tell of a job.
+_JOB = ("JobID", "State", "Partition", "NodeList", "NumTasks", "cpus-per-task", "HetJobID", "ArrayTaskID", "BatchFlag",
+        "tres-per-node", "SubmitTime", "EligibleTime", "StartTime", "EndTime", "exit_code", "UserID", "Name", "Command",
+        "Comment")  # fmt: skip
+_ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "Submit", "Start", "End", "ExitCode", "UID",
+              "JobName", "Comment")  # fmt: skip
+
+
+#: What Slurm prints where there is nothing.
+_NONE = frozenset({"", "0", "N/A", "(null)"})
 
 
 class SlurmSource:
@@ -53,6 +70,7 @@ class SlurmSource:
         self._wanted = tuple(partitions)
         self._platform = platform or name
         self._commands = Commands(configuration, patience)
+        self._operates: bool | None = None
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
         self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
 
@@ -65,7 +83,10 @@ class SlurmSource:
             When Slurm does not answer.
         """
         sinfo = self._commands.json("sinfo", "--json")
-        limits = {row[0]: seconds(row[1]) for row in self._commands.rows("sinfo", "--noheader", "--format=%R|%l")}
+        limits = {
+            row["PartitionName"]: (seconds(row["Time"]), seconds(row["DefaultTime"]))
+            for row in self._commands.table(("PartitionName", "Time", "DefaultTime"), "sinfo")
+        }
         missing = [name for name in self._wanted if name not in limits]
         if missing:
             raise RuntimeError(f"no partition {missing[0]}, expected one of {', '.join(sorted(limits))}")
@@ -81,7 +102,9 @@ class SlurmSource:
                 self._platform,
                 self.name,
                 name,
-                limits[name],
+                limits[name][0],
+                self._may_release(),
+                limits[name][1] or limits[name][0],
             )
             for name, state in states.items()
         ]
@@ -94,23 +117,20 @@ class SlurmSource:
         RuntimeError
             When Slurm does not answer.
         """
-        free = {each.name: int(each.state.processors[each.state.up].sum()) for each in self.partitions()}
-        return queue_waits(self._queue(), free, everywhere=True)
+        states = {each.name: each.state for each in self.partitions()}
+        return queue_waits(self._queue(), *_capacity(states), everywhere=True)
 
-    def _queue(self) -> Sequence[Sequence[str]]:
-        return self._commands.rows(
-            "squeue", "--noheader", "--states=running,pending", "--sort=-p,i", f"--format={FORMAT}"
-        )
+    def _queue(self) -> Sequence[Mapping[str, str]]:
+        return self._commands.table(COLUMNS, "squeue", "--states=running,pending", "--sort=-p,i")
 
     def _waits(self, states: Mapping[str, ClusterState]) -> Mapping[str, QueueWait]:
         """The wait in the queue of each partition; none is known where Slurm does not tell of its queue."""
-        free = {name: int(state.processors[state.up].sum()) for name, state in states.items()}
         try:
             rows = self._queue()
         except RuntimeError as error:
             _log.warning("the queue of %s is not known: %s", self.name, error)
             return {}
-        return queue_waits(rows, free)
+        return queue_waits(rows, *_capacity(states))
 
     def running(self) -> Sequence[StartedJob]:
         """The jobs that run now, each on processors of its own, as many on every node as it has on average.
@@ -120,112 +140,208 @@ class SlurmSource:
         RuntimeError
             When Slurm does not answer.
         """
-        rows = self._commands.rows("squeue", "--noheader", "--states=running", "--format=%N|%C|%S|%k")
+        rows = self._commands.table(("NodeList", "NumCPUs", "StartTime", "Comment"), "squeue", "--states=running")
         now = time.time()
         return [job for row in rows if (job := _started(row, now)) is not None]
 
-    def fates(self, jobs: Sequence[str]) -> Mapping[str, Fate]:
-        """What became of each of these jobs that the controller remembers.
+    def bound(self) -> Sequence[BoundJob]:
+        """The jobs with a placement in their comment that wait for certain nodes.
 
         Raises
         ------
         RuntimeError
             When Slurm does not answer.
         """
-        rows = self._commands.rows(
-            "squeue", "--noheader", "--states=all", f"--jobs={','.join(jobs)}", "--format=%A|%T|%V"
+        rows = self._commands.table(
+            ("JobID", "ReqNodes", "Partition", "SubmitTime", "Comment"), "squeue", "--states=pending"
         )
-        return {
-            job: Fate(
-                state in ("COMPLETED", "FAILED") if state in ENDED else None,
-                float(submitted) if submitted.isdecimal() else None,
-            )
-            for job, state, submitted in rows
-        }
+        now, found = time.time(), []
+        for row in rows:
+            mark = read_mark(row["Comment"])
+            if mark is None or mark.placement is None or row["ReqNodes"] in _NONE:
+                continue
+            try:
+                nodes = frozenset(unfold(row["ReqNodes"], where="nodes"))
+            except InputError:
+                continue
+            waited = now - (_seconds(row["SubmitTime"]) or now)
+            found.append(BoundJob(row["JobID"], mark.placement, nodes, row["Partition"], waited))
+        return found
+
+    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+        """Let a waiting job start on any nodes of its partition.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not let it go.
+        """
+        limit = "UNLIMITED" if time_limit is None else f"{math.ceil(time_limit / 60.0)}"
+        words = [f"JobId={number}", "ReqNodeList=", f"TimeLimit={limit}"]
+        self._commands.run("scontrol", "update", *words, *(() if nodes is None else (f"NumNodes=1-{nodes}",)))
+
+    def _may_release(self) -> bool:
+        """Whether Slurm lets our user change others' jobs: as root, SlurmUser, or an operator in the accounting."""
+        if self._operates is None:
+            try:
+                told = self._commands.run("scontrol", "show", "config")
+                owner = re.search(r"(?m)^SlurmUser\s*=.*\((\d+)\)", told)
+                self._operates = os.geteuid() in (0, int(owner[1]) if owner else 0)
+                if not self._operates and "accounting_storage/slurmdbd" in told:
+                    asked = self._commands.run("sacctmgr", "--noheader", "--parsable2", "show", "user",
+                                               pwd.getpwuid(os.geteuid()).pw_name, "format=adminlevel")  # fmt: skip
+                    self._operates = asked.strip() in ("Operator", "Administrator")
+            except (RuntimeError, KeyError) as error:
+                _log.info("whether jobs of %s may be let go is not known: %s", self.name, error)
+                return False
+        return self._operates
+
+    def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
+        """What became of each of these jobs, by the controller, else by the accounting.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        # All jobs are asked for: where one alone is named that the controller has forgotten, squeue fails.
+        rows = self._commands.table(_JOB, "squeue", "--states=all")
+        found = {row["JobID"]: _fate(row) for row in rows if row["JobID"] in jobs}
+        forgotten = [job for job in jobs if job not in found][:MOST_NAMED]
+        if forgotten:
+            try:
+                rows = self._accounting(f"--jobs={','.join(forgotten)}")
+            except RuntimeError as error:
+                _log.info("%s has forgotten %d jobs: %s", self.name, len(forgotten), error)
+            else:
+                found |= {row["JobIDRaw"]: _accounted_fate(row) for row in rows}
+        return found
 
     def finished(self, since: float) -> Sequence[EndedJob]:
-        """Jobs that ended after a time, from Slurm's accounting; where it keeps none, those the controller remembers.
+        """Jobs that ended after a time: those the controller remembers, and older ones from the accounting.
 
         Raises
         ------
         RuntimeError
             When Slurm does not answer.
         """
+        remembered = self._commands.table(_JOB, "squeue", "--states=all")
+        found = {row["JobID"]: self._remembered(row) for row in remembered}
         try:
-            found = [*self._accounted(since)]
-        except RuntimeError:
-            found = [*self._remembered(since)]
-        return sorted(found, key=lambda job: job.end)
+            accounted = self._accounting(f"--starttime={int(since)}", f"--state={','.join(ENDED)}")
+        except RuntimeError as error:
+            _log.info("%s tells of no older jobs: %s", self.name, error)
+        else:
+            found = {row["JobIDRaw"]: self._accounted(row) for row in accounted} | found
+        return sorted((job for job in found.values() if job is not None and job.end > since), key=lambda job: job.end)
 
-    def _accounted(self, since: float) -> Iterator[EndedJob]:
-        rows = self._commands.rows(
-            "sacct", "--allusers", "--allocations", "--noheader", "--parsable2", f"--starttime={int(since)}",
-            f"--state={','.join(ENDED)}", f"--format={_ACCOUNTED}",
+    def _accounting(self, *words: str) -> list[dict[str, str]]:
+        return self._commands.table(_ACCOUNTED, "sacct", "--allusers", "--allocations", *words)
+
+    def _remembered(self, row: Mapping[str, str]) -> EndedJob | None:
+        if not row["exit_code"].isdecimal():
+            return None
+        # The wait status of a process: its exit status in the high byte, its signal in the low one.
+        code = int(row["exit_code"])
+        job = self._job(row, row["JobID"], row["NumTasks"], row["SubmitTime"], row["StartTime"], row["EndTime"])
+        fate, status = _fate(row), 128 + (code & 0x7F) if code & 0x7F else code >> 8
+        return None if job is None else replace(
+            job, exit_status=status or job.exit_status, user=row["UserID"], name=_plain(row["Name"]),
+            kind=fate.kind, command=fate.command,
         )  # fmt: skip
-        for row in rows:
-            # A comment may hold bars itself.
-            job, partition, nodes, processors, start, end, state, status, user, submitted = row[:10]
-            yield from self._job(
-                job, partition, nodes, processors, start, end, state.split()[0], _status(status), "|".join(row[10:]),
-                user, submitted,
-            )  # fmt: skip
 
-    def _remembered(self, since: float) -> Iterator[EndedJob]:
-        jobs: list[Mapping[str, Any]] = self._commands.json("squeue", "--json", "--states=all")["jobs"]
-        for job in jobs:
-            if (job.get("end_time") or 0) > since:
-                # The wait status of a process: its exit status in the high byte, its signal in the low one.
-                code = int(job.get("exit_code") or 0)
-                yield from self._job(
-                    job["job_id"], job["partition"], job["nodes"], job["cpus"], job["start_time"], job["end_time"],
-                    job["job_state"], 128 + (code & 0x7F) if code & 0x7F else code >> 8, job.get("comment") or "",
-                    job.get("user_id") or 0, job.get("submit_time") or "",
-                    plain(str(job.get("name") or "").encode("utf-8", "surrogateescape")),
-                )  # fmt: skip
+    def _accounted(self, row: Mapping[str, str]) -> EndedJob | None:
+        job = self._job(row, row["JobIDRaw"], row["AllocCPUS"], row["Submit"], row["Start"], row["End"])
+        if job is None:
+            return None
+        # The accounting does not tell how many processors a process had.
+        status = _status(row["ExitCode"]) or job.exit_status
+        return replace(job, exit_status=status, user=row["UID"], name=_plain(row["JobName"]), kind="unknown")
 
     def _job(
-        self, job: object, partition: str, nodes: str, processors: object, start: object, end: object, state: str,
-        status: int, comment: str, user: object, submitted: object, name: str = "",
-    ) -> Iterator[EndedJob]:  # fmt: skip
+        self, row: Mapping[str, str], job: str, processors: str, submitted: str, start: str, end: str
+    ) -> EndedJob | None:
         """The job, if it ended, ran, and is told of in full."""
+        state = row["State"].partition(" ")[0]
         try:
-            if state in ENDED and float(str(end)) > float(str(start)) > 0:
-                yield EndedJob(
-                    scheduler=self.name,
-                    job=str(job),
-                    comment=comment,
-                    partition=partition,
-                    nodes=tuple(unfold(nodes, where="nodes")),
-                    processors=int(str(processors)) or None,
-                    start=float(str(start)),
-                    end=float(str(end)),
-                    exit_status=status or ENDED[state] or 0,
-                    user=str(user),
-                    name=name,
-                    submitted=float(str(submitted)) if str(submitted).isdecimal() else None,
-                )
+            if state not in ENDED or not float(end) > float(start) > 0:
+                return None
+            return EndedJob(
+                scheduler=self.name,
+                job=job,
+                comment=_text(row["Comment"]),
+                partition=row["Partition"],
+                nodes=tuple(unfold(row["NodeList"], where="nodes")),
+                processors=int(processors) or None,
+                start=float(start),
+                end=float(end),
+                exit_status=ENDED[state] or 0,
+                submitted=_seconds(submitted),
+            )
         except (InputError, ValueError):
-            return
+            return None
 
 
-def _started(row: Sequence[str], now: float) -> StartedJob | None:
-    """The job in a row of nodes, processors, start and comment, which may hold bars itself; None where it is not whole.
+def _capacity(states: Mapping[str, ClusterState]) -> tuple[dict[str, int], dict[str, tuple[str, ...]]]:
+    """Free processors, and names of the nodes, of each partition."""
+    free = {name: int(state.processors[state.up].sum()) for name, state in states.items()}
+    return free, {name: state.nodes for name, state in states.items()}
+
+
+def _fate(row: Mapping[str, str]) -> Fate:
+    """What the controller tells of a job."""
+    return Fate(
+        _completed(row["State"]),
+        _seconds(row["SubmitTime"]),
+        _seconds(row["StartTime"]),
+        int(row["NumTasks"]) if row["NumTasks"].isdecimal() else None,
+        _kind(row),
+        "" if row["Command"] == "(null)" else digest(_bytes(row["Command"])),
+    )
+
+
+def _accounted_fate(row: Mapping[str, str]) -> Fate:
+    state = row["State"].partition(" ")[0]
+    return Fate(_completed(state), _seconds(row["Submit"]), _seconds(row["Start"]), kind="unknown")
+
+
+def _completed(state: str) -> bool | None:
+    return state == "COMPLETED" if state in ENDED or state in AGAIN else None
+
+
+def _kind(row: Mapping[str, str]) -> Kind:
+    if row["HetJobID"] not in _NONE:
+        return "heterogeneous"
+    if row["BatchFlag"] == "0":
+        return "interactive"
+    if row["cpus-per-task"].isdecimal() and int(row["cpus-per-task"]) > 1:
+        return "threaded"
+    if row["ArrayTaskID"].isdecimal():
+        return "array"
+    if row["tres-per-node"] not in _NONE:
+        return "special"
+    submitted, eligible = _seconds(row["SubmitTime"]), _seconds(row["EligibleTime"])
+    return "postponed" if submitted is not None and eligible is not None and eligible > submitted else ""
+
+
+def _started(row: Mapping[str, str], now: float) -> StartedJob | None:
+    """The job in a row of nodes, processors, start and comment; None where it is not whole.
 
     Examples
     --------
-    >>> _started(["n[1-2]", "5", "100", "metasched:app=cg,n=1400"], 160.0)
+    >>> row = {"NodeList": "n[1-2]", "NumCPUs": "5", "StartTime": "100", "Comment": "metasched:app=cg,n=1400"}
+    >>> _started(row, 160.0)
     StartedJob(nodes=('n1', 'n2'), processors=(3, 2), running_for=60.0, application='cg', problem_size=1400.0, \
 dedicated=True)
     """
     try:
-        nodes, processors, start = row[:3]
-        names = tuple(unfold(nodes, where="nodes"))
-        each, more = divmod(int(processors), len(names))
+        names = tuple(unfold(row["NodeList"], where="nodes"))
+        each, more = divmod(int(row["NumCPUs"]), len(names))
         taken = tuple(max(each + (index < more), 1) for index in range(len(names)))
-        running_for = max(now - float(start), 0.0)
+        running_for = max(now - float(row["StartTime"]), 0.0)
     except (InputError, ValueError, ZeroDivisionError):
         return None
-    mark = read_mark("|".join(row[3:]))
+    mark = read_mark(row["Comment"])
     if mark is None:
         return StartedJob(names, taken, running_for)
     return StartedJob(names, taken, running_for, mark.application, mark.problem_size)
@@ -234,3 +350,20 @@ dedicated=True)
 def _status(text: str) -> int:
     status, _, signal = text.partition(":")
     return 128 + int(signal) if signal not in ("", "0") else int(status or 0)
+
+
+def _seconds(text: str) -> float | None:
+    return float(text) if text.isdecimal() else None
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _plain(name: str) -> str:
+    return plain(_bytes(name))
+
+
+def _text(comment: str) -> str:
+    """A comment as it is stored: what is not text is replaced, and so is what Slurm prints where there is none."""
+    return "" if comment == "(null)" else _bytes(comment).decode(errors="replace")

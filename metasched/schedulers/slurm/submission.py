@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from metasched.store.jobs import Mark, read_mark
+from metasched.jobs import Mark, read_mark
 
 #: Script text beyond this is not looked at (bytes).
 MOST_SCRIPT = 65_536
@@ -28,9 +28,9 @@ def asked_for(words: Sequence[str]) -> Asked:
 
     Examples
     --------
-    >>> asked_for(["-n", "4", "--comment=metasched:app=cg,n=900", "-pfast,slow", "no-such-script"])
-    Asked(mark=Mark(application='cg', problem_size=900.0, processors=None, placement=None), processors=4, \
-partitions=('fast', 'slow'))
+    >>> asked = asked_for(["-n", "4", "--comment=metasched:app=cg,n=900", "-pfast,slow", "no-such-script"])
+    >>> asked.mark.application, asked.mark.problem_size, asked.processors, asked.partitions
+    ('cg', 900.0, 4, ('fast', 'slow'))
     """
     inside = []
     for word in words:

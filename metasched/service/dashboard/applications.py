@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from candidate_functions.terms import formula
-from metasched.predictors.documents import Saved
-from metasched.predictors.listed import WithList, sorted_lists
-from metasched.predictors.tournament import Tournament
 from metasched.records import InputError
-from metasched.service.dashboard.words import figure
-from metasched.service.track import Judged, Track
+from metasched.service.dashboard.formats import figure
+from metasched.service.quality.recent_predictions import JudgedRun
+from metasched.service.state.models import Models
+from metasched.store.documents import Saved
 
 #: Models of a sorted list that are shown, and runs in the table beside a picture.
 TOP, RUNS = 5, 10
@@ -41,12 +40,16 @@ class Top:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A model in one line; ``error`` is the median percentage prediction error, ``inside`` a share."""
+    """A model in one line; ``error`` is the median percentage prediction error, ``inside`` a share.
+
+    ``unmeasured`` is how many of the runs learned had loads that were not measured.
+    """
 
     application: str
     platform: str
     method: str
     learned: int
+    unmeasured: int
     judged: int
     error: float | None
     inside: float | None
@@ -59,65 +62,68 @@ class Shown:
     summary: Summary
     tops: Sequence[Top]
     chart: dict[str, Any] | None
-    runs: Sequence[Judged]
+    runs: Sequence[JudgedRun]
 
 
-def summary(application: str, platform: str, predictor: Saved, track: Track) -> Summary:
+def summary(application: str, platform: str, models: Models) -> Summary:
     """A model in one line."""
-    runs = track.of(application, platform)
+    key = application, platform
+    predictor, runs = models.all()[key], models.recent.of(*key)
     return Summary(
         application,
         platform,
         predictor.name,
         predictor.window.seen,
+        models.learned()[key].unmeasured,
         len(runs),
         float(np.median([run.error for run in runs])) if runs else None,
         float(np.mean([run.inside for run in runs])) if runs else None,
     )
 
 
-def shown(application: str, platform: str, predictor: Saved, track: Track) -> Shown:
+def shown(application: str, platform: str, models: Models) -> Shown:
     """One model."""
-    runs = track.of(application, platform)
+    runs = models.recent.of(application, platform)
     return Shown(
-        summary(application, platform, predictor, track),
-        _tops(predictor),
+        summary(application, platform, models),
+        _tops(models.all()[application, platform]),
         _chart(runs) if runs else None,
         runs[: -RUNS - 1 : -1],
     )
 
 
-def in_order(models: Mapping[tuple[str, str], Saved], track: Track, application: str) -> list[tuple[str, str]]:
+def in_order(models: Models, application: str) -> list[tuple[str, str]]:
     """The models to show, the most judged and learned first; those of one application where it is named."""
-    chosen = [key for key in models if not application or key[0] == application]
-    return sorted(chosen, key=lambda key: (-len(track.of(*key)), -models[key].window.seen, key))
+    known = models.all()
+    chosen = [key for key in known if not application or key[0] == application]
+    return sorted(chosen, key=lambda key: (-len(models.recent.of(*key)), -known[key].window.seen, key))
 
 
 def _tops(predictor: Saved) -> list[Top]:
-    own = predictor.chosen if isinstance(predictor, Tournament) else predictor
     try:
-        lists = sorted_lists(own) if isinstance(own, WithList) else {}
+        learned = predictor.learned()
     except InputError:  # It has learned nothing yet.
         return []
     return [
         Top(
-            phase,
+            part.name,
             [
                 Ranked(
                     place + 1,
-                    f"{error:.1%}" if listed.models.relative else f"{error:.3g} s",
-                    formula(listed.models.combinations[place], listed.models.coefficients[place]),
+                    f"{error:.1%}" if part.models.relative else f"{error:.3g} s",
+                    formula(part.models.combinations[place], part.models.coefficients[place]),
                 )
-                for place, error in enumerate(listed.models.standard_error[:TOP].tolist())
+                for place, error in enumerate(part.models.standard_error[:TOP].tolist())
             ],
-            len(listed.models),
-            listed.notes,
+            len(part.models),
+            learned.notes,
         )
-        for phase, listed in lists.items()
+        for part in learned.parts
+        if part.models is not None
     ]
 
 
-def _chart(runs: Sequence[Judged]) -> dict[str, Any]:
+def _chart(runs: Sequence[JudgedRun]) -> dict[str, Any]:
     """The numbers of the picture, ascending in the time measured, without what no logarithm shows."""
     able = sorted((run for run in runs if 0 < run.predicted < np.inf), key=lambda run: run.actual)
     return {

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from metasched.placement.freshness import STALE_AFTER
-from metasched.placement.partition import Partition
-from metasched.service.dashboard.words import figure
-from metasched.service.traces import Row, Traces
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.loads.staleness import STALE_AFTER
+from metasched.service.dashboard.formats import figure
+from metasched.service.state.load_history import LoadHistory, Row
 
 #: Nodes told of by name, the ones with the least to spare, and rows of the table beside a picture.
 TIGHTEST, ROWS = 8, 12
@@ -47,7 +47,7 @@ class Shown:
         return self.rows[-1] if self.rows else None
 
 
-def shown(partition: Partition, traces: Traces, *, day: bool) -> Shown:
+def shown(partition: Partition, traces: LoadHistory, *, day: bool) -> Shown:
     """One cluster."""
     state = partition.state
     rows = traces.of(state.name, day=day)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from metasched.placement.freshness import STALE_AFTER
+from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.service.daemon import Daemon
-from metasched.service.dashboard.words import ago, count
+from metasched.service.dashboard.formats import ago, count
 
-#: How late the view of placements, and a scheduler's own account, may be, in periods.
-LATE, UNHEARD = 10.0, 4.0
+#: How late a scheduler's own account may be, in periods.
+UNHEARD = 4.0
 #: Batches and runs that may wait before somebody should look.
 BATCHES, RUNS = 1000, 500
 
@@ -28,29 +26,36 @@ class Check:
 
 def checks(daemon: Daemon, now: float) -> Iterator[Check]:
     """The daemon's health, line by line."""
-    periods, view = daemon.configuration.periods, daemon.board.view
-    age = now - view.made_at
-    yield Check("view for placements", age <= LATE * periods.loads, f"made {ago(age)}")
+    periods, view, faults = daemon.configuration.periods, daemon.clusters.view, daemon.faults()
+    yield Check("view for placements", "late" not in faults, f"made {ago(now - view.made_at)}")
+    if "clock" in faults:
+        yield Check("clock", False, faults["clock"])
+    if not daemon.leads:
+        yield Check("lead", True, "another daemon leads; this one answers reads")
     for source in daemon.sources:
-        seen = daemon.board.seen_at.get(source.name)
+        seen = daemon.clusters.seen_at.get(source.name)
         well = seen is not None and now - seen <= UNHEARD * periods.partitions
         yield Check(f"scheduler {source.name}", well, "never heard" if seen is None else f"heard {ago(now - seen)}")
-    silent, nodes = _silent(daemon), sum(len(each.state.nodes) for each in view.partitions)
+    for report in daemon.load_sources.reports():
+        answered = "never answered" if report.answered_at is None else f"answered {ago(now - report.answered_at)}"
+        newest = "" if report.newest is None else f", newest sample {ago(now - report.newest)}"
+        wrong = f", {count(report.failures, 'failure')}" if report.failures else ""
+        wrong += f": {report.fault}" if report.fault else ""
+        found = f"{answered}{newest}, {count(report.nodes, 'node')}{wrong}"
+        yield Check(f"source {report.name}", report.well(now) and not report.fault, found)
+    ages = view.ages().values()
+    silent, nodes = sum(each > STALE_AFTER for each in ages), len(ages)
     yield Check(
         "nodes",
         silent == 0,
         f"{count(nodes, 'node')}, {silent or 'none'} silent for more than {STALE_AFTER / 60:.0f} min",
     )
-    waiting = daemon.writer.waiting
-    yield Check("database", waiting < BATCHES, f"{count(waiting, 'batch', 'batches')} to write")
+    waiting = daemon.writes.waiting
+    told = faults.get("damaged", f"{count(waiting, 'batch', 'batches')} to write")
+    yield Check("database", waiting < BATCHES and "damaged" not in faults, told)
     runs, failures = daemon.models.waiting, daemon.models.failures
     yield Check(
         "learning",
         runs < RUNS and not failures,
         f"{count(runs, 'run')} to learn, {count(failures, 'failure') if failures else 'no failures'}",
     )
-
-
-def _silent(daemon: Daemon) -> int:
-    """Nodes that once sent loads and are silent now."""
-    return sum(int(np.count_nonzero(each.state.age > STALE_AFTER)) for each in daemon.board.view.partitions)

@@ -6,7 +6,6 @@ no other site can send. The cookie opens these pages and nothing else: the inter
 
 from __future__ import annotations
 
-import time
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,13 +17,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.staticfiles import StaticFiles
 
 from metasched import __version__
-from metasched.records import InputError
-from metasched.service.access import NOBODY, SESSION
-from metasched.service.asking import TheClient, TheDaemon
+from metasched.plain_numbers import span
+from metasched.service.api.dependencies import TheAccess, TheClient, WholeDaemon
+from metasched.service.authentication import NOBODY, SESSION, Client
 from metasched.service.daemon import Daemon
-from metasched.service.dashboard import advice, applications, clusters, health, judgement, words
-from metasched.service.verdict import MEANINGS, next_step, verdict
-from metasched.store.tokens import digest
+from metasched.service.dashboard import advice_quality, applications, clusters, formats, health, placements
+from metasched.service.quality.verdict import MEANINGS, next_step, verdict
+from metasched.store.database.tokens import digest
+from metasched.store.errors import StoreError
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -52,8 +52,8 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"seconds": words.seconds, "ago": words.ago, "moment": words.moment}
-    made.globals |= {"count": words.count, "version": __version__}
+    made.filters |= {"seconds": span, "ago": formats.ago, "moment": formats.moment}
+    made.globals |= {"count": formats.count, "version": __version__}
     return made
 
 
@@ -63,17 +63,19 @@ _TEMPLATES = _templates()
 @router.get("/")
 def dashboard(
     request: Request,
-    daemon: TheDaemon,
+    daemon: WholeDaemon,
     client: TheClient,
     application: Annotated[str, Query(max_length=255)] = "",
     day: bool = False,
 ) -> Response:
     """The dashboard; whoever may not read is sent to log in."""
     if client is NOBODY:
-        client = daemon.doorkeeper.of_digest(daemon.sessions.token(request.cookies.get(COOKIE, "")) or "")
+        client = daemon.access.client_of_session(request.cookies.get(COOKIE, ""))
     if not client.may("reader", "scheduler"):
         return RedirectResponse("/login", 303, HEADERS)
-    return _page("dashboard.html", **content(daemon, time.time(), application=application, day=day), client=client)
+    return _page(
+        "dashboard.html", **content(daemon, daemon.clock.now(), client, application=application, day=day), client=client
+    )
 
 
 @router.get("/login")
@@ -83,7 +85,7 @@ async def ask_for_token(client: TheClient) -> Response:
 
 
 @router.post("/login")
-async def log_in(request: Request, daemon: TheDaemon, client: TheClient) -> Response:
+async def log_in(request: Request, access: TheAccess, client: TheClient) -> Response:
     """Begin a session with a token that may read."""
     origin = request.headers.get("origin")
     if origin not in (None, "null") and urlsplit(origin).netloc != request.headers.get("host"):
@@ -91,58 +93,56 @@ async def log_in(request: Request, daemon: TheDaemon, client: TheClient) -> Resp
     body = await request.body()
     fields = parse_qs(body[:LOGIN_BYTES].decode("utf-8", "replace"))
     kept = digest(fields.get("token", [""])[0].strip())
-    if not daemon.doorkeeper.of_digest(kept).may("reader", "scheduler"):
+    if not access.known.client_of_digest(kept).may("reader", "scheduler"):
         return _page("login.html", 401, wrong="This token is not known, or may not read.")
     answer = RedirectResponse("/", 303, HEADERS)
     answer.set_cookie(
-        COOKIE, daemon.sessions.begin(kept), max_age=int(SESSION), path="/", httponly=True, samesite="strict",
+        COOKIE, access.sessions.begin(kept), max_age=int(SESSION), path="/", httponly=True, samesite="strict",
         secure=request.url.scheme == "https",
     )  # fmt: skip
     return answer
 
 
 @router.post("/logout")
-async def log_out(request: Request, daemon: TheDaemon, client: TheClient) -> Response:
+async def log_out(request: Request, access: TheAccess, client: TheClient) -> Response:
     """End the session."""
-    daemon.sessions.end(request.cookies.get(COOKIE, ""))
+    access.sessions.end(request.cookies.get(COOKIE, ""))
     answer = RedirectResponse("/login", 303, HEADERS)
     answer.delete_cookie(COOKIE, path="/")
     return answer
 
 
-def content(daemon: Daemon, now: float, *, application: str = "", day: bool = False) -> dict[str, Any]:
-    """All that the dashboard shows, from memory but for the newest placements."""
-    partitions = sorted(daemon.board.view.partitions, key=lambda each: each.state.name)
-    models, track = daemon.models.all(), daemon.models.track
-    order = applications.in_order(models, track, application)
-    report, mode = daemon.jobs.ledger.report(), daemon.configuration.mode
+def content(daemon: Daemon, now: float, client: Client, *, application: str = "", day: bool = False) -> dict[str, Any]:
+    """All that the dashboard shows, from memory but for the newest placements: those that the client may see."""
+    partitions = sorted(daemon.clusters.view.partitions, key=lambda each: each.state.name)
+    models = daemon.models
+    order = applications.in_order(models, application)
+    report, mode = daemon.jobs.ledger.report(), daemon.mode.mode
     judged, unread = verdict(report.overall), ""
     try:
-        newest = daemon.placements.recent(PLACEMENTS)
-    except InputError as error:
+        newest = daemon.store.placements.recent(PLACEMENTS, users=client.shown)
+    except StoreError as error:
         newest, unread = (), str(error)
     return {
         "now": now,
         "up": now - daemon.started_at,
         "mode": mode,
         "meaning": MEANINGS[mode],
-        "configured": daemon.switch.configured,
+        "configured": daemon.mode.configured,
         "checks": list(health.checks(daemon, now)),
-        "figures": list(judgement.figures(report.overall)),
+        "figures": list(advice_quality.figures(report.overall)),
         "judged": judged,
         "next": next_step(mode, judged),
-        "parts": judgement.parts(report),
-        "hidden_parts": max(0, len(report.parts) - judgement.LISTED),
+        "parts": advice_quality.parts(report),
+        "hidden_parts": max(0, len(report.parts) - advice_quality.LISTED),
         "day": day,
-        "clusters": [clusters.shown(each, daemon.traces, day=day) for each in partitions[:CLUSTERS]],
+        "clusters": [clusters.shown(each, daemon.history, day=day) for each in partitions[:CLUSTERS]],
         "other_clusters": [each.state.name for each in partitions[CLUSTERS : CLUSTERS + LISTED]],
         "application": application,
-        "models": [applications.shown(*key, models[key], track) for key in order[:MODELS]],
-        "other_models": [
-            applications.summary(*key, models[key], track) for key in islice(order, MODELS, MODELS + LISTED)
-        ],
+        "models": [applications.shown(*key, models) for key in order[:MODELS]],
+        "other_models": [applications.summary(*key, models) for key in islice(order, MODELS, MODELS + LISTED)],
         "hidden_models": max(0, len(order) - MODELS - LISTED),
-        "placements": [advice.shown(each) for each in newest],
+        "placements": [placements.shown(each) for each in newest],
         "unread": unread,
     }
 

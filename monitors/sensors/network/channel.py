@@ -67,7 +67,7 @@ class Channel:
             raise
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send one message."""
+        """Send one message, with its length and its signature."""
         body = json.dumps(message, allow_nan=False).encode()
         self.connection.sendall(struct.pack("!I", len(body)) + self._seal(self._server, self._sent, body) + body)
         self._sent += 1
@@ -92,7 +92,7 @@ class Channel:
         return message
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection to the other member."""
         self.connection.close()
 
     def __enter__(self) -> Self:

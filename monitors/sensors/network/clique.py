@@ -78,7 +78,7 @@ class Clique:
                 self._turn()
 
     def stop(self) -> None:
-        """Leave the round."""
+        """End :meth:`run` soon; tokens are refused from now on."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

@@ -9,8 +9,9 @@ from pathlib import Path
 import psutil
 
 LOOPBACK = "lo"
-#: Taken for the speed of an interface that does not tell it (Mbit/s).
-UNKNOWN_SPEED = 1_000.0
+#: Taken for the speed of an interface that does not tell it (Mbit/s); the loopback interface, which has none, copies
+#: memory.
+UNKNOWN_SPEED, LOOPBACK_SPEED = 1_000.0, 10_000.0
 #: Weight of the newest probe.
 _GAIN = 0.5
 
@@ -43,7 +44,8 @@ class CorrectedLink:
         if interface not in known:
             raise ValueError(f"there is no network interface {interface}, expected one of {', '.join(sorted(known))}")
         self._interface = interface
-        self._speed = speed or float(known[interface].speed or UNKNOWN_SPEED)
+        unknown = LOOPBACK_SPEED if "loopback" in known[interface].flags else UNKNOWN_SPEED
+        self._speed = speed or float(known[interface].speed or unknown)
         self.factor = 1.0
         self._probed = False
         self._before = self._counters()

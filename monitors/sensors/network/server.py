@@ -49,7 +49,7 @@ class ProbeServer(socketserver.ThreadingTCPServer):
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port it listens on, also where the system chose it."""
         return int(self.server_address[1])
 
     def start(self) -> threading.Thread:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
@@ -24,7 +26,7 @@ from monitors.agent.clock import StepWatch
 from monitors.agent.sender import BATCH, LONGEST_WAIT, PATH, Sender
 from monitors.agent.server import SampleServer
 from monitors.agent.settings import read_settings
-from monitors.agent.spool import Spool
+from monitors.agent.spool import KEPT_ASIDE, Spool
 from monitors.sources.contract import Sample
 from monitors.sources.remote_agent import RemoteAgent
 
@@ -98,11 +100,79 @@ def test_a_full_spool_drops_the_oldest_and_counts_them() -> None:
     assert spool.oldest(1)[0][1].time == 5.0
 
 
-def test_a_file_that_is_no_spool_is_named(tmp_path: Path) -> None:
+def flipped(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    for at in range(4096, len(data), 7):
+        data[at] ^= 0xFF
+    path.write_bytes(data)
+
+
+def changed(*statements: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as file:
+            for statement in statements:
+                file.execute(statement)
+            file.commit()
+
+    return change
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "garbage": lambda path: path.write_text("not a database at all, but long enough to look like one" * 90),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-5000]),
+    "flipped": flipped,
+    "a table of another program": changed("DROP TABLE samples", "CREATE TABLE samples (x)"),
+    "values of another kind": changed("UPDATE samples SET cpu = 'x' WHERE number = 3"),
+    "a log of garbage": lambda path: path.with_name("spool.db-wal").write_bytes(os.urandom(9000)),
+}
+#: Damage that leaves what was written readable: there is nothing to set aside.
+HARMLESS = {"a log of garbage"}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_spool_is_set_aside_and_the_node_goes_on(
+    damage: str, tmp_path: Path, daemon: Daemon, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "spool.db"
-    path.write_text("not a database at all, but long enough to look like one" * 20)
+    filled(300, path).close()
+    DAMAGES[damage](path)
+    spool = Spool(path)
+    sender = Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right")
+    for moment in range(1000, 1003):
+        spool.keep(Sample("n0", float(moment), 0.5, 90.0))
+        sender.send()
+    assert [sample[1] for sample in daemon.taken][-2:] == [1001.0, 1002.0]
+    aside = list(tmp_path.glob("spool.db.damaged-*"))
+    assert [each.name for each in spool.set_aside] == [each.name for each in aside if each.suffix[-1].isdigit()]
+    assert bool(aside) == (damage not in HARMLESS) == ("is damaged" in caplog.text)
+
+
+def test_a_spool_that_is_damaged_while_it_is_used_is_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    spool = filled(3000, path)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    flipped(path)
+    spool._file.execute("PRAGMA shrink_memory")
+    spool.keep(Sample("n0", 9000.0, 0.5, 90.0))
+    assert spool.oldest(5000)[-1][1].time == 9000.0
+    spool.keep(Sample("n0", 9001.0, 0.5, 90.0))
+    assert [sample.time for _, sample in spool.oldest(5000)][-1] == 9001.0
+    assert len(spool.set_aside) == 1
+
+
+def test_only_the_newest_damaged_spools_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    for _ in range(KEPT_ASIDE + 2):
+        path.write_bytes(b"x" * 9000)
+        Spool(path).close()
+    assert len(list(tmp_path.glob("spool.db.damaged-*"))) == KEPT_ASIDE
+
+
+def test_a_spool_that_cannot_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "spool.db").mkdir()
     with pytest.raises(ValueError, match=r"spool\.db"):
-        Spool(path)
+        Spool(tmp_path / "spool.db")
 
 
 def test_all_samples_arrive_in_order_and_the_spool_is_empty(daemon: Daemon) -> None:
@@ -110,6 +180,17 @@ def test_all_samples_arrive_in_order_and_the_spool_is_empty(daemon: Daemon) -> N
     sent = Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right").send()
     assert (sent, len(spool)) == (BATCH + 7, 0)
     assert daemon.taken == [("n0", float(moment), 0.5, 90.0) for moment in range(BATCH + 7)]
+
+
+def test_of_several_daemons_the_one_that_takes_samples_is_found_at_once(daemon: Daemon) -> None:
+    gone, leading = "http://127.0.0.1:9", f"http://127.0.0.1:{daemon.server_port}/"
+    for urls in (f"{gone} {leading}", f"{leading} {gone}"):
+        spool = filled(3)
+        sender = Sender(spool, urls, "right")
+        assert (sender.send(), len(spool), sender.failures) == (3, 0, 0)
+    daemon.statuses = [503]
+    spool.keep(Sample("n0", 99.0, 0.5, 90.0))
+    assert (sender.send(), len(spool), sender.failures) == (0, 1, 1)
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
@@ -165,6 +246,7 @@ def test_waits_grow_with_failures_up_to_a_limit_and_differ() -> None:
 def test_clock_steps_are_told_once_and_slewing_is_not_a_step(jumps: list[float]) -> None:
     offset = [0.0]
     watch = StepWatch(lambda: 1000.0 + offset[0], lambda: 50.0)
+    assert watch.step() == 0.0
     for jump in jumps:
         offset[0] += jump
         assert watch.step() == pytest.approx(jump if abs(jump) > 1 else 0.0, abs=1e-6)
@@ -222,14 +304,17 @@ def test_the_example_settings_are_good() -> None:
     assert read_settings(example, {}).interval == 10.0
 
 
-def test_a_remote_agent_is_read_by_bearers_of_the_token_only() -> None:
+def test_a_remote_agent_is_read_by_bearers_of_the_token_only(tmp_path: Path) -> None:
+    for token in ("right", "wrong"):
+        (tmp_path / token).write_text(token)
     sample = Sample("n0", time.time(), 0.5, 90.0)
     with SampleServer(("127.0.0.1", 0), "right", lambda: sample) as server:
         server.start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
-        (seen,) = RemoteAgent(url, "right").read().samples
+        (seen,) = RemoteAgent(url, tmp_path / "right").read().samples
         assert seen == sample
-        assert "401" in RemoteAgent(url, "wrong").read().fault
+        assert "401" in RemoteAgent(url, tmp_path / "wrong").read().fault
+        assert "401" in RemoteAgent(url).read().fault
         server.shutdown()
 
 

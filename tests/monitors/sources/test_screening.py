@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.forecasters.horizon import forecast_minimum
+from monitors.forecasters.sets import Sets, forecast_sets
 from monitors.sources.screening import REFUSALS, REPAIRS, Rules, Triple, screen, sound
 
 NOW = 10_000.0
@@ -51,9 +51,9 @@ def test_values_are_moved_by_rounding_at_most(batch: list[Triple]) -> None:
     for time, cpu, bandwidth in batch:
         if screen([(time, cpu, bandwidth)], NOW, RULES).kept:
             first.setdefault(time, (cpu, bandwidth))
-    for time, cpu, bandwidth in screen(batch, NOW, RULES).kept:
-        assert abs(cpu - first[time][0]) <= RULES.slack * (1 + 1e-12)
-        assert abs(bandwidth - first[time][1]) <= RULES.slack * RULES.bandwidth * (1 + 1e-12)
+    kept = screen(batch, NOW, RULES).kept
+    moved = np.array([np.subtract(sample[1:], first[sample[0]]) for sample in kept]).reshape(len(kept), 2)
+    assert (np.abs(moved) <= RULES.slack * np.array([1.0, RULES.bandwidth]) * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_each_fault_is_called_by_its_name(sample: Triple, reason: str) -> None:
 
 def test_of_two_samples_of_one_moment_the_first_counts() -> None:
     found = screen([(NOW, 0.5, 90.0), (NOW, 0.9, 10.0)], NOW)
-    assert (found.kept, dict(found.refused)) == (((NOW, 0.5, 90.0),), {"told twice": 1})
+    assert (found.kept, dict(found.refused)) == (((NOW, 0.5, 90.0),), {"duplicate": 1})
 
 
 def test_nothing_of_an_unknown_node_is_kept() -> None:
@@ -95,6 +95,13 @@ bad = st.one_of(
 )
 
 
+def assert_same(one: Sets, other: Sets) -> None:
+    assert one.cpu.tolist() == other.cpu.tolist()
+    assert one.bandwidth.tolist() == other.bandwidth.tolist()
+    assert one.cpu_sets.ends.tolist() == other.cpu_sets.ends.tolist()
+    assert one.bandwidth_sets.ends.tolist() == other.bandwidth_sets.ends.tolist()
+
+
 @given(st.lists(bad, max_size=20), st.randoms())
 def test_a_forecast_is_the_same_whatever_bad_samples_came_with_the_good_ones(
     strewn: list[Triple], draw: object
@@ -105,9 +112,9 @@ def test_a_forecast_is_the_same_whatever_bad_samples_came_with_the_good_ones(
     draw.shuffle(batch)  # type: ignore[attr-defined]
     found = screen(batch, NOW, RULES)
     assert list(found.kept) == good
-    time, cpu, _ = (np.array(column) for column in zip(*found.kept, strict=True))
-    clean = forecast_minimum(moments, np.array([[cpu] for _, cpu, _ in good]), NOW, 300.0)
-    assert forecast_minimum(time, cpu[:, None], NOW, 300.0) == clean
+    time, cpu, link = (np.array(column) for column in zip(*found.kept, strict=True))
+    clean = forecast_sets(moments, [[cpu] for _, cpu, _ in good], [[link] for _, _, link in good], NOW, 300.0)
+    assert_same(forecast_sets(time, cpu[:, None], link[:, None], NOW, 300.0), clean)
 
 
 def test_a_stored_value_that_is_not_finite_is_as_if_it_were_missing() -> None:
@@ -115,4 +122,5 @@ def test_a_stored_value_that_is_not_finite_is_as_if_it_were_missing() -> None:
     cpu = 0.5 + 0.3 * np.sin(moments[:, None] / 90)
     missing, infinite = cpu.copy(), cpu.copy()
     missing[40:45], infinite[40:45] = np.nan, np.inf
-    assert forecast_minimum(moments, infinite, 2000.0, 300.0) == forecast_minimum(moments, missing, 2000.0, 300.0)
+    of_infinite, of_missing = (forecast_sets(moments, each, each, 2000.0, 300.0) for each in (infinite, missing))
+    assert_same(of_infinite, of_missing)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metasched.predictors.conditions import observed
 from metasched.predictors.contract import Predictor
-from metasched.predictors.documents import dump, parse
+from metasched.predictors.judging.conditions import observed
 from metasched.predictors.phases.predictor import PhasedPredictor, loads_of
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request
+from metasched.store.documents import dump, parse
 from tests.predictors.phases.two_phases import campaign
 
 TRAINING = campaign(40, 1000, 3000)

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metasched.predictors.conditions import observed, predict
 from metasched.predictors.contract import Predictor
-from metasched.predictors.documents import dump, parse
-from metasched.predictors.evaluation import Evaluation, Outcome, follow
+from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.judging.conditions import observed, predict
+from metasched.predictors.judging.evaluation import Evaluation, Outcome, follow
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.port import port, port_to_each
 from metasched.predictors.porting.trust import trust
-from metasched.predictors.published import PublishedPredictor
-from metasched.predictors.robust import RobustPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run
+from metasched.store.documents import dump, parse
 from tests.predictors.porting.platforms import FAST, SLOW, campaign, idle
 
 

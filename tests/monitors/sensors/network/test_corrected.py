@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from monitors.sensors.network.corrected import LOOPBACK, CorrectedLink, outward_interface
+from monitors.sensors.network.corrected import LOOPBACK, LOOPBACK_SPEED, CorrectedLink, outward_interface
 
 
 def test_a_probe_scales_what_the_counters_say() -> None:
@@ -39,3 +41,26 @@ def test_a_bandwidth_that_cannot_be_is_refused(bad: float) -> None:
 def test_an_interface_that_is_not_there_is_named() -> None:
     with pytest.raises(ValueError, match="nosuch0"):
         CorrectedLink("nosuch0")
+
+
+def test_traffic_takes_from_what_the_loopback_link_has_to_spare() -> None:
+    link = CorrectedLink(LOOPBACK)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as sender:
+        receiver, _ = server.accept()
+        sink = threading.Thread(target=lambda: [None for _ in iter(lambda: receiver.recv(1 << 16), b"")])
+        sink.start()
+        link.read()
+        begin = time.monotonic()
+        sender.sendall(bytes(20_000_000))
+        sender.shutdown(socket.SHUT_WR)
+        sink.join()
+        receiver.close()
+        spare = link.read()
+        rate = 160 / (time.monotonic() - begin)
+    assert 0.01 * LOOPBACK_SPEED <= spare <= max(LOOPBACK_SPEED - 0.9 * rate, 0.01 * LOOPBACK_SPEED)
+
+
+def test_a_speed_that_is_known_better_than_the_kernel_knows_it_counts() -> None:
+    link = CorrectedLink(LOOPBACK, 1e9)
+    time.sleep(0.01)
+    assert 0.9e9 < link.read() <= 1e9

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 
+from monitors.sensors.network import probe as probing
 from monitors.sensors.network.channel import Channel, MembershipError
 from monitors.sensors.network.clique import Clique
 from monitors.sensors.network.probe import BandwidthProbe, BusyPeerError, Link
@@ -33,6 +34,23 @@ def test_a_member_measures_bandwidth_and_round_trip(server: ProbeServer) -> None
     assert 0 < link.round_trip < 1.0
     again = probe.measure("127.0.0.1", server.port)
     assert again.transferred >= 64 << 10
+
+
+@pytest.mark.parametrize(("mbit", "sizes"), [(1.0, 1), (100.0, 3), (1e7, 5)])
+def test_transfers_grow_until_one_takes_long_enough_or_is_the_largest(
+    server: ProbeServer, monkeypatch: pytest.MonkeyPatch, mbit: float, sizes: int
+) -> None:
+    tried: list[int] = []
+
+    def transfer(channel: Channel, size: int) -> tuple[float, float]:
+        tried.append(size)
+        return 8e-6 * size / mbit, 1e6 * mbit
+
+    monkeypatch.setattr(probing, "_transfer", transfer)
+    monkeypatch.setattr(probing, "_echo", lambda channel: 1e-4)
+    link = BandwidthProbe(SECRET).measure("127.0.0.1", server.port)
+    assert (link.bandwidth, link.transferred, len(tried)) == (pytest.approx(mbit), sum(tried), sizes)
+    assert 8e-6 * tried[-1] / mbit >= probing.TOO_SHORT or tried[-1] == LARGEST_TRANSFER
 
 
 def test_a_stranger_is_not_answered(server: ProbeServer) -> None:

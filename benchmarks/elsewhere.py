@@ -1,0 +1,118 @@
+"""``python -m benchmarks.elsewhere``: what runs on other platforms are worth where there are few runs, or none.
+
+The twelve ports of the paper's Table 6 on the judged campaigns, from none, one and three ordinary runs of the target,
+drawn at random from its training runs, whatever their loads; no idle runs of either cluster are read. With ``--data
+DIR`` also the largest run of each series of UK systems in ``DIR/uk_hpc_runs.csv`` (hpc-uk/archer-benchmarks), of which
+the project holds no copy: alone, and with the other systems' runs of the application.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.porting import TABLE_6
+from benchmarks.testbed.catalogue import DESIGN, JUDGED
+from benchmarks.verdicts import Target, table
+from metasched.predictors.judging.conditions import observed
+from metasched.predictors.judging.evaluation import Evaluation, Outcome, follow
+from metasched.predictors.porting.platforms import BorrowingPredictor, PlatformsPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.records import Run
+from metasched.store.files.campaigns import read_campaign
+
+#: Runs of the target learned first, seeds of the draws, and runs followed.
+FIRST, SEEDS, FOLLOWED = (0, 1, 3), (1, 2, 3), 40
+#: Bandwidth (Mbit/s) and size of the UK runs, which recorded neither.
+BANDWIDTH, SIZE = 1000.0, 1000.0
+
+
+def ports(campaigns: Path) -> dict[int, list[list[Outcome]]]:
+    """What was predicted of each target, by the number of its runs learned first."""
+    found: dict[int, list[list[Outcome]]] = {count: [] for count in FIRST}
+    lenders: dict[str, RobustPredictor] = {}
+    for application, reference, loading, target, target_loading, _ in TABLE_6:
+        name = f"{application}-{reference}-{loading}"
+        if name not in lenders:
+            taught = [run for run in read_campaign(campaigns / name).runs if run.phase == "train"]
+            lenders[name] = RobustPredictor(application, reference).fit(taught)
+        runs = read_campaign(campaigns / f"{application}-{target}-{target_loading}").runs
+        train, asked = ([run for run in runs if run.phase == phase] for phase in ("train", "predict"))
+        pool = train or asked[FOLLOWED:]
+        for count in FIRST:
+            for seed in SEEDS[: count or 1]:
+                drawn = np.random.default_rng(seed).choice(len(pool), count, replace=False)
+                predictor = BorrowingPredictor([lenders[name]], target).fit([pool[k] for k in np.sort(drawn)])
+                found[count].append(list(follow(predictor, asked[:FOLLOWED], observed)))
+    return found
+
+
+def systems(path: Path) -> tuple[list[Outcome], list[Outcome]]:
+    """The largest run of each series, predicted from the smaller ones alone, and with the other systems' runs."""
+    series: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            times, nodes = series[row["application"], row["cluster"]], int(row["nodes"])
+            times[nodes] = min(float(row["execution_time"]), times.get(nodes, np.inf))  # the best layout counts
+    made = {
+        key: [Run(*key, SIZE, nodes, 1.0, BANDWIDTH, times[nodes]) for nodes in sorted(times)]
+        for key, times in series.items()
+    }
+    alone, lent = [], []
+    for (application, system), runs in made.items():
+        others = [run for (name, other), own in made.items() if name == application and other != system for run in own]
+        lenders = PlatformsPredictor(application).fit(others).lending_to(system) if others else None
+        for end in range(2, len(runs)):
+            own = RobustPredictor(application, system).fit(runs[:end])
+            alone.append(Outcome(runs[end], own.predict(runs[end].request)))
+            if lenders is not None:
+                lent.append(Outcome(runs[end], lenders.fit(runs[:end]).predict(runs[end].request)))
+    return alone, lent
+
+
+def line(name: str, outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """Print what outcomes come to."""
+    summary = Evaluation(tuple(outcomes)).summary()
+    held, width = summary["interval_coverage"], summary["interval_width_median"]
+    print(f"{name:34} {summary['ppe_mean']:6.1f} {summary['ppe_median']:8.1f} {held:8.0%} {width:8.2f}")
+    return summary
+
+
+def main() -> None:
+    """Judge, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder with uk_hpc_runs.csv")
+    parser.add_argument("--design", action="store_true", help="the campaigns of the design")
+    arguments = parser.parse_args()
+    targets = []
+    print(f"{'error (%)':34} {'mean':>6} {'median':>8} {'held':>8} {'width':>8}")
+    with threadpool_limits(limits=1):
+        for count, each in ports((DESIGN if arguments.design else JUDGED).folder).items():
+            for begin, end in ((0, 10), (10, 20), (20, FOLLOWED)):
+                part = [one for outcomes in each for one in outcomes[begin:end]]
+                found = line(f"{count} runs, predictions {begin + 1} to {end}", part)
+                if count == max(FIRST) and begin != 10:
+                    most, error = (8.0, found["ppe_mean"]) if begin == 0 else (4.8, found["ppe_mean"])
+                    what = f"from {count} runs, predictions {begin + 1} to {end}"
+                    targets.append(Target(what, f"<= {most:g} %", f"{error:.1f} %", error <= most))
+        if arguments.data is not None:
+            for name, outcomes, asked in zip(
+                ("alone", "with other systems"), systems(arguments.data / "uk_hpc_runs.csv"), ((15, 10), (10, 5.6)),
+                strict=True,
+            ):  # fmt: skip
+                found = line(f"UK systems, {name}", outcomes)
+                mean, median = found["ppe_mean"], found["ppe_median"]
+                reached = mean <= asked[0] and median <= asked[1]
+                what, said = f"{asked[0]} / {asked[1]} %", f"{mean:.1f} / {median:.1f} %"
+                targets.append(Target(f"{name}, mean / median", f"<= {what}", said, reached))
+    print("\n" + table(targets))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Replays of job logs: what orders made by predictions bring."""

@@ -1,0 +1,217 @@
+"""Placements that were advised: what was asked, what was answered, and what became of the job.
+
+Questions and answers are what clients and the daemon send each other as JSON, and what the database keeps of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError
+
+from metasched.modes import Mode
+from metasched.placement.clusters.constraints import Constraints, Name, Positive
+from metasched.placement.explaining.documents import PlacementTable
+from metasched.records import InputError, Placement, Prediction, Settings
+from metasched.validation import first_complaint
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+#: What a script or a command line is known by, see :func:`metasched.jobs.digest`.
+Digest = Annotated[str, Field(max_length=64, pattern=r"^[0-9a-f-]*$")]
+
+
+def _placement(value: Any) -> Any:
+    return value if isinstance(value, Placement) else PlacementTable.model_validate(value).record()
+
+
+#: A placement as ``metasched rank --json`` spells one.
+PlacementField = Annotated[
+    Placement, BeforeValidator(_placement), PlainSerializer(Placement.as_dict, return_type=dict[str, Any])
+]
+
+
+class Message(BaseModel):
+    """What clients and the daemon send each other; a key that is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SettingsAsked(Message):
+    """How a run is laid out on its nodes, and its parameters by name: numbers or words."""
+
+    processes_per_node: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    threads: Annotated[int, Field(ge=1, le=10_000_000)] = 1
+    parameters: dict[str, Number | str] = Field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings; InputError where there can be none such."""
+        return Settings.of(self.processes_per_node, self.threads, self.parameters)
+
+
+class Demands(Constraints, SettingsAsked):
+    """Application, problem size, and what is demanded; ``partitions`` are those that may be used, all where empty."""
+
+    application: Name
+    problem_size: Positive
+    scheduler: Annotated[str, Field(max_length=255)] = ""
+    partitions: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)
+
+    def constraints(self, described: Constraints) -> Constraints:
+        """What is demanded: what is described of the application, unless this says otherwise.
+
+        Raises
+        ------
+        InputError
+            When they contradict each other.
+        """
+        asked = self.model_fields_set & Constraints.model_fields.keys()
+        demands = {name: getattr(self, name) for name in asked}
+        if self.processes_per_node is not None and self.per_node is None:
+            demands["per_node"] = self.processes_per_node
+        return described.with_demands(demands)
+
+
+class Ask(Demands):
+    """What a placement is asked for; ``partitions`` are those that the job's user may use, all where empty.
+
+    ``user`` and ``name`` of the job, and the digests of the ``script`` or the ``command`` line that told its problem
+    size, are how its outcome is found where nothing is noted in its comment. A ``trial`` is answered and forgotten:
+    nothing is noted, and no nodes are taken for used.
+    """
+
+    time_limit: Positive | None = None
+    user: Annotated[str, Field(max_length=255)] = ""
+    name: Annotated[str, Field(max_length=255)] = ""
+    script: Digest = ""
+    command: Digest = ""
+    trial: bool = False
+
+
+class Answer(Message):
+    """Where the job should run, or why nothing is advised; times in seconds, ``time_limit`` too.
+
+    ``placement`` is as ``metasched rank --json`` spells one, and with it come the same nodes folded, the partition in
+    its scheduler's words, and ``prefer``, a feature that the chosen nodes have in common and others lack.
+    """
+
+    id: str
+    mode: Mode
+    steer: str
+    placed: bool
+    message: str
+    scheduler: str = ""
+    partition: str = ""
+    nodes: str = ""
+    node_count: int | None = None
+    processors: int | None = None
+    prefer: str = ""
+    time_limit: float | None = None
+    placement: PlacementField | None = None
+    warnings: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the job that a placement was advised for.
+
+    Parameters
+    ----------
+    job, scheduler, partition : where it ran; scheduler and partition are empty where they were not recorded.
+    platform : what its run was learned as.
+    nodes, processors : what it had.
+    start, execution_time : seconds; the start is None where it was not recorded.
+    exit_status : 0 where all went well.
+    available_cpu, available_bandwidth : the loads that it met (fraction of a processor, Mbit/s); None where they were
+        not measured.
+    predicted : what the model said with these loads before it learned the run; None without a model.
+    """
+
+    platform: str
+    partition: str
+    nodes: tuple[str, ...]
+    processors: int
+    execution_time: float
+    exit_status: int
+    predicted: Prediction | None = None
+    job: str = ""
+    scheduler: str = ""
+    start: float | None = None
+    available_cpu: float | None = 1.0
+    available_bandwidth: float | None = 1000.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The outcome as a JSON document."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
+            "nodes": list(self.nodes),
+            "predicted": None if self.predicted is None else self.predicted.as_dict(),
+        }
+
+
+_OUTCOME = TypeAdapter(Outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisedPlacement:
+    """One question, its answer, and the outcome once the job has ended; made at a time in seconds.
+
+    Examples
+    --------
+    >>> ask = Ask(application="cg", problem_size=900)
+    >>> answer = Answer(id="0a", mode="shadow", steer="nodes", placed=False, message="no model of cg yet")
+    >>> document = AdvisedPlacement(5.0, ask, answer).as_dict()
+    >>> document["id"], document["application"], document["answer"]["placed"], document["outcome"]
+    ('0a', 'cg', False, None)
+    >>> AdvisedPlacement.read("0a", 5.0, document["question"], document["answer"], None).question == ask
+    True
+    """
+
+    made_at: float
+    question: Ask
+    answer: Answer
+    outcome: Outcome | None = None
+
+    @property
+    def uid(self) -> str:
+        """32 characters that name it."""
+        return self.answer.id
+
+    @property
+    def application(self) -> str:
+        """The application that was asked about."""
+        return self.question.application
+
+    def as_dict(self) -> dict[str, Any]:
+        """The placement as one JSON document."""
+        return {
+            "id": self.uid,
+            "made_at": self.made_at,
+            "application": self.application,
+            "question": self.question.model_dump(),
+            "answer": self.answer.model_dump(exclude={"id"}),
+            "outcome": None if self.outcome is None else self.outcome.as_dict(),
+        }
+
+    @classmethod
+    def read(cls, uid: str, made_at: float, question: Any, answer: Any, outcome: Any) -> AdvisedPlacement:
+        """The record of documents of this or another version: keys that are not known here are passed over.
+
+        Raises
+        ------
+        InputError
+            When one of them is not what it should be.
+        """
+        try:
+            return cls(
+                made_at,
+                Ask.model_validate({key: value for key, value in question.items() if key in Ask.model_fields}),
+                Answer.model_validate(
+                    {"id": uid} | {key: value for key, value in answer.items() if key in Answer.model_fields}
+                ),
+                None if outcome is None else _OUTCOME.validate_python(outcome),
+            )
+        except ValidationError as error:
+            raise InputError(first_complaint(error), where=f"placement {uid}") from None

@@ -1,0 +1,48 @@
+"""Weighted linear least squares with the uncertainty of each coefficient."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from metasched.blocks.calibration.measurements import Floats
+
+#: Smallest mean squared residual, relative: measurements without noise must not weigh infinitely.
+LEAST = 1e-24
+
+
+class Line(NamedTuple):
+    """Coefficients and their standard uncertainties, arrays of shape (k,), and the sum of squared residuals."""
+
+    coefficients: Floats
+    uncertainties: Floats
+    squares: float
+
+
+def fitted(columns: Floats, value: Floats, weights: Floats) -> Line | None:
+    """Least squares of ``weights * (columns @ coefficients - value)``; None where the columns do not determine it.
+
+    Parameters
+    ----------
+    columns : array of shape (n, k).
+    value, weights : arrays of shape (n,).
+
+    Examples
+    --------
+    >>> line = fitted(np.array([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), np.array([3.0, 5.0, 7.0]), np.ones(3))
+    >>> line.coefficients.round(6).tolist()
+    [1.0, 2.0]
+    """
+    count, unknown = columns.shape
+    scale = np.abs(columns * weights[:, None]).max(axis=0, initial=0.0)
+    if count < unknown or not scale.all():
+        return None
+    design, target = columns * weights[:, None] / scale, value * weights
+    found, _, rank, _ = np.linalg.lstsq(design, target, rcond=1e-10)
+    if rank < unknown:
+        return None
+    squares = float(((design @ found - target) ** 2).sum())
+    variance = squares / max(count - unknown, 1)
+    covariance = np.linalg.inv(design.T @ design) * variance
+    return Line(found / scale, np.sqrt(np.diag(covariance)) / scale, max(squares, LEAST * count))

@@ -1,0 +1,150 @@
+"""An entry of the hardware database: values with units, uncertainties and sources, and what of them is a formula's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from metasched.blocks.terms import Term
+from metasched.blocks.units import converted
+from metasched.records import InputError
+
+
+class Kind(StrEnum):
+    """What a piece of hardware is."""
+
+    cluster = "cluster"
+    cpu = "cpu"
+    gpu = "gpu"
+    link = "link"
+    bus = "bus"
+    disk = "disk"
+
+
+class Block(StrEnum):
+    """The blocks of Table 1."""
+
+    compute = "compute"
+    p2p = "p2p"
+    bcast = "bcast"
+    scatter = "scatter"
+    gather = "gather"
+    alltoall = "alltoall"
+    barrier = "barrier"
+    read = "read"
+    write = "write"
+    power = "power"
+    success = "success"
+
+
+#: The parameters of Table 3 by block, in the words of the paper; ``lambda`` is per second and node.
+TABLE_1 = {
+    Block.compute: ("P_low", "P_hi", "T_min", "T_low", "T_hi", "K_hi"),
+    Block.p2p: ("D_tu", "T_p2p", "K_p2p"),
+    Block.bcast: ("D_tu", "T_bcast", "K_bcast"),
+    Block.scatter: ("D_tu", "T_scatter", "K_scatter"),
+    Block.gather: ("D_tu", "T_gather", "K_gather"),
+    Block.alltoall: ("D_tu", "T_alltoall", "K_alltoall"),
+    Block.barrier: ("T_barrier", "K_barrier"),
+    Block.read: ("D_tu", "T_read", "K_read"),
+    Block.write: ("D_tu", "T_write", "K_write"),
+    Block.power: ("P_low", "P_hi", "PW_low", "KW_low", "PW_hi", "KW_hi", "PW_max"),
+    Block.success: ("lambda",),
+}
+
+
+def _measure(name: str) -> str:
+    if name.startswith("K_") and name not in ("K_hi", "K_barrier"):
+        return "s/B"
+    first = name.partition("_")[0]
+    return {"P": "1", "D": "B", "PW": "W", "KW": "W", "lambda": "1/s"}.get(first, "s")
+
+
+#: Every value that an entry may hold, with the unit used inside.
+MEASURES = {name: _measure(name) for names in TABLE_1.values() for name in names} | {
+    "nodes": "1",
+    "sockets": "1",
+    "cores": "1",
+    "threads": "1",
+    "processors": "1",
+    "clock": "Hz",
+    "clock_max": "Hz",
+    "clock_min": "Hz",
+    "peak_single": "flop/s",
+    "peak_double": "flop/s",
+    "speed": "flop/s",
+    "balance": "flop/B",
+    "cache": "B",
+    "memory": "B",
+    "capacity": "B",
+    "bandwidth": "B/s",
+    "latency": "s",
+    "tdp": "W",
+    "idle_power": "W",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A value as written, with its unit, its source and, where it was fitted, its standard uncertainty."""
+
+    value: float
+    unit: str
+    source: str
+    uncertainty: float | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A piece of hardware.
+
+    Parameters
+    ----------
+    name, kind, title : what it is.
+    values : by name of :data:`MEASURES`; what is not known is not there.
+    log_base : base of the logarithms of Table 1.
+    published : whether the values are somebody else's, who answers for their oddities.
+    blocks : terms that stand in the place of Table 1's formula.
+    notes : what a reader of the values has to know.
+
+    Examples
+    --------
+    >>> entry = Entry("x", Kind.cluster, "", {"T_p2p": Quantity(3.7, "us", "measured")})
+    >>> entry["T_p2p"], entry.get("lambda")
+    (3.7e-06, None)
+    """
+
+    name: str
+    kind: Kind
+    title: str = ""
+    values: Mapping[str, Quantity] = field(default_factory=dict)
+    log_base: float = 2.0
+    published: bool = False
+    blocks: Mapping[Block, tuple[Term, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.log_base) and self.log_base > 1):
+            raise InputError(f"log_base is {self.log_base}, expected a number above 1")
+        for name, quantity in self.values.items():
+            if name not in MEASURES:
+                raise InputError(f"values.{name} is not known, expected one of {', '.join(MEASURES)}")
+            if not math.isfinite(quantity.value):
+                raise InputError(f"values.{name} is {quantity.value}, expected a finite number")
+            try:
+                converted(quantity.value, quantity.unit, MEASURES[name])
+            except InputError as error:
+                raise InputError(f"values.{name}: {error}") from None
+
+    def get(self, name: str) -> float | None:
+        """A value in the unit used inside; None where it is not known."""
+        quantity = self.values.get(name)
+        return None if quantity is None else converted(quantity.value, quantity.unit, MEASURES[name])
+
+    def __getitem__(self, name: str) -> float:
+        value = self.get(name)
+        if value is None:
+            raise InputError(f"{self.name} has no {name}")
+        return value

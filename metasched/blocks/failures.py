@@ -1,0 +1,151 @@
+"""Failures of nodes: whether a job ends before one, when it ends with restarts, and how often to write a checkpoint.
+
+Failures of a node are a Poisson process of rate lambda, so that of P nodes one fails at the rate lambda P, and the
+chance that none does within t is e^(-lambda t P) (Proficz and Czarnul, Table 1). A job that is struck begins anew at
+its last checkpoint; restarting takes no time of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRate:
+    """How often a node fails: a Gamma distribution, or one number.
+
+    Parameters
+    ----------
+    mean : failures per second and node, above 0.
+    shape : of the Gamma distribution; infinity where the rate is known.
+
+    Examples
+    --------
+    >>> rate = FailureRate.observed(3, 192 * 30 * 86400.0)
+    >>> f"{rate.mean:.3g}, {rate.quantile(0.05):.3g} to {rate.quantile(0.95):.3g}"
+    '7.03e-09, 2.18e-09 to 1.41e-08'
+    """
+
+    mean: float
+    shape: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not (0 < self.mean < math.inf and self.shape > 0):
+            raise InputError(f"the failure rate is {self.mean:g} per second, expected a finite number above 0")
+
+    @classmethod
+    def observed(cls, failures: int, exposure: float) -> FailureRate:
+        """The posterior after so many failures in so many node seconds, from Jeffreys' prior (shape 1/2, no exposure).
+
+        Raises
+        ------
+        InputError
+            When there was no exposure.
+        """
+        if not 0 < exposure < math.inf:
+            raise InputError(f"nodes were watched for {exposure:g} node seconds, expected a number above 0")
+        return cls((failures + 0.5) / exposure, failures + 0.5)
+
+    def quantile(self, share: float) -> float:
+        """The rate below which it lies with a probability of ``share``."""
+        if math.isinf(self.shape):
+            return self.mean
+        from scipy.stats import gamma
+
+        return float(gamma.ppf(share, self.shape)) * self.mean / self.shape
+
+    def success(self, duration: float, nodes: float) -> float:
+        """Probability that none of so many nodes fails within a duration (s), the rate's own doubt included.
+
+        Examples
+        --------
+        >>> round(FailureRate(5.03372e-10).success(86400, 192), 7)
+        0.9916844
+        """
+        struck = self.mean * duration * nodes
+        if math.isinf(self.shape):
+            return math.exp(-struck)
+        return math.exp(-self.shape * math.log1p(struck / self.shape))
+
+    def success_between(self, duration: float, nodes: float, level: float) -> tuple[float, float]:
+        """Ends of the interval of that probability: what it is at the quantiles of the rate."""
+        most, least = self.quantile(0.5 + level / 2), self.quantile(0.5 - level / 2)
+        return math.exp(-most * duration * nodes), math.exp(-least * duration * nodes)
+
+
+def from_scratch(work: Floats | float, rate: Floats | float) -> Floats:
+    """Expected completion where every failure begins the job anew, (e^(lambda P T) - 1) / (lambda P).
+
+    Parameters
+    ----------
+    work : seconds without failures, T.
+    rate : failures of all nodes per second, lambda P.
+
+    Examples
+    --------
+    >>> round(float(from_scratch(864.0, 5.03372e-10 * 100_000)), 3)
+    883.064
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(np.expm1(np.multiply(rate, work)) / rate)
+
+
+def young(cost: Floats | float, rate: Floats | float) -> Floats:
+    """Young's interval between checkpoints that each take ``cost`` seconds, sqrt(2 C / (lambda P)).
+
+    Examples
+    --------
+    >>> round(float(young(600.0, 5.03372e-5)), 1)
+    4882.5
+    """
+    return np.asarray(np.sqrt(2.0 * np.asarray(cost) / rate))
+
+
+def best_interval(cost: Floats | float, rate: Floats | float) -> Floats:
+    """Seconds of work between checkpoints that end a job soonest, (1 + W(-e^(-1 - lambda P C))) / (lambda P).
+
+    W is Lambert's function, its upper branch. It lies below Young's interval, which leaves out that checkpoints fail
+    too.
+
+    Examples
+    --------
+    >>> round(float(best_interval(600.0, 5.03372e-5)), 1)
+    4491.0
+    """
+    from scipy.special import lambertw
+
+    rate = np.asarray(rate, dtype=np.float64)
+    x: Floats = np.asarray(cost * rate, dtype=np.float64)
+    branch: Any = -np.exp(-1.0 - x)
+    # Near the branch point W loses half of its digits; its series there, in p, loses none.
+    p = np.sqrt(-2.0 * np.expm1(-x))
+    series = p * (1 + p * (-1 / 3 + p * (11 / 72 + p * (-43 / 540 + p * 769 / 17_280))))
+    y = np.where(x < 1e-4, series, 1.0 + lambertw(branch).real)
+    return np.asarray(y / rate)
+
+
+def with_checkpoints(
+    work: Floats | float, rate: Floats | float, cost: Floats | float, interval: Floats | float
+) -> Floats:
+    """Expected completion with a checkpoint after every ``interval`` seconds of work, but none at the end.
+
+    Examples
+    --------
+    >>> float(with_checkpoints(100.0, 1e-12, 1.0, 25.0).round(6))
+    103.0
+    """
+    work, rate, interval = (np.asarray(each, dtype=np.float64) for each in (work, rate, interval))
+    before_last = np.maximum(np.ceil(work / interval * (1 - 1e-12)) - 1, 0)
+    last = work - before_last * interval
+    with np.errstate(over="ignore", invalid="ignore"):
+        each = np.where(before_last > 0, before_last * from_scratch(interval + cost, rate), 0.0)
+    return np.asarray(each + from_scratch(last, rate))

@@ -1,0 +1,251 @@
+"""``metasched hardware``: the database of hardware, and what blocks of applications take on it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from metasched.blocks.entry import MEASURES, TABLE_1, Block, Entry, Kind, Quantity
+from metasched.blocks.formulas import answer
+from metasched.cli import output
+from metasched.cli.options import JsonOption
+from metasched.records import InputError
+from metasched.store.files import hardware as entries
+from metasched.store.files.measurements import read_measurements
+from metasched.store.files.whole_files import write_text_atomically
+
+hardware = typer.Typer(help="Hardware: list, show, detect, and what a block takes on it.", no_args_is_help=True)
+EntryArgument = Annotated[str, typer.Argument(help="Name of an entry, or a file that ends in .toml.")]
+OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="File to write, ending in .toml.")]
+
+
+@hardware.command("list")
+def list_verb(
+    kind: Annotated[Kind | None, typer.Option(help="Only entries of this kind.")] = None, as_json: JsonOption = False
+) -> None:
+    """List the entries of the database."""
+    found = [entry for entry in map(entries.read_entry, entries.names()) if kind in (None, entry.kind)]
+    if as_json:
+        output.print_json([{"name": each.name, "kind": each.kind, "title": each.title} for each in found])
+        return
+    table = Table(box=box.SIMPLE)
+    for heading in ("name", "kind", ""):
+        table.add_column(heading)
+    for each in sorted(found, key=lambda entry: ([*Kind].index(entry.kind), entry.name)):
+        table.add_row(each.name, each.kind, each.title)
+    output.out.print(table)
+
+
+@hardware.command("show")
+def show_verb(entry: EntryArgument, as_json: JsonOption = False) -> None:
+    """Show an entry: every value with its unit and source, and what is not known."""
+    found = entries.read_entry(entry)
+    if as_json:
+        output.print_json(_document(found))
+        return
+    sources = [each.source for each in found.values.values()]
+    common = max(sources, key=sources.count, default="")
+    output.say(f"{found.name}: {found.title}\n{common}")
+    table = Table(box=box.SIMPLE)
+    for heading in ("value", "", "unit", "another source"):
+        table.add_column(heading, justify="right" if not heading else "left")
+    for name, each in found.values.items():
+        doubt = f" ± {each.uncertainty:.2g}" if each.uncertainty is not None else ""
+        table.add_row(
+            name, f"{each.value:g}{doubt}", "" if each.unit == "1" else each.unit, each.source * (each.source != common)
+        )
+    output.out.print(table)
+    for block, terms in found.blocks.items():
+        output.say(f"{block}: {len(terms)} terms")
+    if missing := _gaps(found):
+        output.say(f"not known: {', '.join(missing)}")
+    for note in found.notes:
+        output.say(note)
+
+
+@hardware.command("detect")
+def detect_verb(to: OutputOption = None, as_json: JsonOption = False) -> None:
+    """Make an entry of this host: processors, clocks, power limits, and the speed of its links."""
+    from monitors.sensors.hardware import detect
+
+    title, found = detect()
+    values = {each.name: Quantity(each.value, each.unit, each.source) for each in found}
+    entry = Entry("this-host" if to is None else to.stem, Kind.cpu, title, values)
+    if to is not None:
+        entries.write_entry(to, entry)
+    if as_json:
+        output.print_json(_document(entry))
+    elif to is None:
+        output.say(entries.entry_text(entry).rstrip())
+    else:
+        output.say(f"{len(values)} values written to {to}")
+
+
+@hardware.command("block")
+def block_verb(
+    entry: EntryArgument,
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(Block)}.")],
+    instructions: Annotated[float | None, typer.Option(help="Instructions of each thread.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Active threads on a node.")] = None,
+    data_size: Annotated[float | None, typer.Option(help="Bytes.")] = None,
+    nodes: Annotated[int | None, typer.Option(help="Nodes that take part.")] = None,
+    duration: Annotated[float | None, typer.Option(help="Seconds.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Time (s), power (W) or probability of success of one block."""
+    found = entries.read_entry(entry)
+    if kind not in [*Block]:
+        raise InputError(f"there is no block {kind!r}, expected one of {', '.join(Block)}")
+    asked = {"instructions": instructions, "threads": threads, "data_size": data_size}
+    told = answer(found, Block(kind), **asked, nodes=nodes, duration=duration)
+    if as_json:
+        output.print_json(told.as_dict())
+        return
+    unit = {"time": " s", "power": " W"}.get(told.quantity, "")
+    output.say(f"{told.quantity} {told.value:.7g}{unit}")
+    for warning in told.warnings:
+        output.complain(f"warning: {warning}")
+
+
+class Method(StrEnum):
+    """Forms that may be fitted: Table 1's, or what errs least on measurements left out."""
+
+    published = "published"
+    robust = "robust"
+
+
+@hardware.command("calibrate")
+def calibrate_verb(
+    measurements: Annotated[
+        Path, typer.Argument(help="CSV: block, value (s or W), data_size, nodes, threads, instructions.")
+    ],
+    to: Annotated[Path, typer.Option("-o", "--output", help="Entry to write, ending in .toml.")],
+    method: Annotated[
+        Method, typer.Option(help="Table 1's forms, or those that held-out error chooses.")
+    ] = Method.robust,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit the parameters of blocks to measurements and write them as an entry."""
+    from metasched.blocks.calibration import published, robust
+    from metasched.blocks.calibration.measurements import Quality
+
+    measured = read_measurements(measurements)
+    title = f"calibrated with {measurements.name}, {method}"
+    try:
+        with output.working("fitting"):
+            if method == Method.published:
+                entry = published.entry_of(to.stem, published.fit(measured), title)
+            else:
+                entry = robust.fit(measured, to.stem, title)
+    except InputError as error:
+        raise InputError(str(error), where=str(measurements)) from None
+    entries.write_entry(to, entry)
+    quality = {
+        block: Quality.of(each.value, robust.fitted_values(entry, block, each)) for block, each in measured.items()
+    }
+    if as_json:
+        document = _document(entry)
+        output.print_json(
+            {
+                "entry": str(to),
+                "method": method,
+                "parameters": {
+                    name: {key: each[key] for key in ("value", "unit", "uncertainty")}
+                    for name, each in document["values"].items()
+                },
+                "blocks": {
+                    block: {
+                        "form": "terms" if block in entry.blocks else "published",
+                        "measurements": len(measured[block]),
+                        **asdict(each),
+                        **({"terms": document["blocks"][block]} if block in entry.blocks else {}),
+                    }
+                    for block, each in quality.items()
+                },
+            }
+        )
+        return
+    table = Table(box=box.SIMPLE)
+    for heading in ("block", "measured", "form", "R^2", "mean error"):
+        table.add_column(heading, justify="left" if heading in ("block", "form") else "right")
+    for block, told in quality.items():
+        form = f"{len(entry.blocks[block])} terms" if block in entry.blocks else "Table 1"
+        mean = f"{told.mean_percentage_error:.2f} %"
+        table.add_row(block, str(len(measured[block])), form, f"{told.r_squared:.4f}", mean)
+    output.out.print(table)
+    output.say(f"entry written to {to}")
+
+
+def _counts(option: str, text: str) -> list[int]:
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1 or max(found) > 2**40:
+        raise InputError(f"{option} is {text!r}, expected whole numbers above 0, separated by commas")
+    return found
+
+
+@hardware.command("measure")
+def measure_verb(
+    to: Annotated[Path, typer.Option("-o", "--output", help="CSV to write.")],
+    processes: Annotated[str, typer.Option(help="Numbers of processes, one on each node.")] = "2,3,4,6,8",
+    sizes: Annotated[str, typer.Option(help="Bytes of messages; 1 to 4 MiB by factors of two.")] = ",".join(
+        str(2**power) for power in range(23)
+    ),
+    repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Of each block; their median is written.")] = 7,
+    file: Annotated[str, typer.Option(help="File on the disk to measure; written, read and removed.")] = "",
+    compiler: Annotated[str, typer.Option(help="mpicc, or smpicc of SimGrid.")] = "mpicc",
+    launcher: Annotated[str, typer.Option(help="What starts MPI programs, with its options.")] = "mpirun",
+) -> None:
+    """Measure the blocks of this cluster by a small MPI program, for calibrate."""
+    from monitors.sensors.blocks import build, measure
+
+    counts, bytes_ = _counts("--processes", processes), _counts("--sizes", sizes)
+    try:
+        with output.working("measuring"):
+            text = measure(shlex.split(launcher), build(compiler), counts, bytes_, repetitions, file)
+    except ValueError as error:
+        output.complain(str(error))
+        raise typer.Exit(1) from None
+    write_text_atomically(to, text)
+    output.say(f"{len(text.splitlines()) - 1} measurements written to {to}")
+
+
+def _gaps(entry: Entry) -> list[str]:
+    """What the formulas of Table 1 need of a cluster and the entry does not hold."""
+    if entry.kind != Kind.cluster:
+        return []
+    known = {name for block in entry.blocks for name in TABLE_1[block]} | set(entry.values)
+    return [name for name in MEASURES if any(name in needed for needed in TABLE_1.values()) and name not in known]
+
+
+def _document(entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "kind": entry.kind,
+        "title": entry.title,
+        "log_base": entry.log_base,
+        "published": entry.published,
+        "values": {
+            name: {"value": each.value, "unit": each.unit, "source": each.source, "uncertainty": each.uncertainty}
+            for name, each in entry.values.items()
+        },
+        "blocks": {
+            block: [
+                {"coefficient": t.coefficient, "uncertainty": t.uncertainty, "growth": t.growth}
+                | {"above": t.above, "below": t.below}
+                for t in terms
+            ]
+            for block, terms in entry.blocks.items()
+        },
+        "not_known": _gaps(entry),
+        "notes": list(entry.notes),
+    }

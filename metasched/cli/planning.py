@@ -1,0 +1,110 @@
+"""``metasched plan``: which runs to make next, so that the intervals of placements to come narrow most."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich import box
+from rich.table import Table
+
+from metasched.cli import output
+from metasched.cli.options import (
+    JsonOption,
+    LevelOption,
+    ParameterOption,
+    PerNodeOption,
+    ThreadsOption,
+    check_level,
+    settings_from,
+)
+from metasched.placement.clusters.constraints import parse_counts
+from metasched.records import IDLE_CPU, InputError, Request
+
+#: Sizes that runs may have besides those asked for, and placements and possible runs looked at, at most.
+SIZES, MOST = 6, 2000
+
+
+def plan_verb(
+    model: Annotated[Path, typer.Argument(help="Model file of method robust.")],
+    budget: Annotated[float, typer.Option(help="Seconds that the runs may take together.")],
+    problem_size: Annotated[list[float], typer.Option(help="N whose times are wanted; repeatable.")],
+    processors: Annotated[str, typer.Option(help="Numbers of processors whose times are wanted, such as 8,16.")],
+    runs_on: Annotated[
+        str, typer.Option("--runs-on", help="Numbers of processors to run on; by default powers of two as far.")
+    ] = "",
+    cpu: Annotated[float, typer.Option(help="Smallest available CPU to expect, fraction of one processor.")] = IDLE_CPU,
+    bandwidth: Annotated[
+        float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual one.")
+    ] = None,
+    per_node: PerNodeOption = None,
+    threads: ThreadsOption = 1,
+    parameter: ParameterOption = None,
+    level: LevelOption = 0.9,
+    as_json: JsonOption = False,
+) -> None:
+    """Name the runs that narrow the intervals of some placements most within a budget of seconds."""
+    from metasched.predictors.robust.planning import plan
+    from metasched.predictors.robust.predictor import RobustPredictor
+    from metasched.store.files.models import read_model
+
+    check_level(level)
+    if not (0.0 < budget < float("inf")):
+        raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
+    known = read_model(model)
+    if not isinstance(known, RobustPredictor):
+        raise InputError(f"is a {known.name} model, expected a robust one", where=str(model))
+    state = known.under(settings_from(per_node, threads, parameter)).state
+    links = state.model.loads.bandwidth if bandwidth is None else bandwidth
+    counts = parse_counts(processors)
+    if not counts:
+        raise InputError("--processors is empty, expected such as 8,16")
+    sizes = sorted({*problem_size, *np.geomspace(state.domain.smallest_size, max(problem_size), SIZES).tolist()})
+    powers = tuple(2**step for step in range(max(counts).bit_length()))
+    where = sorted({*counts, *powers} if not runs_on else {*parse_counts(runs_on)})
+    if max(len(sizes) * len(where), len(problem_size) * len(counts)) > MOST:
+        raise InputError(f"there are more than {MOST} combinations of sizes and processors, expected fewer")
+    asked = [Request(n, p, cpu, links) for n, p in product(problem_size, counts)]
+    found = plan(
+        state.model, asked, [Request(float(f"{n:.3g}"), p, cpu, links) for n, p in product(sizes, where)], budget
+    )
+    reach = 2.0 * state.calibration.reach(level)
+    widths = [np.exp(np.minimum(reach * spread, 50.0)) for spread in (found.before, found.after)]
+    if as_json:
+        output.print_json(
+            {
+                "runs": [
+                    {"problem_size": one.problem_size, "processors": one.processors, "execution_time": float(seconds)}
+                    for one, seconds in zip(found.runs, found.seconds, strict=True)
+                ],
+                "seconds": float(found.seconds.sum()),
+                "level": level,
+                "asked": [
+                    {
+                        "problem_size": one.problem_size,
+                        "processors": one.processors,
+                        "width_now": float(now),
+                        "width_then": float(then),
+                    }
+                    for one, now, then in zip(asked, *widths, strict=True)
+                ],
+            }
+        )
+        return
+    if not found.runs:
+        output.say(f"no run of those possible takes less than {budget:g} s")
+        return
+    shown = Table(title=f"{len(found.runs)} runs, {found.seconds.sum():.4g} s", title_justify="left", box=box.SIMPLE)
+    for heading in ("N", "P", "runs", "each s"):
+        shown.add_column(heading, justify="right")
+    kinds = list(dict.fromkeys(found.runs))
+    for one in kinds:
+        seconds = found.seconds[found.runs.index(one)]
+        shown.add_row(f"{one.problem_size:g}", str(one.processors), str(found.runs.count(one)), f"{seconds:.4g}")
+    output.out.print(shown)
+    for one, now, then in zip(asked, *widths, strict=True):
+        place = f"N = {one.problem_size:g}, P = {one.processors}"
+        output.say(f"{place}: {level:.0%} interval {now:.3g} times as high as low now, {then:.3g} then")

@@ -1,0 +1,154 @@
+"""``metasched simulate``: an application of labelled processes on a system that need not exist."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from metasched.cli import output
+from metasched.cli.options import JsonOption
+from metasched.records import InputError
+from metasched.simulation.outcome import Outcome, simulate
+from metasched.store.files.simulation import checked, read_application, read_system
+
+#: Most runs of a sweep.
+MOST_RUNS = 1_000
+
+
+def simulate_verb(
+    system: Annotated[Path, typer.Argument(help="System model (TOML): networks, nodes, slots of labels.")],
+    application: Annotated[Path, typer.Argument(help="Application: a function for each label.")],
+    processes: Annotated[
+        list[str] | None, typer.Option(help="LABEL=N processes; a label given again makes a sweep.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="NAME=V of a variable; a name given again makes a sweep.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG of who did what, and of power.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Simulate an application on a system: time, energy, and the chance to finish."""
+    where, text = read_system(system), read_application(application)
+    counts = _swept("--processes", processes, whole=True)
+    values = _swept("--set", settings, whole=False)
+    for name in values:
+        if name not in text.used:
+            raise InputError(f"--set {name}: {application.name} has no variable {name}")
+    runs = [
+        (dict(zip(counts, some, strict=True)), dict(zip(values, others, strict=True)))
+        for some in itertools.product(*counts.values())
+        for others in itertools.product(*values.values())
+    ]
+    if len(runs) > MOST_RUNS:
+        raise InputError(f"the sweep has {len(runs)} runs, expected at most {MOST_RUNS}")
+    if picture is not None and len(runs) > 1:
+        raise InputError(f"-o draws one run, not the {len(runs)} of a sweep")
+    told = []
+    for some, others in output.progress(runs, total=len(runs), what="simulating"):
+        told.append(simulate(where, text, checked(where, text, some), others))
+    front = _front(told)
+    if picture is not None:
+        from metasched.cli import figures
+        from metasched.cli.simulation_figures import gantt_and_power
+
+        figures.save(gantt_and_power(told[0], f"{application.stem} on {where.name}"), picture)
+    if as_json:
+        documents = [_document(each) for each in told]
+        if len(told) == 1:
+            output.print_json(documents[0] | {"picture": picture and str(picture)})
+        else:
+            pairs = zip(runs, documents, strict=True)
+            asked = [{"processes": some, "variables": others} | each for (some, others), each in pairs]
+            output.print_json({"runs": asked, "pareto": front})
+    elif len(told) == 1:
+        _show(told[0])
+        if picture is not None:
+            output.say(f"picture written to {picture}")
+    else:
+        _show_sweep(runs, told, front)
+
+
+def _swept(option: str, given: Sequence[str] | None, whole: bool) -> dict[str, list[float]]:
+    """The values of each name, in order."""
+    found: dict[str, list[float]] = {}
+    for text in given or []:
+        name, _, value = text.partition("=")
+        try:
+            number = int(value) if whole else float(value)
+        except ValueError:
+            number = math.nan
+        if not (name.strip().isidentifier() and math.isfinite(number)):
+            expected = "LABEL=N with a whole number N" if whole else "NAME=V with a number V"
+            raise InputError(f"{option} is {text!r}, expected {expected}")
+        # A variable that is a whole number counts rounds of loops.
+        found.setdefault(name.strip(), []).append(int(number) if number == number // 1 else number)
+    return found
+
+
+def _front(told: Sequence[Outcome]) -> list[int]:
+    """The runs that no other beats in both time and energy, by their places."""
+
+    def beats(one: Outcome, other: Outcome) -> bool:
+        here, there = (one.execution_time, one.energy), (other.execution_time, other.energy)
+        return here != there and all(a <= b for a, b in zip(here, there, strict=True))
+
+    return [place for place, each in enumerate(told) if not any(beats(other, each) for other in told)]
+
+
+def _document(told: Outcome) -> dict[str, Any]:
+    return {
+        "execution_time": told.execution_time,
+        "energy": told.energy,
+        "power": {"mean": told.mean_power, "peak": told.peak_power},
+        "success": told.success,
+        "expected_completion": told.expected_completion,
+        "labels": {label: asdict(each) for label, each in told.labels.items()},
+        "warnings": list(told.warnings),
+    }
+
+
+def _energy(joules: float) -> str:
+    return "-" if math.isnan(joules) else f"{joules / 3600:.3f} Wh"
+
+
+def _show(told: Outcome) -> None:
+    table = Table(box=box.SIMPLE)
+    for heading in ("label", "processes", "finished at s", "energy"):
+        table.add_column(heading, justify="left" if heading == "label" else "right")
+    for label, each in told.labels.items():
+        table.add_row(label, str(each.processes), f"{each.finished:.6f}", _energy(each.energy))
+    output.out.print(table)
+    output.say(f"execution time {told.execution_time:.6f} s")
+    if not math.isnan(told.energy):
+        output.say(
+            f"energy {_energy(told.energy)}, power {told.mean_power:.6g} W on average, {told.peak_power:.6g} W at most"
+        )
+    if not math.isnan(told.success):
+        chance = f"chance that no node fails meanwhile {told.success:.6g}"
+        output.say(f"{chance}, expected completion with restarts {told.expected_completion:.6g} s")
+    for line in told.warnings:
+        output.complain(f"warning: {line}")
+
+
+def _show_sweep(
+    runs: Sequence[tuple[dict[str, float], dict[str, float]]], told: Sequence[Outcome], front: list[int]
+) -> None:
+    table = Table(box=box.SIMPLE)
+    for heading in (*runs[0][0], *runs[0][1], "time s", "energy", "chance", ""):
+        table.add_column(heading, justify="right")
+    for place, ((some, others), each) in enumerate(zip(runs, told, strict=True)):
+        asked = [f"{value:g}" for value in (*some.values(), *others.values())]
+        chance = "-" if math.isnan(each.success) else f"{each.success:.4g}"
+        mark = "front" if place in front else ""
+        table.add_row(*asked, f"{each.execution_time:.6g}", _energy(each.energy), chance, mark)
+    output.out.print(table)
+    for line in dict.fromkeys(line for each in told for line in each.warnings):
+        output.complain(f"warning: {line}")

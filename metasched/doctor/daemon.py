@@ -1,0 +1,188 @@
+"""Checks of the daemon's side of an installation: database, daemon, socket, tokens, agents, clocks."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import func, select
+
+from metasched.doctor.findings import Finding, User
+from metasched.records import InputError
+from metasched.service.configuration import Configuration
+from metasched.service.state.load_sources import UNHEARD
+from metasched.store.database.engine import connect, default_location, reading
+from metasched.store.database.schema import HEAD, revision_of
+from metasched.store.database.tables import LoadRow, TokenRow
+from metasched.store.errors import StoreError
+
+#: From what age on a node's newest sample is late, and how far its clock may be ahead (s).
+LATE, AHEAD = 120.0, 2.0
+#: Names shown at most of many.
+SHOWN = 5
+
+#: Asks the daemon for a path.
+Ask = Callable[[str], Any]
+
+
+def check_database(location: str | None) -> Iterator[Finding]:
+    """Whether the database opens, is of this version's schema, and is sound; it is only read."""
+    location = location or default_location()
+    if "://" not in location and not Path(location).exists():
+        yield Finding("database", "wrong", f"{location} is not there", "start the daemon, which makes it")
+        return
+    try:
+        engine = connect(location, 10.0)
+        with reading(engine) as connection:
+            at = revision_of(connection)
+            sound = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() if _sqlite(location) else "ok"
+    except (InputError, StoreError) as error:
+        yield Finding("database", "wrong", str(error), "see that it runs, is this path or URL, and may be written")
+        return
+    name = engine.url.render_as_string(hide_password=True) if "://" in location else location
+    engine.dispose()
+    if sound != "ok":
+        yield Finding(
+            "database", "wrong", f"{name} is damaged: {sound}", "restore it: `metasched db restore --replace`"
+        )
+    elif at != HEAD:
+        newer = at is not None and at > HEAD
+        yield Finding(
+            "database", "wrong", f"{name} is at schema {at or 'none'}, this metasched knows {HEAD}",
+            "upgrade metasched" if newer else "restart the daemon, which upgrades it",
+        )  # fmt: skip
+    elif whose := _anothers(location):
+        told = f"{name} belongs to {whose[0]} and its folder to {whose[1]}, who cannot write it"
+        yield Finding("database", "wrong", told, f"chown {whose[1]} {name}*")
+    else:
+        yield Finding("database", "well", f"{name}, schema {at}")
+
+
+def check_daemon(settings: Configuration, ask: Ask) -> Iterator[Finding]:
+    """Whether the daemon answers, hears its schedulers, and learns.
+
+    Parameters
+    ----------
+    settings : the daemon's.
+    ask : raises RuntimeError or InputError where it is not answered.
+    """
+    began = time.perf_counter()
+    try:
+        told: Mapping[str, Any] = ask("/v1/status")
+    except (RuntimeError, InputError) as error:
+        yield Finding(
+            "daemon", "wrong", str(error), "start it: `systemctl start metasched`, see `journalctl -u metasched`"
+        )
+        return
+    took = time.perf_counter() - began
+    yield Finding("daemon", "well", f"version {told['version']}, mode {told['mode']}, answers in {1000 * took:.0f} ms")
+    for name in (each.name for each in settings.slurm):
+        heard = told["sources"].get(name)
+        late = 3 * settings.periods.partitions + 30
+        if heard is None or heard > late:
+            when = "never" if heard is None else f"last {heard:.0f} s ago"
+            mend = "see its log, and whether its user may run sinfo there"
+            yield Finding(f"scheduler {name}", "wrong", f"last report {when}", mend)
+        else:
+            yield Finding(f"scheduler {name}", "well", f"heard {heard:.0f} s ago")
+    for source in told.get("load_sources", ()):
+        age = source["age"]
+        when = "never" if age is None else f"last {age:.0f} s ago"
+        if source["fault"] or age is None or age > UNHEARD * source["period"]:
+            mend = "see that it runs, and check its [[source]] table"
+            yield Finding(f"source {source['name']}", "wrong", f"answered {when}: {source['fault']}", mend)
+        else:
+            yield Finding(f"source {source['name']}", "well", f"answered {when}, of {source['nodes']} nodes")
+    if told["learning_failures"]:
+        failed = f"{told['learning_failures']} runs or searches failed"
+        yield Finding("learning", "watch", failed, "see the daemon's log for what could not be learned")
+
+
+def check_socket(settings: Configuration) -> Iterator[Finding]:
+    """Whether the Unix socket is there; TLS where the daemon listens to others."""
+    listen = settings.listen
+    if listen.socket is not None:
+        try:
+            found = os.stat(listen.socket)
+        except OSError as error:
+            yield Finding("socket", "wrong", f"{listen.socket}: {(error.strerror or '').lower()}", "start the daemon")
+        else:
+            if not stat.S_ISSOCK(found.st_mode):
+                yield Finding("socket", "wrong", f"{listen.socket} is no socket", "remove it and restart the daemon")
+            else:
+                yield Finding("socket", "well", f"{listen.socket}, mode {stat.S_IMODE(found.st_mode):04o}")
+    if listen.host not in ("127.0.0.1", "::1", "localhost") and listen.certificate is None:
+        told = f"{listen.host}:{listen.port} takes tokens that anybody on the way can read"
+        yield Finding("TLS", "wrong", told, "set certificate and key under [listen]")
+
+
+def check_agents(settings: Configuration, nodes: list[str], now: float) -> Iterator[Finding]:
+    """Whether agents may send loads and do, and whether their clocks agree with this one.
+
+    Parameters
+    ----------
+    settings : the daemon's; its database is read.
+    nodes : names of the nodes that jobs may be sent to.
+    now : the present (s).
+    """
+    location = settings.database or default_location()
+    if "://" not in location and not Path(location).exists():
+        return  # told of by the check of the database; to open it would make it
+    newest = select(LoadRow.node, func.max(LoadRow.time)).where(LoadRow.time > now - 30 * 86_400).group_by(LoadRow.node)
+    try:
+        engine = connect(location, 10.0)
+        with reading(engine) as connection:
+            per_role = connection.execute(select(TokenRow.role, func.count()).group_by(TokenRow.role))
+            roles = {role: count for role, count in per_role}  # noqa: C416
+            of_agents = set(connection.scalars(select(TokenRow.node).where(TokenRow.role == "agent")))
+            seen = {node: heard for node, heard in connection.execute(newest)}  # noqa: C416
+        engine.dispose()
+    except (InputError, StoreError):
+        return  # told of by the check of the database
+    if roles:
+        yield Finding("tokens", "well", ", ".join(f"{count} {role}" for role, count in sorted(roles.items())))
+    else:
+        yield Finding("tokens", "watch", "there are none", "make one: `metasched token add NAME --role ROLE`")
+    ahead = {node: at - now for node, at in seen.items() if at - now > AHEAD}
+    if ahead:
+        worst = max(ahead, key=lambda node: ahead[node])
+        told = f"{_some(sorted(ahead))}: ahead of this host's, {worst} by {ahead[worst]:.0f} s"
+        yield Finding("clocks", "wrong", told, "let chrony or ntpd set the clocks of these nodes")
+    elif seen:
+        yield Finding("clocks", "well", f"no node's clock is more than {AHEAD:g} s ahead of this host's")
+    never = [node for node in nodes if node not in seen]
+    late = [node for node in nodes if node in seen and now - seen[node] > LATE]
+    if never:
+        without = [node for node in never if node not in of_agents]
+        mend = "start metasched-agent there"
+        if without:
+            mend += f", with a token: `metasched token add NAME --role agent --node {without[0]}`"
+        yield Finding("agents", "wrong", f"no loads ever from {_some(never)}: taken for idle", mend)
+    if late:
+        worst = max(late, key=lambda node: now - seen[node])
+        told = f"no loads lately from {_some(late)}; {worst} was last heard {now - seen[worst]:.0f} s ago"
+        yield Finding("agents", "wrong", told, "see `systemctl status metasched-agent` there, and its clock")
+    if nodes and not never and not late:
+        yield Finding("agents", "well", f"all {len(nodes)} nodes have sent loads in the last {LATE:g} s")
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+
+
+def _anothers(location: str) -> tuple[str, str] | None:
+    """Owners of a file and of its folder, where the folder's, as which the daemon runs, cannot write the file."""
+    if "://" in location:
+        return None
+    path = Path(location)
+    owner, user = path.owner(), path.parent.owner()
+    return (owner, user) if User.named(user).may(path, "rw") else None
+
+
+def _sqlite(location: str) -> bool:
+    return "://" not in location or location.startswith("sqlite")

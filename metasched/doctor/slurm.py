@@ -1,0 +1,192 @@
+"""Checks of Slurm's side of an installation: the hook, prolog and epilog, their settings, and who may read what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from metasched.doctor.findings import Finding, User
+from metasched.doctor.hooks import NO_JOB, called_by, fails, loaded_by, lua_error
+from metasched.schedulers.slurm.commands import Commands
+
+#: Where Debian and others keep modules of Lua.
+LUA_ROOTS = (Path("/usr/share"), Path("/usr/lib"), Path("/usr/lib64"), Path("/usr/local/share"), Path("/usr/local/lib"))
+LUA_MODULES = {"socket.lua": "lua-socket", "cjson.so": "lua-cjson"}
+#: Where prolog and epilog keep jobs, by default.
+STATE = "/var/lib/metasched/hooks"
+#: How a site's own job_submit.lua loads the hook.
+CHAIN = 'pcall(dofile, "/etc/slurm/metasched/job_submit.lua")'
+#: Longest deadline that leaves the controller free enough (s).
+LONGEST = 1.0
+
+
+def check_slurm(name: str, configuration: str, socket: str | None) -> Iterator[Finding]:
+    """Check one cluster whose controller runs on this host.
+
+    Parameters
+    ----------
+    name : the cluster's name in the daemon's configuration.
+    configuration : path of its slurm.conf, empty for the usual one.
+    socket : the daemon's Unix socket.
+    """
+    path = Path(configuration or "/etc/slurm/slurm.conf")
+    told = read_settings(path)
+    if told is None:
+        yield Finding(f"{name}: slurm.conf", "wrong", f"{path} cannot be read", "name it under [[slurm]] configuration")
+        return
+    try:
+        Commands(configuration).run("scontrol", "ping")
+        yield Finding(f"{name}: controller", "well", "answers")
+    except RuntimeError as error:
+        yield Finding(f"{name}: controller", "wrong", str(error), "start slurmctld")
+    try:
+        user = User.named(told.get("slurmuser", "root").partition("(")[0])
+    except KeyError:
+        yield Finding(f"{name}: SlurmUser", "wrong", f"there is no user {told['slurmuser']}", "set SlurmUser")
+        return
+    yield from _hook(name, path, told, user, socket)
+    yield from _scripts(name, told, user)
+    kept = told.get("accountingstoreflags", "")
+    if "slurmdbd" in told.get("accountingstoragetype", "") and "job_comment" not in kept:
+        lost = "accounting leaves out comments: jobs are not found after the daemon was down"
+        yield Finding(f"{name}: accounting", "watch", lost, "set AccountingStoreFlags=job_comment")
+
+
+def read_settings(path: Path) -> dict[str, str] | None:
+    """Lines ``Key=value`` of slurm.conf or hooks.conf, keys in small letters; None where it cannot be read.
+
+    Of a line with several, as those of nodes and partitions have, only the first counts.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    pairs = (line.partition("#")[0].partition("=") for line in lines)
+    return {key.strip().lower(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _hook(name: str, path: Path, told: dict[str, str], user: User, socket: str | None) -> Iterator[Finding]:
+    check = f"{name}: hook"
+    if "lua" not in told.get("jobsubmitplugins", "").replace("job_submit/", "").split(","):
+        yield Finding(check, "wrong", "slurmctld calls no Lua hook", "set JobSubmitPlugins=lua and restart slurmctld")
+    script = path.parent / "job_submit.lua"
+    if why := user.may(script, "r"):
+        yield Finding(
+            check, "wrong", why, f"copy deploy/slurm/job_submit.lua to {path.parent}, readable by {user.name}"
+        )
+    else:
+        yield from _lua(check, script, user)
+    for module, package in LUA_MODULES.items():
+        if not any(any(root.glob(f"**/lua/5.*/{module}")) for root in LUA_ROOTS if root.is_dir()):
+            yield Finding(check, "wrong", f"Lua's {module} is not installed", f"apt-get install {package}")
+    own = None if user.may(script, "r") else loaded_by(script)
+    yield from _hook_settings(name, (own or script).parent / "hooks.conf", user, socket)
+
+
+def _lua(check: str, script: Path, user: User) -> Iterator[Finding]:
+    own = loaded_by(script)
+    if own is None:
+        yield Finding(check, "wrong", f"{script} is another hook", f"let it load metasched's: {CHAIN}")
+        return
+    for each in dict.fromkeys((script, own, own.parent / "rules.lua")):
+        if each != script and (why := user.may(each, "r")):
+            if each == own:
+                yield Finding(check, "wrong", why, f"copy deploy/slurm/job_submit.lua there, readable by {user.name}")
+            continue
+        if error := lua_error(each):
+            yield Finding(check, "wrong", error, f"mend {each}: slurmctld does not start with it")
+        elif each != own.parent / "rules.lua":
+            yield Finding(check, "well", f"{each}, readable by {user.name}")
+
+
+def _hook_settings(name: str, path: Path, user: User, socket: str | None) -> Iterator[Finding]:
+    check = f"{name}: hooks.conf"
+    if why := user.may(path, "r"):
+        yield Finding(check, "wrong", why, f"copy deploy/slurm/hooks.conf to {path.parent}, readable by {user.name}")
+        return
+    told = read_settings(path) or {}
+    problems = []
+    if told.get("cluster") != name:
+        problems.append((f"cluster = {told.get('cluster', '')}", f"cluster = {name}, as in the daemon's configuration"))
+    if "socket" in told:
+        if socket is None or Path(told["socket"]).resolve() != Path(socket).resolve():
+            problems.append((f"socket = {told['socket']}", f"socket = {socket or 'none: use address and token_file'}"))
+        elif not Path(told["socket"]).exists():
+            problems.append((f"socket = {told['socket']} is not there", "start the daemon"))
+        elif why := user.may(told["socket"], "rw"):
+            problems.append((why, f"usermod -aG GROUP {user.name}, GROUP being the socket's, and restart slurmctld"))
+    elif "token_file" not in told:
+        problems.append(("neither socket nor token_file", "one of them"))
+    elif why := user.may(told["token_file"], "r"):
+        problems.append((why, f"make it readable by {user.name} only"))
+    try:
+        deadline = float(told.get("deadline", "0.2"))
+    except ValueError:
+        deadline = float("nan")
+    if not 0.0 < deadline <= LONGEST:
+        problems.append((f"deadline = {told['deadline']}", f"at most {LONGEST:g} s: the controller waits so long"))
+    for found, expected in problems:
+        yield Finding(check, "wrong", f"{path}: {found}", expected)
+    if not problems:
+        yield Finding(check, "well", f"{path}, deadline {1000 * deadline:.0f} ms")
+
+
+def _scripts(name: str, told: dict[str, str], user: User) -> Iterator[Finding]:
+    for key, script in (("PrologSlurmctld", "metasched-prolog"), ("EpilogSlurmctld", "metasched-epilog")):
+        check, path = f"{name}: {script.removeprefix('metasched-')}", told.get(key.lower(), "")
+        if not path:
+            yield Finding(
+                check, "wrong", f"{key} is not set", f"set {key}=/etc/slurm/{script}, or call that from yours"
+            )
+            continue
+        if why := user.may(path, "rx"):
+            yield Finding(check, "wrong", why, f"let {user.name} run it: chmod 0755 {path}")
+            continue
+        own = called_by(Path(path), script)
+        if own is None:
+            told_so = f"{path} does not call {script}"
+            yield Finding(check, "wrong", told_so, f"add to it: /etc/slurm/metasched/{script} || true")
+            continue
+        if own != Path(path) and (why := user.may(own, "rx")):
+            yield Finding(check, "wrong", why, f"let {user.name} run it: chmod 0755 {own}")
+            continue
+        yield from _run(check, own, user)
+        if key == "EpilogSlurmctld":
+            yield from _kept(name, own.resolve().parent / "hooks.conf", user)
+
+
+def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
+    """Whether a hook does its work when slurmctld runs it."""
+    if check.endswith("epilog"):
+        why, mend = fails([str(script), "--check"], user), f"run it as {user.name}: {script} --check"
+    else:
+        conf = read_settings(script.resolve().parent / "hooks.conf") or {}
+        noted = Path(conf.get("state", STATE)) / f"start.{NO_JOB}"
+        why = fails([str(script)], user, {"SLURM_JOB_ID": NO_JOB})
+        off = Path(conf.get("off", script.resolve().parent / "metasched.off"))
+        if not why and not off.exists() and not user.may(noted.parent, "rwx"):
+            try:
+                float(noted.read_text())
+            except (OSError, ValueError):
+                why = f"{script} does not note when a job starts"
+        noted.unlink(missing_ok=True)
+        mend = f"run it as {user.name}: SLURM_JOB_ID={NO_JOB} {script}"
+    if why:
+        yield Finding(check, "wrong", why, mend)
+    else:
+        yield Finding(check, "well", f"{script}, runs as {user.name}")
+
+
+def _kept(name: str, path: Path, user: User) -> Iterator[Finding]:
+    check = f"{name}: kept jobs"
+    state = Path((read_settings(path) or {}).get("state", STATE))
+    if why := user.may(state, "rwx"):
+        mend = f"install -d -o {user.name} -m 0750 {state}, or set `state` in {path}"
+        yield Finding(check, "wrong", why, mend)
+        return
+    waiting, refused = len([*state.glob("ended.*.json")]), len([*state.glob("ended.*.refused")])
+    if waiting or refused:
+        told = f"{waiting} jobs in {state} wait to be told of, {refused} were refused"
+        yield Finding(check, "watch", told, "run metasched-epilog --tell; see its output, and the daemon's log")
+    else:
+        yield Finding(check, "well", f"{state}, none waits")

@@ -1,0 +1,153 @@
+"""Models of execution time as an estimator of scikit-learn, for its pipelines, searches and cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, check_non_negative, column_or_1d, validate_data
+
+from metasched.fitting import METHODS, fit
+from metasched.predictors.contract import Predictions
+from metasched.records import InputError, Run
+from metasched.store import documents
+from metasched.store.files.campaigns import REQUEST_COLUMNS
+
+Floats = NDArray[np.float64]
+
+#: What columns that X does not have are taken for: one idle processor, whose link has 1,000 Mbit/s to spare.
+_MISSING = (1.0, 1.0, 1.0, 1000.0)
+_LOWEST = (1e-9, 1.0, 1e-6, 1e-6)
+_HIGHEST = (np.inf, 1e9, 1.0, np.inf)
+
+
+class ExecutionTimeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Execution times of one application on one platform, from what a run is asked and the loads that it meets.
+
+    X has the columns problem_size, processors, min_avg_avail_cpu (fraction of one processor) and min_avg_avail_bw
+    (Mbit/s), in this order, or is a data frame that has them among others, such as one of ``runs.csv``. Further columns
+    are not used; the last ones may be missing, and are then taken for one idle processor and a free link of 1,000
+    Mbit/s. y is the execution time (s).
+
+    Parameters
+    ----------
+    method : ``"robust"`` or another of :func:`metasched.fit`.
+    outside : ``"raise"`` refuses numbers that no run can have (no processor, CPU above 1, a time that is not above 0);
+        ``"clip"`` moves them to the nearest that one can have, rounds processors, and refuses negative ones only.
+
+    Attributes
+    ----------
+    predictor_ : the fitted predictor, which can also learn run by run.
+    n_features_in_ : int, columns of X in ``fit``.
+
+    Examples
+    --------
+    >>> X = [[n, p, 1.0, 100.0] for n in range(100, 900, 100) for p in (1, 2, 4)]
+    >>> y = [0.001 * n / p for n, p, _, _ in X]
+    >>> model = ExecutionTimeRegressor(method="published").fit(X, y)
+    >>> model.predict([[1000, 4, 1.0, 100.0]]).round(3)
+    array([0.25])
+    >>> low, high = model.predict_interval([[1000, 4, 1.0, 100.0]], level=0.9)[0]
+    >>> bool(low <= 0.25 <= high)
+    True
+    """
+
+    def __init__(self, method: str = "robust", outside: str = "raise") -> None:
+        self.method = method
+        self.outside = outside
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ExecutionTimeRegressor:
+        """Fit to runs.
+
+        Parameters
+        ----------
+        X : array of shape (n, 4) or data frame.
+        y : array of shape (n,), execution times (s).
+
+        Raises
+        ------
+        ValueError
+            For parameters and numbers that are not as the class says.
+        """
+        if self.method not in METHODS:
+            raise ValueError(f"method is {self.method!r}, expected one of {', '.join(METHODS)}")
+        if self.outside not in ("raise", "clip"):
+            raise ValueError(f"outside is {self.outside!r}, expected raise or clip")
+        checked: tuple[Floats, Floats] = validate_data(self, _chosen(X), y, y_numeric=True, dtype=np.float64)
+        times = column_or_1d(checked[1], warn=True).astype(float)
+        if self.outside == "clip":
+            times = np.maximum(times, 1e-9)
+        try:
+            runs = [
+                Run("application", "platform", size, int(count), cpu, bandwidth, time)
+                for (size, count, cpu, bandwidth), time in zip(self._requests(checked[0]), times, strict=True)
+            ]
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self.predictor_ = fit(runs, self.method)
+        return self
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """Execution times (s), array of shape (n,), for X of shape (n, 4) or a data frame."""
+        return np.asarray(self._predictions(X, 0.9).execution_time, dtype=float)
+
+    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> Floats:
+        """Ends of the prediction intervals (s), array of shape (n, 2), each with its outcome by probability level."""
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level is {level}, expected a number between 0 and 1")
+        found = self._predictions(X, level)
+        return np.column_stack([found.low, found.high])
+
+    def _predictions(self, X: ArrayLike, level: float) -> Predictions:
+        check_is_fitted(self)
+        checked: Floats = validate_data(self, _chosen(X), dtype=np.float64, reset=False)
+        size, processors, cpu, bandwidth = self._requests(checked).T
+        return self.predictor_.predict_many(size, processors, cpu, bandwidth, level)
+
+    def _requests(self, X: Floats) -> Floats:
+        """The four columns, shape (n, 4), as the parameter ``outside`` has them."""
+        whole = np.tile(_MISSING, (len(X), 1))
+        used = min(X.shape[1], 4)
+        whole[:, :used] = X[:, :used]
+        if self.outside == "clip":
+            check_non_negative(whole, type(self).__name__)
+            whole = np.clip(whole, _LOWEST, _HIGHEST)
+            whole[:, 1] = np.round(whole[:, 1])
+            return np.asarray(whole)
+        wrong = (whole <= 0) | (whole > _HIGHEST) | ~np.isfinite(whole)
+        wrong[:, 1] |= whole[:, 1] % 1 != 0
+        if wrong.any():
+            row, column = (int(place) for place in np.argwhere(wrong)[0])
+            expected = ("a number above 0", "a whole number of at least 1", "a fraction in (0, 1]", "a number above 0")
+            name = REQUEST_COLUMNS[column]
+            raise ValueError(f"X, row {row}: {name} is {whole[row, column]:g}, expected {expected[column]}")
+        return whole
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "predictor_" in state:
+            state["predictor_"] = documents.dump(state["predictor_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "predictor_" in state:
+            state = state | {"predictor_": documents.parse(state["predictor_"], where="pickled model")}
+        super().__setstate__(state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.target_tags.positive_only = True
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def _chosen(X: Any) -> Any:
+    """The four columns of a data frame that has them by name; anything else as it is."""
+    names = getattr(X, "columns", ())
+    return X[list(REQUEST_COLUMNS)] if all(name in names for name in REQUEST_COLUMNS) else X

@@ -1,0 +1,236 @@
+"""Jobs that run and wait on one cluster under EASY backfilling.
+
+The first in line gets a reservation; others may start before it if they do not delay it (Lifka, "The ANL/IBM SP
+scheduling system", JSSPP 1995). In which order the others are looked at, and how long jobs are expected to hold their
+processors, makes the variants: first come first served or shortest job first (SJBF; Tsafrir, Etsion & Feitelson,
+"Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007, Section 4).
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from typing import Self
+
+#: How much longer a job is expected to run each time it outlives what was expected (s; Tsafrir et al., Section 4.3).
+CORRECTIONS = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 18_000.0, 36_000.0, 72_000.0, 180_000.0, 360_000.0)
+
+
+def outlived(ran: float, limit: float) -> float:
+    """How long a job is expected to run altogether (s) that outlived what was expected of it after so long.
+
+    Longer by the first of :data:`CORRECTIONS` that is above half of what it ran, but not beyond its limit.
+
+    Examples
+    --------
+    >>> outlived(100.0, 3600.0), outlived(3500.0, 3600.0)
+    (160.0, 3600.0)
+    """
+    longer = ran + next((more for more in CORRECTIONS if more > 0.5 * ran), CORRECTIONS[-1])
+    return min(longer, limit) if limit > ran else longer
+
+
+class Backfilling:
+    """A cluster with its line of jobs.
+
+    Parameters
+    ----------
+    processors : of the cluster.
+    depth : how many waiting jobs are looked at for backfill at a time, all where None (``bf_max_job_test`` of Slurm).
+
+    Attributes
+    ----------
+    free : processors that nobody holds.
+    started : when each running job started (s).
+    width : processors of each job that runs or waits.
+
+    Examples
+    --------
+    Six of eight processors are taken until 100 s. The first in line needs all; the next fits before it starts, the last
+    would delay it.
+
+    >>> cluster = Backfilling(8)
+    >>> for job, (processors, hold) in enumerate([(6, 100.0), (8, 50.0), (2, 90.0), (1, 200.0)]):
+    ...     cluster.submit(job, processors, hold, order=hold)
+    >>> cluster.schedule(0.0), cluster.free
+    ([0, 2], 0)
+    """
+
+    def __init__(self, processors: int, depth: int | None = None) -> None:
+        self.free = processors
+        self.started: dict[int, float] = {}
+        self.width: dict[int, int] = {}
+        self._hold: dict[int, float] = {}
+        self._order: dict[int, float] = {}
+        self._priority: dict[int, float] = {}
+        self._line: list[tuple[float, int]] = []  # waiting, by priority
+        self._backfill: list[tuple[float, int]] = []  # waiting, by order
+        self._expected: list[tuple[float, int]] = []  # running, by when they are expected to end
+        self._widths: dict[int, int] = {}  # how many wait for so many processors
+        self._fresh: list[int] = []  # submitted since the last look
+        self._shadow, self._extra = -1.0, 0  # when the first in line starts, and what it leaves
+        self._changed = True
+        self._depth = depth
+
+    def copy(self, depth: int | None = None) -> Self:
+        """The same cluster, to be led on differently."""
+        other = type(self)(0, depth)
+        for name, value in vars(self).items():
+            if name != "_depth":
+                setattr(other, name, value.copy() if isinstance(value, dict | list) else value)
+        return other
+
+    @property
+    def waiting(self) -> list[int]:
+        """Jobs that wait, by priority."""
+        return [job for _, job in self._line]
+
+    def submit(self, job: int, processors: int, hold: float, order: float = 0.0, priority: float = 0.0) -> None:
+        """Put a job in line.
+
+        Parameters
+        ----------
+        job : its number; among equals the lower number is first.
+        processors : P, no more than the cluster has.
+        hold : how long it is expected to hold its processors (s).
+        order : the smaller, the sooner it is looked at for backfill.
+        priority : the smaller, the sooner it is first in line.
+        """
+        self.width[job], self._hold[job], self._order[job], self._priority[job] = processors, hold, order, priority
+        self._widths[processors] = self._widths.get(processors, 0) + 1
+        insort(self._line, (priority, job))
+        insort(self._backfill, (order, job))
+        self._fresh.append(job)
+        if self._line[0][1] == job:
+            self._changed = True
+
+    def end(self, job: int) -> None:
+        """A running job ended."""
+        del self._expected[bisect_left(self._expected, (self.started.pop(job) + self._hold.pop(job), job))]
+        self.free += self.width.pop(job)
+        del self._order[job], self._priority[job]
+        self._changed = True
+
+    def next_correction(self) -> float:
+        """When a running job will outlive what is expected of it (s), infinity where none runs."""
+        return self._expected[0][0] if self._expected else float("inf")
+
+    def correct(self, now: float, limits: Mapping[int, float]) -> None:
+        """Expect jobs that outlived what was expected of them to run longer: see :data:`CORRECTIONS`.
+
+        Parameters
+        ----------
+        now : the time (s); jobs that end now have ended already.
+        limits : time limit of each running job (s), beyond which it is expected only when it has outlived that too.
+        """
+        while self._expected and self._expected[0][0] <= now:
+            _, job = self._expected.pop(0)
+            ran = now - self.started[job]
+            self._hold[job] = outlived(ran, limits[job])
+            insort(self._expected, (self.started[job] + self._hold[job], job))
+            self._changed = True
+
+    def schedule(self, now: float) -> list[int]:
+        """Start the jobs that start now.
+
+        Returns
+        -------
+        Their numbers in the order they start.
+        """
+        begun: list[int] = []
+        width = self.width
+        while self._line and width[self._line[0][1]] <= self.free:
+            begun.append(self._line[0][1])
+            self._start(begun[-1], now)
+        if begun or self._changed or self._shadow <= now:
+            if self._line and self.free >= min(self._widths):
+                self._reserve(now)
+                begun += self._fill(now, self._backfill)
+        elif self._fresh and self.free:
+            begun += self._fill(now, sorted((self._order[job], job) for job in self._fresh))
+        self._fresh.clear()
+        return begun
+
+    def _start(self, job: int, now: float) -> None:
+        del self._line[bisect_left(self._line, (self._priority[job], job))]
+        del self._backfill[bisect_left(self._backfill, (self._order[job], job))]
+        width = self.width[job]
+        self.free -= width
+        self._widths[width] -= 1
+        if not self._widths[width]:
+            del self._widths[width]
+        self.started[job] = now
+        insort(self._expected, (now + self._hold[job], job))
+        self._changed = True
+
+    def _reserve(self, now: float) -> None:
+        """When the first in line can start as far as is known, and how many processors it then leaves."""
+        first, free, shadow, width = self.width[self._line[0][1]], self.free, -1.0, self.width
+        for end, job in self._expected:
+            if shadow >= 0 and end > shadow:
+                break
+            free += width[job]
+            if shadow < 0 and free >= first:
+                shadow = max(end, now)
+        self._shadow, self._extra = shadow, free - first
+
+    def _fill(self, now: float, candidates: list[tuple[float, int]]) -> list[int]:
+        """Start those that do not delay the first in line."""
+        first = self._line[0][1]
+        free, extra, patience, width, hold = self.free, self._extra, self._shadow - now, self.width, self._hold
+        begun, least = [], min(self._widths)
+        for _, job in candidates if self._depth is None else candidates[: self._depth]:
+            processors = width[job]
+            if processors > free or job == first:
+                continue
+            if hold[job] > patience:
+                if processors > extra:
+                    continue
+                extra -= processors
+            free -= processors
+            begun.append(job)
+            if free < least:
+                break
+        for job in begun:
+            self._start(job, now)
+        self._extra, self._changed = extra, False
+        return begun
+
+
+def lead_on(
+    cluster: Backfilling, now: float, remaining: Mapping[int, float], until: int | None = None
+) -> dict[int, float]:
+    """When each waiting job starts if nobody else comes and jobs run as long as is said.
+
+    Parameters
+    ----------
+    cluster : as it is; it is led on itself, so give a copy.
+    now : the time (s).
+    remaining : of each job how long it still runs, or will run once started (s).
+    until : stop once this job has started.
+
+    Returns
+    -------
+    The time of each start (s).
+
+    Examples
+    --------
+    >>> cluster = Backfilling(8)
+    >>> for job, hold in enumerate([100.0, 50.0]):
+    ...     cluster.submit(job, 8, hold)
+    >>> lead_on(cluster, 0.0, {0: 30.0, 1: 10.0})
+    {0: 0.0, 1: 30.0}
+    """
+    ends = [(now + remaining[job], job) for job in cluster.started]
+    heapq.heapify(ends)
+    starts: dict[int, float] = {}
+    while True:
+        for job in cluster.schedule(now):
+            starts[job] = now
+            heapq.heappush(ends, (now + remaining[job], job))
+        if until in starts or not ends or not cluster._line:
+            return starts
+        now = ends[0][0]
+        while ends and ends[0][0] == now:
+            cluster.end(heapq.heappop(ends)[1])

@@ -1,0 +1,122 @@
+"""How well run times and waits are expected, and what an order made by them brings: a replay, judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from metasched.history.backfilling import Backfilling, lead_on
+from metasched.history.job_log import JobLog
+from metasched.history.replay import Expected, Policy, Replay, RunTimes, replay, shaken
+from metasched.history.waits import Wait, WaitErrors
+
+#: How many jobs' waits are forecast in an evaluation, evenly spread over the log.
+MOST_WAITS = 2000
+#: How many waiting jobs are looked at for backfill when a queue is led on, as schedulers bound it too.
+DEPTH = 50
+
+
+class Recorder:
+    """Passes on what is expected of each job, keeps it, and forecasts the waits of some.
+
+    Parameters
+    ----------
+    run_times : what expects.
+    jobs : how many there are.
+    waits : how many of their waits are forecast.
+
+    Attributes
+    ----------
+    expected, low, high : run time and interval of each job as expected when it was submitted (s), of shape (jobs,);
+        the ends are not numbers where nothing is said of them.
+    said, forecast, waited : what the queue led on said of each wait, the forecast made of it, and the wait (s), by job.
+    """
+
+    def __init__(self, run_times: RunTimes, jobs: int, waits: int = 0) -> None:
+        self.run_times = run_times
+        self.expected, self.low, self.high = (np.full(jobs, np.nan) for _ in range(3))
+        self.forecast: dict[int, Wait] = {}
+        self.waited: dict[int, float] = {}
+        self._every = math.ceil(jobs / waits) if waits else 0
+        self.said: dict[int, float] = {}
+        self._asked: dict[int, float] = {}
+        self._errors = WaitErrors()
+        self.ended, self.remaining = run_times.ended, run_times.remaining
+
+    def submitted(self, job: int, now: float) -> Expected:
+        """See :class:`~metasched.history.replay.RunTimes`."""
+        found = self.run_times.submitted(job, now)
+        self.expected[job], self.low[job], self.high[job] = found.run_time, found.low, found.high
+        return found
+
+    def started(self, job: int, now: float) -> None:
+        """See :class:`~metasched.history.replay.RunTimes`."""
+        self.run_times.started(job, now)
+        if job in self._asked:
+            self.waited[job] = now - self._asked.pop(job)
+            self._errors.learn(self.said[job], self.waited[job])
+
+    def watch(self, cluster: Backfilling, job: int, now: float) -> None:
+        """Forecast the wait of a job, if it is one of those."""
+        if not self._every or job % self._every:
+            return
+        remaining = {
+            other: self.remaining(other, now - cluster.started[other] if other in cluster.started else 0.0)
+            for other in cluster.width
+        }
+        self.said[job] = lead_on(cluster.copy(DEPTH), now, remaining, until=job)[job] - now
+        self._asked[job] = now
+        self.forecast[job] = self._errors.expect(self.said[job])
+
+
+def evaluate(
+    log: JobLog, processors: int, policy: Policy, make: Callable[[JobLog], RunTimes], *, shakes: int = 0, seed: int = 1,
+    waits: int = MOST_WAITS, progress: Callable[[Iterable[int], int], Iterable[int]] = lambda steps, total: steps,
+) -> dict[str, Any]:  # fmt: skip
+    """Replay a log and judge what was expected: the document of ``metasched history evaluate``.
+
+    Parameters
+    ----------
+    log, processors, policy : see :func:`~metasched.history.replay.replay`.
+    make : makes what expects the run times of a log.
+    shakes : replays of the shaken log; the mean of these is told where there are any.
+    seed : of the shaking.
+    waits : how many waits are forecast.
+    progress : goes through the replays.
+    """
+    generator = np.random.default_rng(seed)
+    recorder = Recorder(make(log), len(log), waits)
+    told = []
+    for step in progress(range(shakes + 1), shakes + 1):
+        if step:
+            moved = shaken(log, generator)
+            told.append(_told(replay(moved, processors, policy, make(moved))))
+        else:
+            told.append(_told(replay(log, processors, policy, recorder, recorder.watch)))
+    unshaken, *others = told
+    error = np.abs(recorder.expected - log.run_time)
+    spread = np.isfinite(recorder.low)
+    held = (recorder.low <= log.run_time) & (log.run_time <= recorder.high)
+    waits_of = [(recorder.said[job], recorder.forecast[job], waited) for job, waited in recorder.waited.items()]
+    means = {name: float(np.mean([each[name] for each in others or told])) for name in unshaken}
+
+    def mean(values: Iterable[float]) -> float | None:
+        return float(np.mean(list(values))) if waits_of else None
+
+    return {
+        "jobs": len(log), "mae": float(error.mean()), "median_error": float(np.median(error)),
+        "underestimated": float((recorder.expected < log.run_time).mean()),
+        "interval_coverage": float(held[spread].mean()) if spread.any() else None, **means,
+        "wait_mae": mean(abs(wait.seconds - waited) for _, wait, waited in waits_of),
+        "wait_coverage": mean(wait.low <= waited <= wait.high for _, wait, waited in waits_of),
+        "wait_mae_of_the_queue_alone": mean(abs(said - waited) for said, _, waited in waits_of),
+        "waits_judged": len(waits_of), "unshaken": unshaken, "shaken": others,
+    }  # fmt: skip
+
+
+def _told(replayed: Replay) -> dict[str, float]:
+    """The two figures of a replay."""
+    return {"avebsld": float(replayed.bounded_slowdown.mean()), "mean_wait": float(replayed.wait.mean())}

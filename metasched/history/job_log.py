@@ -1,0 +1,115 @@
+"""Jobs that have ended, as columns: what accounting knows of a cluster, and what was wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Columns of names that a log may have. What a job is called tells more of it than anything else, where it is told.
+LABELS = ("user", "account", "name", "partition", "qos", "executable")
+
+
+@dataclass(frozen=True, slots=True)
+class JobLog:
+    """The jobs of a cluster in the order they were submitted; every array has shape (jobs,).
+
+    Parameters
+    ----------
+    submit_time : when each was submitted (s), ascending.
+    run_time : how long it ran (s), at least 0.
+    processors : P, at least 1.
+    requested_time : its time limit (s), not a number where none is known.
+    wait : how long it really waited (s), not a number where that is not known.
+    labels : columns of :data:`LABELS` that the log has: a number for each name, -1 where a job has none.
+    capacity : processors of the cluster as far as the log says, 0 where it does not.
+    wrong : what was wrong with the log, with the number of rows.
+
+    Examples
+    --------
+    >>> log = JobLog(np.array([0.0, 5.0]), np.array([60.0, 30.0]), np.array([4, 8]), np.array([300.0, np.nan]))
+    >>> len(log), log.limits().tolist(), log.has_requests
+    (2, [300.0, 300.0], True)
+    """
+
+    submit_time: Floats
+    run_time: Floats
+    processors: Ints
+    requested_time: Floats
+    wait: Floats = field(default_factory=lambda: np.empty(0))
+    labels: Mapping[str, Ints] = field(default_factory=lambda: MappingProxyType({}))
+    capacity: int = 0
+    wrong: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if not self.wait.size:
+            object.__setattr__(self, "wait", np.full(self.submit_time.size, np.nan))
+        sizes = {
+            column.shape
+            for column in (self.submit_time, self.run_time, self.processors, self.requested_time, self.wait)
+        } | {column.shape for column in self.labels.values()}
+        if len(sizes) != 1:
+            raise InputError(f"columns have the shapes {sorted(sizes)}, expected one")
+        if np.any(np.diff(self.submit_time) < 0):
+            raise InputError("submit_time goes back, expected jobs in the order they were submitted")
+
+    def __len__(self) -> int:
+        return int(self.submit_time.size)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether any job has a time limit."""
+        return bool(np.isfinite(self.requested_time).any())
+
+    def limits(self) -> Floats:
+        """Time limits (s): a job without one is taken to have the longest of all, as partitions have one."""
+        known = np.isfinite(self.requested_time)
+        longest = max(float(np.max(self.requested_time[known], initial=1.0)), float(np.max(self.run_time, initial=1.0)))
+        return np.where(known, self.requested_time, longest)
+
+    def likely_capacity(self) -> int:
+        """Processors that the cluster has at least, where the log names none.
+
+        As many as were in use at a time where the log tells when jobs started; else as many as do the work at 70 %
+        load, and those of the largest job.
+        """
+        largest = int(self.processors.max())
+        known = np.isfinite(self.wait)
+        if known.all():
+            start = self.submit_time + self.wait
+            order = np.argsort(np.concatenate([start + self.run_time, start]), kind="stable")
+            change = np.concatenate([-self.processors, self.processors])[order]
+            return max(largest, int(np.cumsum(change).max()))
+        work = float(np.sum(self.run_time * self.processors))
+        lasted = float(np.max(self.submit_time + self.run_time) - self.submit_time[0])
+        return max(largest, math.ceil(work / max(0.7 * lasted, 1.0)))
+
+    def labelled(self, name: str) -> Ints:
+        """The column of a label; -1 everywhere where the log has none."""
+        return self.labels.get(name, np.full(len(self), -1))
+
+    def fitting(self, processors: int) -> JobLog:
+        """The jobs that fit on so many processors; the others are counted as wrong."""
+        large = self.processors > processors
+        if not large.any():
+            return self
+        wrong = {**self.wrong, "larger than the cluster": int(large.sum())}
+        return replace(self.picked(np.flatnonzero(~large)), wrong=wrong)
+
+    def picked(self, rows: Ints, submit_time: Floats | None = None) -> JobLog:
+        """Some of the jobs, in the order given, and perhaps submitted at other times (s)."""
+        return replace(
+            self, submit_time=self.submit_time[rows] if submit_time is None else submit_time,
+            run_time=self.run_time[rows], processors=self.processors[rows],
+            requested_time=self.requested_time[rows], wait=self.wait[rows],
+            labels={name: column[rows] for name, column in self.labels.items()},
+        )  # fmt: skip

@@ -1,0 +1,315 @@
+"""The lines of accounting logs: SWF, CSV, and what ``sacct`` prints; torn ones are counted and left out.
+
+SWF is the Standard Workload Format of the Parallel Workloads Archive (Feitelson, Tsafrir & Krakov, "Experience with
+using the Parallel Workloads Archive", 2014, Section 2): 18 numbers a job, -1 where one is not known.
+"""
+
+from __future__ import annotations
+
+import calendar
+import csv
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+
+from metasched.history.job_log import LABELS, JobLog
+from metasched.records import InputError
+
+#: Numbers beyond these are torn or made up: seconds since 1970, seconds of a run, processors.
+LATEST, LONGEST, MOST_PROCESSORS = 1e11, 1e9, 10_000_000
+#: Longest name that is told apart from others.
+LONGEST_NAME = 1000
+#: What a line may be called in a CSV file, in the words of other programs.
+OTHER_NAMES = {"job_id": "job", "jobid": "job", "submit": "submit_time", "runtime": "run_time", "cpus": "processors",
+               "wait_time": "wait", "job_name": "name", "queue": "partition", "group": "account", "timelimit":
+               "requested_time", "nodes_allocated": "nodes"}  # fmt: skip
+REQUIRED = ("submit_time", "run_time", "processors")
+
+TORN = "torn or unreadable"
+NOT_RUN = "never ran"
+PARTIAL = "parts of a job told of as a whole elsewhere"
+NO_PROCESSORS = "without processors"
+DOUBLE = "told of twice"
+CLOCK = "submitted before the job above (clock went back; sorted)"
+ZERO = "with a run time of 0 (kept)"
+OVERRUN = "with a request below the run time (kept)"
+NO_REQUEST = "without a request (kept)"
+RUNNING = "not ended yet"
+TELESCOPED = "with a separator in the name (mended)"
+
+
+@dataclass(slots=True)
+class Columns:
+    """The columns of a log while it is read; a row costs some hundred bytes.
+
+    Examples
+    --------
+    >>> columns = Columns()
+    >>> columns.add("1", 0.0, 60.0, 4, 300.0, {"user": "ada"})
+    >>> columns.add("2", 9.0, 30.0, 4, math.nan, {"user": "bob"})
+    >>> log = columns.log()
+    >>> log.labels["user"].tolist(), dict(log.wrong)
+    ([0, 1], {'without a request (kept)': 1})
+    """
+
+    wrong: Counter[str] = field(default_factory=Counter)
+    capacity: int = 0
+    _numbers: array[float] = field(default_factory=lambda: array("d"))
+    _codes: array[int] = field(default_factory=lambda: array("q"))
+    _names: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in LABELS})
+    _seen: set[int] = field(default_factory=set)
+
+    def add(
+        self, job: str, submit: float, run: float, processors: float, request: float, labels: Mapping[str, str],
+        wait: float = math.nan,
+    ) -> None:  # fmt: skip
+        """Take a job, or count what is wrong with it.
+
+        Parameters
+        ----------
+        job : its number, empty where there is none; a job is told of twice where number, submission and start agree.
+        submit, run, processors, request, wait : as in :class:`JobLog`; not a number, or below 0, where not known.
+        labels : its names.
+        """
+        if not (math.isfinite(submit) and abs(submit) <= LATEST) or run > LONGEST or processors > MOST_PROCESSORS:
+            self.wrong[TORN] += 1
+        elif not run >= 0:
+            self.wrong[NOT_RUN] += 1
+        elif not processors >= 1 or processors != int(processors):
+            self.wrong[NO_PROCESSORS] += 1
+        else:
+            if job:
+                told = hash((job, submit, run, wait if wait >= 0 else -1.0))
+                if told in self._seen:
+                    self.wrong[DOUBLE] += 1
+                    return
+                self._seen.add(told)
+            known = 0 < request <= LONGEST
+            self._numbers.extend(
+                (submit, run, processors, request if known else math.nan, wait if wait >= 0 else math.nan)
+            )
+            for label, names in self._names.items():
+                name = labels.get(label, "")
+                self._codes.append(names.setdefault(name[:LONGEST_NAME], len(names)) if name else -1)
+
+    def log(self) -> JobLog:
+        """The jobs in the order they were submitted.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+        if not self._numbers:
+            said = "; ".join(f"{count} {reason}" for reason, count in self.wrong.items())
+            raise InputError(f"holds no job that ran{f' ({said})' if said else ''}, expected some")
+        numbers = np.frombuffer(self._numbers, dtype=np.float64).reshape(-1, 5)
+        codes = np.frombuffer(self._codes, dtype=np.int64).reshape(-1, len(LABELS))
+        wrong = Counter(self.wrong)
+        wrong[CLOCK] = int((np.diff(numbers[:, 0]) < 0).sum())
+        wrong[ZERO] = int((numbers[:, 1] == 0).sum())
+        wrong[OVERRUN] = int((numbers[:, 1] > numbers[:, 3]).sum())
+        wrong[NO_REQUEST] = int(np.isnan(numbers[:, 3]).sum())
+        order = np.argsort(numbers[:, 0], kind="stable")
+        numbers, codes = numbers[order], codes[order]
+        return JobLog(
+            numbers[:, 0].copy(), numbers[:, 1].copy(), numbers[:, 2].astype(np.int64), numbers[:, 3].copy(),
+            numbers[:, 4].copy(),
+            {name: codes[:, place].copy() for place, name in enumerate(LABELS) if self._names[name]},
+            self.capacity, {reason: count for reason, count in wrong.items() if count},
+        )  # fmt: skip
+
+
+def read_log(lines: Iterable[str]) -> JobLog:
+    """The jobs of a log, whichever of the three formats its first line is of.
+
+    Parameters
+    ----------
+    lines : of the file, with or without their ends.
+
+    Raises
+    ------
+    InputError
+        When the first line is of no format, a column is missing, or no job ran.
+
+    Examples
+    --------
+    >>> log = read_log(["submit_time,run_time,processors,requested_time,user", "0,60,4,300,ada", "1,6", "7,20,1,,bob"])
+    >>> log.run_time.tolist(), dict(log.wrong)
+    ([60.0, 20.0], {'torn or unreadable': 1, 'without a request (kept)': 1})
+    """
+    rest = iter(lines)
+    first = next((line for line in rest if line.strip()), "").lstrip("\ufeff")
+    columns = Columns()
+    if first.startswith(";") or re.fullmatch(r"\s*-?\d+(\s+\S+){4,}\s*", first):
+        _read_swf(columns, first, rest)
+    elif "|" in first:
+        _read_sacct(columns, first.rstrip("\r\n").split("|"), rest)
+    elif "," in first:
+        _read_csv(columns, next(csv.reader([first])), rest)
+    else:
+        raise InputError(
+            f"begins with {first.strip()[:60]!r}, expected SWF, CSV with a header, or what sacct -P prints"
+        )
+    return columns.log()
+
+
+def _read_swf(columns: Columns, first: str, rest: Iterator[str]) -> None:
+    labels = {11: "user", 12: "account", 13: "executable", 14: "qos", 15: "partition"}
+    for line in _chained(first, rest):
+        if line.startswith(";"):
+            found = re.match(r";\s*Max(Procs|Nodes):\s*(\d{1,9})\b", line)
+            if found and (found[1] == "Procs" or not columns.capacity):
+                columns.capacity = int(found[2])
+            continue
+        cells = line.split(None, 18)
+        if not cells:
+            continue
+        try:
+            submit, wait, run, used, request = (float(cells[place]) for place in (1, 2, 3, 4, 8))
+            asked, status = float(cells[7]), float(cells[10])
+        except (ValueError, IndexError):
+            columns.wrong[TORN] += 1
+            continue
+        if status in (2, 3, 4):
+            columns.wrong[PARTIAL] += 1
+            continue
+        if status == 5 and run <= 0:
+            run = -1.0
+        names = {label: cells[place] for place, label in labels.items() if len(cells) > place and cells[place] != "-1"}
+        columns.add(cells[0], submit, run, used if used > 0 else asked, request, names, wait)
+
+
+def _read_csv(columns: Columns, header: Sequence[str], rest: Iterator[str]) -> None:
+    names = [OTHER_NAMES.get(name.strip().lower(), name.strip().lower()) for name in header]
+    if missing := [name for name in REQUIRED if name not in names]:
+        raise InputError(f"column{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing", where="row 1")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"column {twice[0]} is given twice", where="row 1")
+    place = {name: names.index(name) for name in names}
+    submit, run, processors = (place[name] for name in REQUIRED)
+    request, wait, job = (place.get(name, -1) for name in ("requested_time", "wait", "job"))
+    labels = [(label, place[label]) for label in LABELS if label in place]
+    for line in rest:
+        line = line.rstrip("\r\n")
+        if not line:
+            continue
+        try:
+            cells = next(csv.reader([line], strict=True)) if '"' in line else line.split(",")
+            if len(cells) != len(names):
+                raise ValueError
+            columns.add(
+                cells[job] if job >= 0 else "", float(cells[submit]), _number(cells[run]), _number(cells[processors]),
+                _number(cells[request]) if request >= 0 else math.nan,
+                {label: cells[where] for label, where in labels}, _number(cells[wait]) if wait >= 0 else math.nan,
+            )  # fmt: skip
+        except (ValueError, csv.Error, StopIteration):
+            columns.wrong[TORN] += 1
+
+
+#: Columns of sacct that are read, by what they tell, the first that is there.
+SACCT = {
+    "job": ("JobIDRaw", "JobID"), "submit": ("Submit",), "eligible": ("Eligible",), "start": ("Start",),
+    "end": ("End",),
+    "run": ("ElapsedRaw", "Elapsed"), "processors": ("AllocCPUS", "NCPUS", "ReqCPUS"),
+    "request": ("TimelimitRaw", "Timelimit"), "state": ("State",), "user": ("User",), "account": ("Account",),
+    "name": ("JobName",), "partition": ("Partition",), "qos": ("QOS",),
+}  # fmt: skip
+
+
+def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) -> None:
+    names = [name.strip() for name in header]
+    place = {
+        what: names.index(found) for what, known in SACCT.items()
+        if (found := next((name for name in known if name in names), None)) is not None
+    }  # fmt: skip
+    if missing := [SACCT[what][0] for what in ("job", "submit", "start", "processors") if what not in place]:
+        raise InputError(f"column{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing", where="row 1")
+    if "run" not in place and "end" not in place:
+        raise InputError("columns ElapsedRaw and End missing, expected one", where="row 1")
+    minutes = "request" in place and names[place["request"]] == "TimelimitRaw"
+    loose = place.get("name", -1)
+    for line in rest:
+        cells = line.rstrip("\r\n").split("|")
+        if cells == [""]:
+            continue
+        more = len(cells) - len(names)
+        if more == 1 and not cells[-1]:  # sacct -p ends each row with a separator
+            cells.pop()
+        elif more > 0 and loose >= 0:
+            cells[loose : loose + more + 1] = ["|".join(cells[loose : loose + more + 1])]
+            columns.wrong[TELESCOPED] += 1
+        if len(cells) != len(names):
+            columns.wrong[TORN] += 1
+            continue
+        told = {what: cells[where].strip() for what, where in place.items()}
+        if "." in told["job"]:
+            continue  # a step of a job
+        state = told.get("state", "").partition(" ")[0].rstrip("+")
+        if state in ("RUNNING", "PENDING", "SUSPENDED", "CONFIGURING", "COMPLETING", "REQUEUED", "RESIZING"):
+            columns.wrong[PARTIAL if state in ("REQUEUED", "RESIZING") else RUNNING] += 1
+            continue
+        submit, eligible, start, end = (clock(told.get(what, "")) for what in ("submit", "eligible", "start", "end"))
+        if eligible > submit:  # what waits for another job, or for its time, does not wait for processors
+            submit = eligible
+        if math.isnan(start):
+            columns.wrong[NOT_RUN] += 1
+            continue
+        run = span(told["run"]) if "run" in told else end - start
+        request = told.get("request", "")
+        asked = span(request) * (60.0 if minutes and request.isdecimal() else 1.0)
+        processors = told["processors"]
+        if not (processors.isdecimal() and processors.isascii()):
+            columns.wrong[TORN] += 1
+            continue
+        labels = {label: told[label] for label in LABELS if label in told}
+        columns.add(told["job"], submit, run, float(processors), asked, labels, start - submit)
+
+
+def clock(text: str) -> float:
+    """A time as sacct prints it, in seconds since 1970 or as an ISO date taken for UTC; not a number for none.
+
+    Examples
+    --------
+    >>> clock("1970-01-02T00:00:00"), clock("86400"), clock("Unknown")
+    (86400.0, 86400.0, nan)
+    """
+    if text.isdecimal() and text.isascii():
+        return float(text)
+    try:
+        return float(calendar.timegm(datetime.fromisoformat(text).utctimetuple()))
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def span(text: str) -> float:
+    """A span of time as Slurm prints it, such as 1-12:00:00, 2:00:00 or 30:00, or in seconds; not a number for none.
+
+    Examples
+    --------
+    >>> [span(text) for text in ("1-12:00:00", "2:00:00", "30:00", "90", "UNLIMITED")]
+    [129600.0, 7200.0, 1800.0, 90.0, nan]
+    """
+    found = re.fullmatch(r"(?:(?:(\d{1,6})-)?(\d{1,6}):)?(?:(\d{1,6}):)?(\d{1,12})(?:\.\d+)?", text.strip(), re.ASCII)
+    if found is None:
+        return math.nan
+    days, first, second, rest = found.groups()
+    if first is not None and second is None:
+        first, second = None, first
+    return 86_400.0 * int(days or 0) + 3600.0 * int(first or 0) + 60.0 * int(second or 0) + int(rest)
+
+
+def _number(text: str) -> float:
+    """The number in a cell, not a number where it is empty; ValueError where it is something else."""
+    return float(text) if text else math.nan
+
+
+def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest

@@ -1,0 +1,195 @@
+"""Replays of a job log: when each job would have started under a policy, with run times as some predictor expects them.
+
+The policies differ in what predictions may do. ``easy``: jobs are looked at for backfill as they came, and expected to
+hold their processors as long as is predicted. ``sjbf``: besides, the shortest are looked at first; with predictions
+that is EASY++ (Tsafrir, Etsion & Feitelson 2007). ``order-only``: predictions choose who is looked at first, but jobs
+are expected to hold their processors until their time limit, so that a wrong prediction can delay no reservation.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from metasched.history.backfilling import Backfilling
+from metasched.history.job_log import Floats, JobLog
+from metasched.records import InputError
+
+#: Bound of the slowdown (s): shorter jobs count as so long.
+SLOWDOWN_BOUND = 10.0
+
+
+class Policy(StrEnum):
+    """See the module."""
+
+    easy = "easy"
+    sjbf = "sjbf"
+    order_only = "order-only"
+
+
+class Expected(NamedTuple):
+    """What is expected of a job that is submitted.
+
+    Parameters
+    ----------
+    run_time : (s).
+    order : what it is put in order by (s).
+    low, high : ends of the 90 % interval of its run time (s), not numbers where nothing is said of it.
+    """
+
+    run_time: float
+    order: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+class RunTimes(Protocol):
+    """Expects run times, and is told of each job what has become of it, in the order of time."""
+
+    def submitted(self, job: int, now: float) -> Expected:
+        """A job is submitted; what is expected of it."""
+        ...
+
+    def started(self, job: int, now: float) -> None:
+        """A job has started."""
+        ...
+
+    def ended(self, job: int, now: float) -> None:
+        """A job has ended."""
+        ...
+
+    def remaining(self, job: int, ran: float) -> float:
+        """How long a job is expected to run on (s) that has run so long; 0 where it waits."""
+        ...
+
+
+class Watcher(Protocol):
+    """Looks on while a log is replayed."""
+
+    def __call__(self, cluster: Backfilling, job: int, now: float) -> None:
+        """A job was submitted, and has not started yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What became of the jobs of a log; arrays of shape (jobs,).
+
+    Parameters
+    ----------
+    log : the jobs.
+    start : when each started (s).
+    """
+
+    log: JobLog
+    start: Floats
+
+    @property
+    def wait(self) -> Floats:
+        """How long each waited (s)."""
+        return self.start - self.log.submit_time
+
+    @property
+    def bounded_slowdown(self) -> Floats:
+        """Wait and run time over the run time, jobs below ten seconds taken for ten, and never below 1."""
+        run = self.log.run_time
+        return np.maximum(1.0, (self.wait + run) / np.maximum(run, SLOWDOWN_BOUND))
+
+
+def replay(
+    log: JobLog, processors: int, policy: Policy, run_times: RunTimes, watch: Watcher | None = None,
+    progress: Callable[[int], object] = lambda job: None,
+) -> Replay:  # fmt: skip
+    """Let the jobs of a log come as they came, and start as a policy has it.
+
+    Parameters
+    ----------
+    log, processors : the jobs, and the processors of the cluster.
+    policy : see the module.
+    run_times : what expects run times.
+    watch : called with each job that is submitted, before anything starts.
+    progress : called with each job that is submitted.
+
+    Raises
+    ------
+    InputError
+        When a job asks for more processors than there are.
+
+    Notes
+    -----
+    All that happens at one time is taken in before jobs are started: first what ends, then what comes.
+
+    Examples
+    --------
+    >>> from metasched.history.run_times.simple import Requests
+    >>> log = JobLog(np.array([0.0, 1.0, 2.0]), np.array([50.0, 20.0, 9.0]), np.array([3, 4, 1]),
+    ...              np.array([60.0, 60.0, 30.0]))
+    >>> replay(log, 4, Policy.easy, Requests(log)).wait.tolist()
+    [0.0, 49.0, 0.0]
+    """
+    if len(log) and int(log.processors.max()) > processors:
+        raise InputError(f"a job asks for {int(log.processors.max())} processors, expected no more than {processors}")
+    submit, run, width = log.submit_time.tolist(), log.run_time.tolist(), log.processors.tolist()
+    limits = dict(enumerate(log.limits().tolist()))
+    cluster = Backfilling(processors)
+    start, coming, jobs = [0.0] * len(log), 0, len(log)
+    ends = list[tuple[float, int]]()
+    in_order, by_limit = policy is not Policy.easy, policy is Policy.order_only
+    while coming < jobs or ends:
+        now = min(submit[coming] if coming < jobs else np.inf, ends[0][0] if ends else np.inf)
+        if not by_limit and (later := cluster.next_correction()) < now and cluster.waiting:
+            now = later
+        while ends and ends[0][0] <= now:
+            _, job = heapq.heappop(ends)
+            cluster.end(job)
+            run_times.ended(job, now)
+        cluster.correct(now, limits)
+        while coming < jobs and submit[coming] <= now:
+            expected = run_times.submitted(coming, now)
+            cluster.submit(
+                coming, width[coming], limits[coming] if by_limit else expected.run_time,
+                expected.order if in_order else coming, coming,
+            )  # fmt: skip
+            if watch is not None:
+                watch(cluster, coming, now)
+            progress(coming)
+            coming += 1
+        for job in cluster.schedule(now):
+            start[job] = now
+            heapq.heappush(ends, (now + run[job], job))
+            run_times.started(job, now)
+    return Replay(log, np.array(start))
+
+
+def shaken(log: JobLog, generator: np.random.Generator, *, share: float = 0.1, most: float = 60.0) -> JobLog:
+    """A log that could as well have been: what was submitted comes a little earlier or later.
+
+    A replay amplifies chances, and one that is judged by a single replay is judged by them too (Tsafrir, Ouaknine &
+    Feitelson, "Reducing performance evaluation sensitivity and variability by input shaking", MASCOTS 2007).
+
+    Parameters
+    ----------
+    log : the jobs.
+    generator : decides.
+    share, most : each comes at most this share of the mean time between two jobs, or so many seconds, sooner or later,
+        whichever is more.
+
+    Examples
+    --------
+    >>> log = JobLog(np.array([0.0, 900.0]), np.array([5.0, 7.0]), np.array([1, 2]), np.array([60.0, 60.0]))
+    >>> shaken(log, np.random.default_rng(1)).run_time.tolist()
+    [5.0, 7.0]
+    """
+    if not len(log):
+        return log
+    gap = float(log.submit_time[-1] - log.submit_time[0]) / len(log)
+    reach = max(share * gap, most)
+    times = log.submit_time + np.round(generator.uniform(-reach, reach, len(log)))
+    order = np.argsort(times, kind="stable")
+    return log.picked(order, times[order])

@@ -1,0 +1,1 @@
+"""Run times of jobs that say nothing of their problem: from what their user, and others, did before."""

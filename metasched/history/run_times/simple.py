@@ -1,0 +1,95 @@
+"""The simple ways to expect run times that a better one has to beat, and the one that none can beat."""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+
+from metasched.history.backfilling import outlived
+from metasched.history.job_log import JobLog
+from metasched.history.replay import Expected
+
+
+class Requests:
+    """A job runs as long as its limit."""
+
+    def __init__(self, log: JobLog) -> None:
+        self._limits: list[float] = log.limits().tolist()
+        self._expected: dict[int, float] = {}
+
+    def submitted(self, job: int, now: float) -> Expected:
+        """See :class:`~metasched.history.replay.RunTimes`."""
+        found = self._expected[job] = self._expect(job)
+        return Expected(found, found)
+
+    def remaining(self, job: int, ran: float) -> float:
+        """See :class:`~metasched.history.replay.RunTimes`."""
+        return (self._expected[job] if ran < self._expected[job] else outlived(ran, self._limits[job])) - ran
+
+    def _expect(self, job: int) -> float:
+        return self._limits[job]
+
+    def started(self, job: int, now: float) -> None:
+        """See :class:`~metasched.history.replay.RunTimes`."""
+
+    def ended(self, job: int, now: float) -> None:
+        """See :class:`~metasched.history.replay.RunTimes`."""
+
+
+class Clairvoyant(Requests):
+    """A job runs as long as it will run."""
+
+    def __init__(self, log: JobLog) -> None:
+        super().__init__(log)
+        self._run: list[float] = log.run_time.tolist()
+
+    def _expect(self, job: int) -> float:
+        return self._run[job]
+
+
+class LastTwo(Requests):
+    """A job runs as long as the mean of its user's last two that ended (Tsafrir, Etsion & Feitelson 2007, Section 4.1).
+
+    As long as its limit where there are no two, and never longer.
+    """
+
+    def __init__(self, log: JobLog) -> None:
+        super().__init__(log)
+        self._users: list[int] = log.labelled("user").tolist()
+        self._run: list[float] = log.run_time.tolist()
+        self._last: dict[int, deque[float]] = {}
+
+    def _expect(self, job: int) -> float:
+        last, limit = self._last.get(self._users[job], ()), self._limits[job]
+        return max(min(sum(last) / 2.0, limit), 1.0) if len(last) == 2 else limit
+
+    def ended(self, job: int, now: float) -> None:
+        """See :class:`~metasched.history.replay.RunTimes`."""
+        self._last.setdefault(self._users[job], deque(maxlen=2)).append(self._run[job])
+
+
+class Keyed(Requests):
+    """A job runs as long as the median of the last nine with its key that ended, and never longer than its limit.
+
+    The key is user, limit and processors; user and limit where none of these has ended; then the user; then the limit
+    is expected.
+    """
+
+    def __init__(self, log: JobLog) -> None:
+        super().__init__(log)
+        users, processors = log.labelled("user").tolist(), log.processors.tolist()
+        self._run: list[float] = log.run_time.tolist()
+        self._keys: list[list[tuple[float, ...]]] = [
+            [(user, limit, width), (user, limit), (user,)]
+            for user, limit, width in zip(users, self._limits, processors, strict=True)
+        ]
+        self._last: dict[tuple[float, ...], deque[float]] = {}
+
+    def _expect(self, job: int) -> float:
+        last = next((self._last[key] for key in self._keys[job] if key in self._last), None)
+        return self._limits[job] if last is None else max(min(statistics.median(last), self._limits[job]), 1.0)
+
+    def ended(self, job: int, now: float) -> None:
+        """See :class:`~metasched.history.replay.RunTimes`."""
+        for key in self._keys[job]:
+            self._last.setdefault(key, deque(maxlen=9)).append(self._run[job])

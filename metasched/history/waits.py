@@ -1,0 +1,69 @@
+"""How long a job will wait: the queue led on with the run times that are expected, and what such forecasts have missed.
+
+Nobody knows who comes later and starts before; what earlier forecasts missed tells of it. So a forecast is moved, and
+its interval made, by the ratios of waits to what the queue led on had said, among forecasts of about the same length.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+#: Forecasts are held together by how long a wait they say (s): up to each of these, and longer.
+CLASSES = (0.0, 300.0, 1800.0, 7200.0, 21_600.0, 86_400.0)
+#: Added to waits before they are compared by ratios (s).
+SOFTENING = 60.0
+#: Past forecasts of a class that count, and that must have come true before they do.
+MOST, FEWEST = 300, 20
+
+
+class Wait(NamedTuple):
+    """A wait and the ends of its interval (s)."""
+
+    seconds: float
+    low: float
+    high: float
+
+
+class WaitErrors:
+    """What forecasts of waits have missed, and so what to make of the next.
+
+    Parameters
+    ----------
+    level : of the intervals.
+
+    Examples
+    --------
+    >>> errors = WaitErrors()
+    >>> errors.expect(600.0).seconds
+    600.0
+    >>> for _ in range(40):
+    ...     errors.learn(600.0, 1260.0)
+    >>> round(errors.expect(600.0).seconds)
+    1260
+    """
+
+    def __init__(self, level: float = 0.9) -> None:
+        self.level = level
+        self._ratios: list[deque[float]] = [deque(maxlen=MOST) for _ in range(len(CLASSES) + 1)]
+
+    def learn(self, said: float, waited: float) -> None:
+        """A job for which the queue led on had said so long (s) waited so long."""
+        self._ratios[_class(said)].append(math.log((waited + SOFTENING) / (said + SOFTENING)))
+
+    def expect(self, said: float) -> Wait:
+        """The wait of a job for which the queue led on says so long (s)."""
+        ratios = self._ratios[_class(said)]
+        if len(ratios) < FEWEST:
+            return Wait(said, 0.0, max(4.0 * said, 3600.0))
+        tail = 50.0 * (1.0 - self.level)
+        low, middle, high = np.exp(np.percentile(ratios, [tail, 50.0, 100.0 - tail])) * (said + SOFTENING) - SOFTENING
+        return Wait(max(float(middle), 0.0), max(float(low), 0.0), max(float(high), 0.0))
+
+
+def _class(said: float) -> int:
+    return bisect_right(CLASSES, said) if said > 0 else 0

@@ -1,0 +1,131 @@
+"""What is to be done for Slurm to ask the daemon: files, lines of slurm.conf and of the daemon's settings, rights."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from metasched.doctor.slurm import CHAIN, STATE, read_settings
+from metasched.installation.deployed import deployed
+from metasched.installation.steps import Add, Folder, Join, Journal, Step, Write
+from metasched.records import InputError
+from metasched.store.files.whole_files import read_text
+
+#: Files of the hooks, those with settings of the site, and those that are run.
+FILES = ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog")
+SETTINGS = frozenset({"rules.lua", "hooks.conf"})
+JOURNAL = "installed.json"
+#: A hook that does nothing and loads metasched's: slurmctld does not start with one that lacks a function.
+HOOK = """\
+function slurm_job_submit(job_desc, part_list, submit_uid) return slurm.SUCCESS end
+function slurm_job_modify(job_desc, job_rec, part_list, modify_uid) return slurm.SUCCESS end
+{chain}
+return slurm.SUCCESS
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps, what is left to the administrator since a file of the site says otherwise, and what is to be done then."""
+
+    steps: tuple[Step, ...]
+    left: tuple[str, ...]
+    then: tuple[str, ...]
+
+
+def folder_of(slurm_conf: Path) -> Path:
+    """Where the hooks are installed: a folder of their own beside slurm.conf."""
+    return slurm_conf.parent / "metasched"
+
+
+def plan(
+    slurm_conf: Path, daemon_conf: Path, *, name: str, socket: str, state: str = STATE, group: str = "metasched"
+) -> Plan:
+    """The plan for one cluster whose controller runs on this host.
+
+    Parameters
+    ----------
+    slurm_conf, daemon_conf : paths of slurm.conf and of the daemon's settings.
+    name : the cluster's name in the daemon's settings and in hooks.conf.
+    socket : the daemon's Unix socket.
+    state : where prolog and epilog keep jobs.
+    group : the group that may use the socket.
+
+    Raises
+    ------
+    InputError
+        When slurm.conf or the daemon's settings cannot be read.
+    """
+    told = read_settings(slurm_conf)
+    if told is None:
+        raise InputError("cannot be read, expected Slurm's configuration", where=str(slurm_conf))
+    user, own = told.get("slurmuser", "root").partition("(")[0], folder_of(slurm_conf)
+    journal = Journal.read(own / JOURNAL)
+    steps: list[Step] = [Folder(own, "root", 0o755)]
+    left: list[str] = []
+    for file in FILES:
+        text = read_text(deployed() / "slurm" / file)
+        if file == "hooks.conf":
+            for key, value in (("socket", socket), ("cluster", name), ("state", state)):
+                text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
+        known = journal.files.get(str(own / file), "")
+        write = Write(own / file, text, 0o755 if file.startswith("metasched-") else 0o644, known, file in SETTINGS)
+        if (own / file).exists() and write.kept:
+            left.append(write.kept)
+        steps.append(write)
+    steps += [Folder(Path(state), user, 0o750), Join(user, group)]
+    _lua(slurm_conf.parent / "job_submit.lua", own, steps, left)
+    lines = []
+    plugins = told.get("jobsubmitplugins", "")
+    if not plugins:
+        lines.append("JobSubmitPlugins=lua")
+    elif "lua" not in plugins.replace("job_submit/", "").split(","):
+        left.append(f"in {slurm_conf}, add lua: JobSubmitPlugins={plugins},lua")
+    for key, script in (("PrologSlurmctld", "metasched-prolog"), ("EpilogSlurmctld", "metasched-epilog")):
+        there = told.get(key.lower(), "")
+        if not there:
+            lines.append(f"{key}={own}/{script}")
+        elif Path(there).name != script and script not in _text(Path(there)):
+            left.append(f"in {there}, add the line: {own}/{script} || true")
+    if lines:
+        steps.append(Add(slurm_conf, lines))
+    _daemon(daemon_conf, slurm_conf, name, steps)
+    return Plan(tuple(step for step in steps if step.told), tuple(left), _then(lines))
+
+
+def _lua(script: Path, own: Path, steps: list[Step], left: list[str]) -> None:
+    chain = CHAIN.replace("/etc/slurm/metasched", str(own))
+    if not script.exists():
+        steps.append(Write(script, HOOK.format(chain=chain), 0o644))
+    elif f"{own}/job_submit.lua" not in _text(script) and "/v1/placements" not in _text(script):
+        left.append(f"in {script}, add before the last line: {chain}")
+
+
+def _daemon(path: Path, slurm_conf: Path, name: str, steps: list[Step]) -> None:
+    """The cluster's table in the daemon's settings, which are written as they are deployed where there are none."""
+    table = ["[[slurm]]", f'name = "{name}"']
+    if slurm_conf != Path("/etc/slurm/slurm.conf"):
+        table.append(f'configuration = "{slurm_conf}"')
+    if not path.exists():
+        text = read_text(deployed() / "metasched.toml")
+        start = text.index("# A Slurm cluster;")
+        end = text.index("\n\n", start)
+        text = f"{text[:start]}# A Slurm cluster; several may be named.\n" + "\n".join(table) + text[end:]
+        steps.append(Write(path, text, 0o644, settings=True))
+    elif not re.search(rf'(?m)^\s*name\s*=\s*"{re.escape(name)}"', _text(path)):
+        steps.append(Add(path, table))
+
+
+def _then(lines: list[str]) -> tuple[str, ...]:
+    restarts = ["systemctl restart metasched"]
+    if lines:
+        restarts.append("systemctl restart slurmctld")
+    return (*restarts, "metasched doctor")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,229 @@
+"""Steps of an installation: what each would do, whether it is done already, and how it is undone.
+
+A file of the site is never replaced. What is written is noted with its digest, so that undoing removes what was written
+and keeps what somebody has changed since.
+"""
+
+from __future__ import annotations
+
+import grp
+import hashlib
+import json
+import os
+import pwd
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from metasched.store.files.whole_files import write_text_atomically
+
+#: Around lines that are added to a file of the site.
+BEGIN, END = "metasched: begin", "metasched: end"
+
+
+@dataclass
+class Journal:
+    """What was installed: digests of files by path, files that lines were added to, folders, and memberships."""
+
+    path: Path
+    files: dict[str, str] = field(default_factory=dict)
+    blocks: dict[str, str] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
+    members: list[tuple[str, str]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> Journal:
+        """The journal of an earlier installation, an empty one where there is none."""
+        if not path.exists():
+            return cls(path)
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return cls(
+            path, told["files"], told["blocks"], told["folders"], [(user, group) for user, group in told["members"]]
+        )
+
+    def write(self) -> None:
+        """Keep it."""
+        told = {"files": self.files, "blocks": self.blocks, "folders": self.folders, "members": self.members}
+        write_text_atomically(self.path, json.dumps(told, indent=1) + "\n")
+
+
+class Step(Protocol):
+    """One step; ``told`` says what it does, empty where there is nothing to do."""
+
+    @property
+    def told(self) -> str:
+        """What it does, empty where there is nothing to do."""
+        ...
+
+    def do(self, journal: Journal) -> None:
+        """Do it, and note it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Write:
+    """Write a file of ours; one that is there and that we have not written, or that was changed since, stays.
+
+    ``settings`` are files for the site to change: they are written once.
+    """
+
+    path: Path
+    text: str
+    mode: int
+    known: str = ""
+    settings: bool = False
+
+    @property
+    def told(self) -> str:
+        """What it does, empty where there is nothing to do."""
+        if not self.path.exists():
+            return f"write {self.path}"
+        there = self.path.read_text(encoding="utf-8", errors="replace")
+        if there == self.text or self.settings:
+            return ""
+        return f"renew {self.path}" if digest(there) == self.known else ""
+
+    @property
+    def kept(self) -> str:
+        """What to say of a file that stays though it is not what it should be."""
+        if self.settings or self.told or self.path.read_text(encoding="utf-8", errors="replace") == self.text:
+            return ""
+        return f"{self.path} was changed by hand and stays as it is"
+
+    def do(self, journal: Journal) -> None:
+        """Do it, and note it."""
+        write_text_atomically(self.path, self.text)
+        self.path.chmod(self.mode)
+        journal.files[str(self.path)] = digest(self.text)
+
+
+@dataclass(frozen=True)
+class Add:
+    """Add lines at the end of a file of the site, between two comments; a file that is not there is made."""
+
+    path: Path
+    lines: Sequence[str]
+    comment: str = "#"
+
+    @property
+    def told(self) -> str:
+        """What it does, empty where there is nothing to do."""
+        return f"add to {self.path}: {'; '.join(self.lines)}"
+
+    def do(self, journal: Journal) -> None:
+        """Do it, and note it."""
+        before = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        between = "" if before.endswith("\n") or not before else "\n"
+        block = "".join(f"{line}\n" for line in (f"{self.comment} {BEGIN}", *self.lines, f"{self.comment} {END}"))
+        write_text_atomically(self.path, f"{before}{between}{block}")
+        journal.blocks[str(self.path)] = "there" if before else "made"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Make a folder, for a user."""
+
+    path: Path
+    owner: str
+    mode: int
+
+    @property
+    def told(self) -> str:
+        """What it does, empty where there is nothing to do."""
+        return "" if self.path.is_dir() else f"make {self.path}, of {self.owner}, mode {self.mode:04o}"
+
+    def do(self, journal: Journal) -> None:
+        """Do it, and note it."""
+        missing = [each for each in (self.path, *self.path.parents) if not each.exists()]
+        self.path.mkdir(parents=True)
+        self.path.chmod(self.mode)
+        if os.geteuid() == 0:
+            found = pwd.getpwnam(self.owner)
+            os.chown(self.path, found.pw_uid, found.pw_gid)
+        journal.folders += [str(each) for each in reversed(missing)]
+
+
+@dataclass(frozen=True)
+class Join:
+    """Let a user be in a group."""
+
+    user: str
+    group: str
+
+    @property
+    def told(self) -> str:
+        """What it does, empty where there is nothing to do."""
+        try:
+            there = grp.getgrnam(self.group)
+        except KeyError:
+            return ""
+        inside = self.user in there.gr_mem or pwd.getpwnam(self.user).pw_gid == there.gr_gid
+        return "" if inside or self.user == "root" else f"let {self.user} be in the group {self.group}"
+
+    def do(self, journal: Journal) -> None:
+        """Do it, and note it."""
+        subprocess.run(["usermod", "-aG", self.group, self.user], check=True, timeout=60)  # noqa: S603, S607
+        journal.members.append((self.user, self.group))
+
+
+def install(steps: Iterable[Step], journal: Journal) -> None:
+    """Do the steps that are not done, and note each before the next."""
+    for step in steps:
+        if step.told:
+            step.do(journal)
+            if journal.path.parent.is_dir():
+                journal.write()
+
+
+def undoing(journal: Journal) -> list[str]:
+    """What undoing an installation would do, in order."""
+    told = [f"take user {user} out of the group {group}" for user, group in journal.members]
+    told += [f"take the added lines out of {path}" for path in journal.blocks]
+    for path, known in journal.files.items():
+        there = Path(path)
+        if there.exists():
+            same = digest(there.read_text(encoding="utf-8", errors="replace")) == known
+            told.append(f"remove {path}" if same else f"keep {path}, which was changed by hand")
+    return told + [f"remove {path}, where it is empty" for path in reversed(journal.folders)]
+
+
+def undo(journal: Journal) -> None:
+    """Undo an installation: what was changed by hand since stays."""
+    for user, group in journal.members:
+        subprocess.run(["gpasswd", "-d", user, group], check=False, timeout=60, capture_output=True)  # noqa: S603, S607
+    for path, how in journal.blocks.items():
+        there = Path(path)
+        if there.exists():
+            left = without_block(there.read_text(encoding="utf-8"))
+            if left or how == "there":
+                write_text_atomically(there, left)
+            else:
+                there.unlink()
+    for path, known in journal.files.items():
+        there = Path(path)
+        if there.exists() and digest(there.read_text(encoding="utf-8", errors="replace")) == known:
+            there.unlink()
+    journal.path.unlink(missing_ok=True)
+    for path in reversed(journal.folders):
+        if Path(path).is_dir() and not any(Path(path).iterdir()):
+            Path(path).rmdir()
+
+
+def without_block(text: str) -> str:
+    """A text without the lines that were added to it."""
+    kept, inside = [], False
+    for line in text.splitlines(keepends=True):
+        if line.rstrip().endswith(BEGIN):
+            inside = True
+        elif line.rstrip().endswith(END) and inside:
+            inside = False
+        elif not inside:
+            kept.append(line)
+    return "".join(kept)
+
+
+def digest(text: str) -> str:
+    """What a text is known by."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

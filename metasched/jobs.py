@@ -1,0 +1,195 @@
+"""A finished job as its scheduler tells of it, and the mark that ties it to an application and to a placement.
+
+The mark stands in the job's comment: ``metasched:app=cg,n=1400`` by the user's hand, to which the hook adds the number
+of processors and the placement it was given. Whatever else the comment says stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from metasched.records import DEFAULT_SETTINGS, LAYOUT_COLUMNS, PARAMETER, InputError, Settings
+
+_MARK = re.compile(r"metasched:([A-Za-z0-9_=.,+-]{1,500})")
+_APPLICATION = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
+#: Words that are no parameters.
+_RESERVED = {"app", "n", "p", "placement"}
+#: Processors that a comment may name at most, as many as the API takes.
+MOST_PROCESSORS = 10_000_000
+
+#: What a job is besides an ordinary batch job: one of an array, one that was not eligible at once (held, or after
+#: others), one with resources besides processors (GPUs), a part of a heterogeneous job, one with several processors a
+#: process, one without a script (srun, salloc); "unknown" where its scheduler does not tell any more.
+Kind = Literal["", "array", "postponed", "special", "heterogeneous", "threaded", "interactive", "unknown"]
+#: Kinds whose number of processes, or whose run, is not what the model means: they are left alone.
+LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "threaded", "interactive"})
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a comment says about a job: application, problem_size, and perhaps more.
+
+    Parameters
+    ----------
+    application, problem_size, processors : of the run.
+    placement : uid of the placement it was advised.
+    settings : ``processes_per_node`` and ``threads``, and the parameters, which all other words are.
+    """
+
+    application: str
+    problem_size: float
+    processors: int | None = None
+    placement: str | None = None
+    settings: Settings = DEFAULT_SETTINGS
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """A job that has ended.
+
+    Parameters
+    ----------
+    scheduler : name of the cluster for its scheduler.
+    job : its number there.
+    comment : the job's comment.
+    partition : the scheduler's name of the partition.
+    nodes : names of the nodes.
+    processors : P, None where the scheduler did not say.
+    start, end : seconds since 1970, to the hundredth where the scheduler is that exact.
+    exit_status : 0 where all went well, 128 plus the signal's number where it was killed.
+    user, name : the number of its user and the job's name, empty where the scheduler did not say.
+    submitted : when it was submitted, in whole seconds since 1970; None where the scheduler did not say.
+    kind : what it is besides an ordinary batch job.
+    script, command : digests of its script and of its command line, empty where the scheduler did not say.
+    processes_per_node, threads : its layout, None where the scheduler did not say.
+    """
+
+    scheduler: str
+    job: str
+    comment: str
+    partition: str
+    nodes: tuple[str, ...]
+    processors: int | None
+    start: float
+    end: float
+    exit_status: int
+    user: str = ""
+    name: str = ""
+    submitted: float | None = None
+    kind: Kind = ""
+    script: str = ""
+    command: str = ""
+    processes_per_node: int | None = None
+    threads: int | None = None
+
+    @property
+    def uid(self) -> str:
+        """32 characters that name this run of the job, the same whenever it is told of again."""
+        told = f"{self.scheduler}\n{self.job}\n{self.start:.2f}"
+        return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What a scheduler says of a job afterwards.
+
+    Parameters
+    ----------
+    completed : whether it ended by itself and went well; None while that is not settled.
+    submitted, started : when it was submitted, and last started (s), None where that is not known.
+    processes : how many it has, None where that is not known.
+    kind : see :data:`Kind`.
+    command : digest of its command line, empty where that is not known.
+    """
+
+    completed: bool | None
+    submitted: float | None = None
+    started: float | None = None
+    processes: int | None = None
+    kind: Kind = ""
+    command: str = ""
+
+
+def plain(name: bytes) -> str:
+    """A job's name as hooks tell it: what is not printable ASCII is a question mark, and no more than 255 of them."""
+    return "".join(chr(byte) if 32 <= byte < 127 else "?" for byte in name[:255])
+
+
+def digest(text: bytes) -> str:
+    """What a script or a command line is known by: its length and a polynomial of its bytes, modulo a prime.
+
+    The hook computes the same in Lua, whose numbers are exact up to 2^53; the first 64 KB count.
+
+    Examples
+    --------
+    >>> digest(b"#!/bin/sh")
+    '9-bd740574a3'
+    >>> digest(b"")
+    ''
+    """
+    value = 0
+    for byte in text[:65_536]:
+        value = (value * 257 + byte + 1) % 17_592_186_044_399
+    return f"{len(text):x}-{value:x}" if text else ""
+
+
+def read_mark(comment: str) -> Mark | None:
+    """The mark in a comment; None where there is none that says application and problem size.
+
+    Examples
+    --------
+    >>> read_mark("night run metasched:app=cg,n=1400,steps=100").settings.parameters
+    (('steps', 100.0),)
+    >>> read_mark("metasched:off") is None
+    True
+    """
+    found = _MARK.search(comment)
+    if found is None:
+        return None
+    words = dict(word.split("=", 1) for word in found[1].split(",") if "=" in word)
+    application = words.get("app", "")
+    try:
+        size = float(words.get("n", ""))
+    except ValueError:
+        return None
+    told = words.get("p", "")
+    processors = int(told) if told.isascii() and told.isdecimal() and len(told) <= len(str(MOST_PROCESSORS)) else 0
+    if not _APPLICATION.fullmatch(application) or not (math.isfinite(size) and size > 0):
+        return None
+    placement = words.get("placement")
+    return Mark(
+        application,
+        size,
+        processors if 1 <= processors <= MOST_PROCESSORS else None,
+        placement if placement and len(placement) <= 32 else None,
+        _settings({name: value for name, value in words.items() if name not in _RESERVED}),
+    )
+
+
+def _settings(words: Mapping[str, str]) -> Settings:
+    """The settings that further words tell; none where they cannot be, a comment is written by hand."""
+    try:
+        return Settings.of_cells(
+            {name if name in LAYOUT_COLUMNS else f"{PARAMETER}{name}": value for name, value in words.items()}
+        )
+    except InputError:
+        return DEFAULT_SETTINGS
+
+
+def check_times(job: EndedJob) -> None:
+    """Refuse a job whose times cannot be.
+
+    Raises
+    ------
+    InputError
+        When it never started, or does not end after it started.
+    """
+    if not (math.isfinite(job.start) and math.isfinite(job.end) and job.end > job.start > 0):
+        raise InputError(
+            f"job {job.job} starts at {job.start} and ends at {job.end}, expected it to start after 0 and to end later"
+        )

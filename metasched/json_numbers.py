@@ -1,0 +1,27 @@
+"""Numbers that JSON cannot hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, overload
+
+
+@overload
+def finite(value: dict[str, Any]) -> dict[str, Any]: ...
+@overload
+def finite(value: Any) -> Any: ...
+def finite(value: Any) -> Any:
+    """The same document with null for every number that is not finite, and lists for tuples and arrays.
+
+    Examples
+    --------
+    >>> finite({"high": math.inf, "low": (1.0, math.nan)})
+    {'high': None, 'low': [1.0, None]}
+    """
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    if hasattr(value, "tolist"):
+        return finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

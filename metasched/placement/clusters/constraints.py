@@ -1,0 +1,221 @@
+"""What an application demands of its nodes and of its number of processors, and which nodes that rules out.
+
+The fields stand here once: description files, requests to the daemon and the command line are read into this model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from metasched.node_names import fold, unfold
+from metasched.placement.clusters.state import ClusterState
+from metasched.records import InputError
+from metasched.validation import first_complaint
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Nodes that one list of names may stand for, and numbers of processors that may be allowed one by one: both are
+#: unfolded while others wait for their answers, so they are counted before.
+MOST_NAMED, MOST_COUNTS = 20_000, 10_000
+#: The floor of parallel efficiency where none is named. On processors alike the knee of execution time and efficiency
+#: is never below one half (Eager, Zahorjan and Lazowska 1989, IEEE Transactions on Computers 38(3), 408-423). A set
+#: runs at the pace of its least available CPU, and nodes that are shared have about half of theirs to spare.
+LEAST_EFFICIENCY = 0.25
+
+
+@lru_cache(maxsize=8)
+def unfold_names(text: str, where: str) -> frozenset[str]:
+    """The nodes that a folded name stands for, each once; none for an empty text.
+
+    Raises
+    ------
+    InputError
+        When they are no node names, or more than :data:`MOST_NAMED`.
+
+    Examples
+    --------
+    >>> sorted(unfold_names("n[1-2],n1", "exclude"))
+    ['n1', 'n2']
+    """
+    return frozenset(unfold(text, where=where, most=MOST_NAMED)) if text else frozenset()
+
+
+def parse_counts(text: str) -> tuple[int, ...]:
+    """Numbers of processors written as 1,2,4-8, ascending.
+
+    Raises
+    ------
+    InputError
+        When they are no numbers, or more than :data:`MOST_COUNTS`.
+
+    Examples
+    --------
+    >>> parse_counts("1,2,4-6")
+    (1, 2, 4, 5, 6)
+    """
+    ranges: list[range] = []
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        first, dash, last = part.partition("-")
+        if not (first.isascii() and first.isdecimal()) or (dash and not (last.isascii() and last.isdecimal())):
+            raise InputError(f"{part!r} is not a number of processors, expected such as 1,2,4-8")
+        low, high = int(first[:9]), int((last or first)[:9])
+        if not 1 <= low <= high <= 10_000_000:
+            raise InputError(f"{part!r} is not a range of whole numbers from 1 to 10000000")
+        ranges.append(range(low, high + 1))
+        if sum(map(len, ranges)) > MOST_COUNTS:
+            raise InputError(f"processors names more than {MOST_COUNTS} numbers, expected at most so many")
+    return tuple(sorted({number for each in ranges for number in each}))
+
+
+def _counts(value: Any) -> Any:
+    return parse_counts(value) if isinstance(value, str) else value
+
+
+def _exclude(value: Any) -> Any:
+    return fold(sorted(value)) if isinstance(value, (set, frozenset)) and value else value or ""
+
+
+def _sorted(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(values)))
+
+
+Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class Constraints(BaseModel):
+    """Demands of one application; a description file, a request and the command line give the same fields.
+
+    Parameters
+    ----------
+    processors : numbers of processors allowed, any where empty; or a text such as ``"1,2,4-8"``.
+    min_processors, max_processors : the least and the largest number allowed.
+    per_node : the most processors it may take on one node.
+    memory : megabytes that each node must have; a node whose memory is unknown does not count as having it.
+    features : words that each node must have.
+    exclusive : take only nodes without any job.
+    clusters : names of the clusters it may run on, all where empty.
+    exclude : names of nodes that it must not take, folded; of :data:`MOST_NAMED` nodes at most.
+    least_efficiency : the floor of parallel efficiency, see :mod:`metasched.placement.ranking.efficiency`; none at 0.
+
+    Examples
+    --------
+    >>> Constraints(min_processors=3, max_processors=6).counts(4).tolist()
+    [3, 4]
+    >>> Constraints(processors=(2, 8), min_processors=3).counts(64).tolist()
+    [8]
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    processors: Annotated[tuple[Count, ...], Field(max_length=MOST_COUNTS), BeforeValidator(_counts)] = ()
+    min_processors: Count = 1
+    max_processors: Count | None = None
+    per_node: Count | None = None
+    memory: Positive | None = None
+    features: Annotated[tuple[Name, ...], Field(max_length=100), AfterValidator(_sorted)] = ()
+    exclusive: bool = False
+    clusters: Annotated[tuple[Name, ...], Field(max_length=1000), AfterValidator(_sorted)] = ()
+    exclude: Annotated[str, Field(max_length=65_536), BeforeValidator(_exclude)] = ""
+    least_efficiency: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = LEAST_EFFICIENCY
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.max_processors is not None and self.max_processors < self.min_processors:
+            raise InputError(
+                f"max_processors is {self.max_processors}, expected at least min_processors, {self.min_processors}"
+            )
+        unfold_names(self.exclude, "exclude")
+        return self
+
+    def with_demands(self, demands: Mapping[str, Any]) -> Constraints:
+        """These constraints with some demands in place of them, as far as those are made, see :func:`made`.
+
+        Raises
+        ------
+        InputError
+            When a demand is wrong, or they contradict each other.
+
+        Examples
+        --------
+        >>> described = Constraints(max_processors=8, features=("gpu",))
+        >>> described.with_demands({"max_processors": 4, "features": (), "least_efficiency": 0.0}).features
+        ('gpu',)
+        """
+        given = made(demands)
+        if not given:
+            return self
+        own = {name: getattr(self, name) for name in Constraints.model_fields}
+        try:
+            return Constraints(**own | given)
+        except ValidationError as error:
+            raise InputError(first_complaint(error)) from None
+
+    def counts(self, available: int) -> Ints:
+        """Numbers of processors allowed, ascending, when so many are available."""
+        most = available if self.max_processors is None else min(available, self.max_processors)
+        counts = np.unique(np.asarray(self.processors, dtype=np.int64)) if self.processors else np.arange(1, most + 1)
+        return counts[(counts >= self.min_processors) & (counts <= most)].astype(np.int64)
+
+    def excluded(self, cluster: ClusterState) -> dict[str, Flags]:
+        """For each demand made, the nodes of a cluster that it rules out: arrays of shape (n,)."""
+        size = len(cluster.nodes)
+        ruled_out: dict[str, Flags] = {"down or drained": ~cluster.up, "no free processor": cluster.processors < 1}
+        if self.clusters:
+            ruled_out[f"cluster {' or '.join(self.clusters)} only"] = np.full(size, cluster.name not in self.clusters)
+        if self.exclude:
+            gone = unfold_names(self.exclude, "exclude")
+            ruled_out["excluded nodes"] = np.fromiter((name in gone for name in cluster.nodes), bool, size)
+        if self.memory is not None:
+            ruled_out[f"memory of {self.memory:g} MB"] = ~(cluster.memory >= self.memory)
+        for feature in self.features:
+            ruled_out[f"feature {feature}"] = np.fromiter((feature not in has for has in cluster.features), bool, size)
+        if self.exclusive:
+            ruled_out["exclusive nodes"] = cluster.jobs > 0
+        return ruled_out
+
+
+def made(demands: Mapping[str, Any]) -> dict[str, Any]:
+    """The demands that are made: those that are not None, no, or empty.
+
+    Examples
+    --------
+    >>> made({"exclusive": False, "memory": None, "features": (), "least_efficiency": 0.0})
+    {'least_efficiency': 0.0}
+    """
+    return {
+        name: value
+        for name, value in demands.items()
+        if not (value is None or value is False or (isinstance(value, Sized) and not value))
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A cluster cut down to the nodes that the constraints leave.
+
+    Parameters
+    ----------
+    cluster : the cluster with the nodes that are left.
+    ruled_out : for each demand the number of nodes that it rules out; a node may fail several.
+    """
+
+    cluster: ClusterState
+    ruled_out: dict[str, int]
+
+
+def admit(cluster: ClusterState, constraints: Constraints) -> Admitted:
+    """Leave the nodes that satisfy the constraints, with the processors that may be taken on each."""
+    ruled_out = constraints.excluded(cluster)
+    kept = ~np.logical_or.reduce(list(ruled_out.values()), axis=0)
+    left = cluster if kept.all() else cluster.select(np.flatnonzero(kept))
+    return Admitted(left, {demand: int(flags.sum()) for demand, flags in ruled_out.items() if flags.any()})

@@ -1,0 +1,129 @@
+"""Clusters from what Slurm says: ``sinfo --json`` for the nodes and ``topology.conf`` for the switches.
+
+Slurm knows which processors are allocated, not how busy they are, and its ``cpu_load`` is the whole host's. So free
+processors come from here, and the loads on them from the monitors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from metasched.node_names import unfold
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.switch_tree import Topology
+from metasched.placement.clusters.switches import Switch, tree
+from metasched.records import InputError
+from metasched.validation import first_complaint
+
+#: States and flags of nodes that no job may be sent to.
+NOT_UP = frozenset(
+    {"DOWN", "DRAIN", "DRAINING", "DRAINED", "FAIL", "FAILING", "ERROR", "UNKNOWN", "FUTURE", "MAINT", "NOT_RESPONDING",
+     "POWER_DOWN", "POWERING_DOWN", "POWERED_DOWN", "POWERING_UP", "REBOOT_ISSUED", "REBOOT_REQUESTED", "PLANNED_DOWN",
+     "INVAL", "INVALID_REG"}
+)  # fmt: skip
+
+
+class _Node(BaseModel):
+    """The fields that are used of a node, in the spelling of 22.05 and of the releases after it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    name: Annotated[str, Field(min_length=1)]
+    cpus: Annotated[int, Field(ge=0, le=1_000_000)]
+    alloc_cpus: Annotated[int, Field(ge=0)] = 0
+    real_memory: Annotated[float, Field(ge=0)] = 0
+    state: list[str]
+    state_flags: list[str] = []
+    features: Annotated[list[str], Field(validation_alias=AliasChoices("active_features", "features"))] = []
+    partitions: list[str] = []
+
+    @field_validator("state", mode="before")
+    @classmethod
+    def _one_state_is_a_list(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("features", mode="before")
+    @classmethod
+    def _words_between_commas_are_a_list(cls, value: object) -> object:
+        return [word for word in value.split(",") if word] if isinstance(value, str) else value
+
+
+class _Sinfo(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    nodes: list[_Node]
+
+
+def cluster_from_slurm(
+    name: str,
+    sinfo: object,
+    topology: str | None = None,
+    *,
+    partition: str | None = None,
+    uplinks: Mapping[str, float] | None = None,
+    where: str = "sinfo",
+) -> ClusterState:
+    """The state of a Slurm cluster.
+
+    Parameters
+    ----------
+    name : name of the cluster.
+    sinfo : the document that ``sinfo --json`` (or ``scontrol show nodes --json``) prints.
+    topology : content of ``topology.conf``; all nodes are on one switch without it.
+    partition : take its nodes only.
+    uplinks : bandwidth that the links above some switches have to spare (Mbit/s); the others never limit.
+    where : put in front of complaints.
+
+    Raises
+    ------
+    InputError
+        When the document is another one, or the topology does not fit the nodes.
+    """
+    try:
+        every = _Sinfo.model_validate(sinfo).nodes
+    except ValidationError as error:
+        raise InputError(f"is not what sinfo --json prints: {first_complaint(error)}", where=where) from None
+    nodes = [node for node in every if partition is None or partition in node.partitions]
+    if not nodes:
+        known = sorted({name for node in every for name in node.partitions})
+        raise InputError(f"no node in partition {partition}, expected one of {', '.join(known)}", where=where)
+    names = [node.name for node in nodes]
+    return ClusterState.make(
+        name,
+        names,
+        processors=[max(0, node.cpus - node.alloc_cpus) for node in nodes],
+        memory=[node.real_memory or float("nan") for node in nodes],
+        jobs=[int(node.alloc_cpus > 0) for node in nodes],
+        up=[not NOT_UP & {word.upper() for word in node.state + node.state_flags} for node in nodes],
+        features=[frozenset(node.features) for node in nodes],
+        network=None if topology is None else _topology(topology, names, [node.name for node in every], uplinks or {}),
+    )
+
+
+def _topology(text: str, names: Sequence[str], every: Sequence[str], uplinks: Mapping[str, float]) -> Topology:
+    where = "topology.conf"
+    switches = []
+    for number, line in enumerate(re.sub(r"\\\n", " ", text).splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        fields = {key.lower(): value for key, _, value in (word.partition("=") for word in words)}
+        if not fields.get("switchname"):
+            raise InputError(f"{line.strip()!r} has no SwitchName=", where=f"{where}: line {number}")
+        unknown = set(fields) - {"switchname", "nodes", "switches", "linkspeed"}
+        if unknown:
+            raise InputError(f"{min(unknown)} is not a key known here", where=f"{where}: line {number}")
+        below: dict[str, Any] = {
+            key: unfold(fields[key], where=f"{where}: line {number}") if fields.get(key) else ()
+            for key in ("nodes", "switches")
+        }
+        switches.append(Switch(fields["switchname"], uplink=uplinks.get(fields["switchname"], float("inf")), **below))
+    for name in uplinks:
+        if name not in {switch.name for switch in switches}:
+            raise InputError(f"an uplink is given for switch {name}, which is not there", where=where)
+    wanted = set(names)
+    return tree(switches, names, where=where, elsewhere={name for name in every if name not in wanted})

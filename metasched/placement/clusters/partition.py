@@ -1,0 +1,36 @@
+"""A partition: a cluster state together with the words by which a scheduler is told to use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metasched.placement.clusters.state import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Where a job can be sent.
+
+    Parameters
+    ----------
+    state : its nodes; the state's name is unique among all partitions of all schedulers.
+    platform : what models are kept by: runs on partitions of one platform are learned from together.
+    scheduler : the cluster's name for its scheduler, empty where there is none.
+    name : the partition's name for its scheduler.
+    time_limit : the longest that a job may run there (s), None where there is no limit.
+    releases : whether a job that waits for nodes that it was bound to can be let go to others.
+    default_time : what a job may run that names no limit (s), None where there is no limit.
+    """
+
+    state: ClusterState
+    platform: str
+    scheduler: str = ""
+    name: str = ""
+    time_limit: float | None = None
+    releases: bool = False
+    default_time: float | None = None
+
+    @classmethod
+    def of(cls, state: ClusterState) -> Partition:
+        """A described cluster without a scheduler, its own platform."""
+        return cls(state, state.name)

@@ -1,0 +1,93 @@
+"""How long a job waits before it starts, by the number of processors it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metasched.records import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWait:
+    """A wait that changes in steps with the number of processors.
+
+    Parameters
+    ----------
+    processors : array of shape (k,), ascending, the first is 1: a step holds from so many processors on.
+    seconds : array of shape (k,), the wait there.
+
+    Examples
+    --------
+    >>> QueueWait([1, 9], [0.0, 600.0]).at([1, 8, 9, 64]).tolist()
+    [0.0, 0.0, 600.0, 600.0]
+    """
+
+    processors: Ints
+    seconds: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "processors", np.asarray(self.processors, dtype=np.int64))
+        object.__setattr__(self, "seconds", np.asarray(self.seconds, dtype=np.float64))
+        if not self.processors.size or self.processors[0] != 1 or np.any(np.diff(self.processors) <= 0):
+            raise InputError(f"steps of a wait start at {self.processors.tolist()}, expected 1 and then ascending")
+        if not np.all(np.isfinite(self.seconds) & (self.seconds >= 0)):
+            raise InputError(f"waits are {self.seconds.tolist()}, expected finite numbers of at least 0")
+
+    @classmethod
+    def always(cls, seconds: float) -> QueueWait:
+        """The same wait for any number of processors."""
+        return cls(np.array([1]), np.array([seconds]))
+
+    def at(self, processors: ArrayLike) -> Floats:
+        """The wait of jobs that ask for so many processors (s)."""
+        step = np.searchsorted(self.processors, np.asarray(processors), side="right") - 1
+        return np.asarray(self.seconds[step])
+
+
+def earliest_start(
+    free: int, running: Sequence[tuple[int, float]], queued: Sequence[tuple[int, float]] = ()
+) -> QueueWait:
+    """When so many processors are free at once, if jobs start in the order they came.
+
+    Parameters
+    ----------
+    free : processors free now.
+    running : for each running job its processors and its remaining time (s).
+    queued : for each job ahead in the queue its processors and its execution time (s), first come first.
+
+    Returns
+    -------
+    QueueWait
+        Steps up to all processors there are; it says nothing of larger jobs.
+
+    Examples
+    --------
+    Two processors are free now, two more in 10 s, four more in 60 s.
+
+    >>> wait = earliest_start(2, [(2, 10.0), (4, 60.0)])
+    >>> wait.at([1, 2, 3, 4, 5, 8]).tolist()
+    [0.0, 0.0, 10.0, 10.0, 60.0, 60.0]
+    """
+    ends = sorted((remaining, processors) for processors, remaining in running)
+    start, every = 0.0, free + sum(freed for _, freed in ends)
+    for processors, execution_time in queued:
+        if processors > every:
+            continue  # asks for more than there is: it never starts, and holds up nobody
+        while free < processors:
+            end, freed = ends.pop(0)
+            start, free = max(start, end), free + freed
+        free -= processors
+        ends = sorted([*ends, (start + execution_time, processors)])
+    steps: list[tuple[int, float]] = [(1, start)] if free > 0 else []
+    for end, freed in ends:
+        if freed > 0:
+            steps.append((free + 1, max(start, end)))
+            free += freed
+    return QueueWait(np.array([step[0] for step in steps] or [1]), np.array([step[1] for step in steps] or [start]))

@@ -1,0 +1,169 @@
+"""Jobs that run already: as their schedulers or a description tell of them, and with what they have left to do.
+
+What a job has left follows from its application's model: the time that it should take there, less the time for which it
+has run, shared out over computation and communication as the model's two terms are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.state import ClusterState
+from metasched.predictors.contract import Predictor, computing_share, expected
+
+Floats = NDArray[np.float64]
+
+#: Bandwidths (Mbit/s) that a link is taken to have at most and at least.
+BOUNDLESS, LEAST_WIDTH = 1e9, 1e-6
+#: A job that has run for longer than its model said is taken to have this part of that time left.
+OVERDUE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that runs, with what it has left.
+
+    Parameters
+    ----------
+    nodes : names of its nodes.
+    processors : processes on each of them.
+    computation, communication : seconds left of each, were it alone.
+    dedicated : whether its processors are its own, so that the state does not count them among those free.
+    running_for : seconds since it started; loads measured since then show it.
+    """
+
+    nodes: tuple[str, ...]
+    processors: tuple[int, ...]
+    computation: float
+    communication: float
+    dedicated: bool = False
+    running_for: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StartedJob:
+    """A job that runs, as far as its scheduler knows it.
+
+    Parameters
+    ----------
+    nodes, processors, running_for, dedicated : see :class:`RunningJob`.
+    application : name, empty where the job tells none.
+    problem_size : N.
+    """
+
+    nodes: tuple[str, ...]
+    processors: tuple[int, ...]
+    running_for: float
+    application: str = ""
+    problem_size: float = 1.0
+    dedicated: bool = True
+
+
+def later(job: RunningJob | StartedJob, seconds: float) -> RunningJob | StartedJob | None:
+    """The job when so many seconds more have passed; None where nothing would be left of it.
+
+    Of a job known by its application only its model can say what is left.
+
+    Examples
+    --------
+    >>> job = RunningJob(("n0",), (1,), 30.0, 10.0)
+    >>> later(job, 20.0).computation, later(job, 40.0)
+    (15.0, None)
+    """
+    if isinstance(job, StartedJob):
+        return replace(job, running_for=job.running_for + seconds)
+    whole = job.computation + job.communication
+    if seconds >= whole:
+        return None
+    part = (whole - seconds) / whole
+    return replace(
+        job,
+        computation=part * job.computation,
+        communication=part * job.communication,
+        running_for=job.running_for + seconds,
+    )
+
+
+def terms_left(
+    jobs: Sequence[RunningJob | StartedJob],
+    cluster: ClusterState,
+    model: Callable[[str], Predictor | None],
+    *,
+    sure: bool = True,
+) -> tuple[tuple[RunningJob, ...], tuple[str, ...]]:
+    """What jobs on a cluster have left by their models, and a line about those that no model is known of.
+
+    Parameters
+    ----------
+    jobs : those without any node in the cluster are passed over; those that tell what they have left keep that.
+    cluster : its state.
+    model : gives the predictor of an application on this cluster, None where there is none.
+    sure : whether they are known to run still; else those that should be over by their models are passed over.
+
+    Examples
+    --------
+    >>> from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
+    >>> job = StartedJob(("n0",), (1,), 30.0, "cg", 1000.0)
+    >>> terms_left([job], ClusterState.make("east", ["n0"]), lambda name: None)
+    ((), ('1 job on east is taken not to share, since it has no model: cg',))
+    """
+    number = {name: index for index, name in enumerate(cluster.nodes)}
+    here = [job for job in jobs if any(name in number for name in job.nodes)]
+    found = [job for job in here if isinstance(job, RunningJob)]
+    started = [job for job in here if isinstance(job, StartedJob)]
+    unknown: Counter[str] = Counter()
+    for application in sorted({job.application for job in started}):
+        mine = [job for job in started if job.application == application]
+        predictor = model(application) if application else None
+        times = None if predictor is None else _terms(mine, cluster, number, predictor)
+        if times is None:
+            unknown[application or "no application named"] += len(mine)
+            continue
+        for job, whole, computing in zip(mine, *times, strict=True):
+            if not sure and job.running_for >= whole:
+                continue
+            left = max(whole - job.running_for, OVERDUE * whole)
+            found.append(
+                RunningJob(
+                    job.nodes,
+                    job.processors,
+                    left * computing / whole,
+                    left * (1.0 - computing / whole),
+                    job.dedicated,
+                    job.running_for,
+                )
+            )
+    if not unknown:
+        return tuple(found), ()
+    count = unknown.total()
+    one, many = (
+        "1 job on {} is taken not to share, since it has",
+        "{} jobs on {} are taken not to share, since they have",
+    )
+    who = one.format(cluster.name) if count == 1 else many.format(count, cluster.name)
+    return tuple(found), (f"{who} no model: {', '.join(sorted(unknown))}",)
+
+
+def _terms(
+    jobs: Sequence[StartedJob], cluster: ClusterState, number: dict[str, int], predictor: Predictor
+) -> tuple[Floats, Floats] | None:
+    """Whole time and computation of each job; None where the model gives none."""
+    nodes = [np.array([number[name] for name in job.nodes if name in number]) for job in jobs]
+    size = np.array([job.problem_size for job in jobs])
+    processors = np.array([sum(job.processors) for job in jobs])
+    cpu = np.array([cluster.effective_cpu[each].min() for each in nodes])
+    width = cluster.available_bandwidth
+    bandwidth = np.clip([cluster.network.bandwidth(width, each) for each in nodes], LEAST_WIDTH, BOUNDLESS)
+    try:
+        whole = expected(predictor, size, processors, cpu, bandwidth)
+        share = computing_share(predictor, size, processors, cpu, bandwidth)
+    except ValueError:
+        return None
+    if not (np.all(np.isfinite(whole)) and np.all(whole > 0) and not np.any(np.isnan(share))):
+        return None
+    return whole, whole * share

@@ -1,0 +1,193 @@
+"""A cluster as the search sees it: one array for each thing known about its nodes, and the network between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metasched.placement.clusters.network import Network
+from metasched.placement.clusters.queue_wait import QueueWait
+from metasched.placement.clusters.switch_tree import Topology
+from metasched.predictors.load_doubt import LoadDoubt
+from metasched.records import InputError, ResourceSet
+from monitors.forecasters.sets import LEVEL
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: The arrays of a state that have one entry for each node.
+COLUMNS = ("processors", "available_cpu", "available_bandwidth", "speed", "memory", "jobs", "up", "age")
+
+
+@dataclass(frozen=True, slots=True)
+class SetMinima:
+    """What the least average of sets of nodes comes to beside the least that is expected, by their processors.
+
+    Parameters
+    ----------
+    cpu, bandwidth : arrays of shape (p,), for 1, 2, ... processors; the last holds for more: the part of the least
+        expectation that the least average of the set should be.
+    cpu_ends, bandwidth_ends : arrays of shape (2, p): between which parts of that it comes out, at the level
+        :data:`monitors.forecasters.sets.LEVEL`; None where nothing is known of it.
+
+    Examples
+    --------
+    >>> ends = np.array([[0.5, 0.5], [1.5, 1.5]])
+    >>> minima = SetMinima(np.array([1.0, 0.9]), np.array([1.0, 0.8]), ends, ends)
+    >>> minima.at(np.array([1, 2, 64]))[0].tolist()
+    [1.0, 0.9, 0.9]
+    >>> minima.doubt(2, 0.9).cpu.tolist(), minima.doubt(2, 0.5).cpu.round(2).tolist()
+    ([0.5, 1.5], [0.75, 1.18])
+    """
+
+    cpu: Floats
+    bandwidth: Floats
+    cpu_ends: Floats | None = None
+    bandwidth_ends: Floats | None = None
+
+    def at(self, processors: Ints) -> tuple[Floats, Floats]:
+        """The parts of CPU and of bandwidth for so many processors."""
+        place = np.minimum(processors, self.cpu.size) - 1
+        return self.cpu[place], self.bandwidth[place]
+
+    def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
+        """Between which ends the minima of sets of so many processors should come out; None where that is not known."""
+        if self.cpu_ends is None or self.bandwidth_ends is None:
+            return None
+        place = np.minimum(np.asarray(processors), self.cpu.size) - 1
+        return LoadDoubt(self.cpu_ends[:, place], self.bandwidth_ends[:, place]).carried(LEVEL, level)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """What the nodes of one cluster are and have to spare. Made by :meth:`make` or :meth:`of`.
+
+    Parameters
+    ----------
+    name : the cluster's name.
+    nodes : names of the nodes, n of them.
+    processors : array of shape (n,), processors that a job may use there now, 0 where none is free.
+    available_cpu : array of shape (n,), share of one processor that a new process would get, in (0, 1].
+    available_bandwidth : array of shape (n,), what the node's own link has to spare (Mbit/s).
+    speed : array of shape (n,), relative to the node that the model was learned on.
+    memory : array of shape (n,), megabytes, NaN where unknown.
+    jobs : array of shape (n,), jobs that already run there.
+    up : array of shape (n,), False where the node is down or drained.
+    age : array of shape (n,), how old the measurements are (s).
+    features : for each node the words that constraints may ask for.
+    network : what lies between the nodes.
+    queue_wait : how long a job would wait before it starts.
+    watts : power that one busy processor draws (W).
+    minima : what the least average of sets comes to, where that was forecast; the least of their nodes where None.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    processors: Ints
+    available_cpu: Floats
+    available_bandwidth: Floats
+    speed: Floats
+    memory: Floats
+    jobs: Ints
+    up: Flags
+    age: Floats
+    features: tuple[frozenset[str], ...]
+    network: Network
+    queue_wait: QueueWait
+    watts: float
+    minima: SetMinima | None = None
+
+    @classmethod
+    def make(
+        cls,
+        name: str,
+        nodes: Sequence[str],
+        *,
+        processors: ArrayLike = 1,
+        available_cpu: ArrayLike = 1.0,
+        available_bandwidth: ArrayLike = 1000.0,
+        speed: ArrayLike = 1.0,
+        memory: ArrayLike = np.nan,
+        jobs: ArrayLike = 0,
+        up: ArrayLike = True,
+        age: ArrayLike = 0.0,
+        features: Sequence[frozenset[str]] | None = None,
+        network: Network | None = None,
+        queue_wait: QueueWait | None = None,
+        watts: float = 0.0,
+    ) -> ClusterState:
+        """A state with each column given for every node or once for all; on one switch by default.
+
+        Examples
+        --------
+        >>> ClusterState.make("c2", ["n0", "n1"], available_cpu=[1.0, 0.5], speed=2.0).effective_cpu.tolist()
+        [2.0, 1.0]
+        """
+        size = len(nodes)
+
+        def column(values: ArrayLike, dtype: type[Any]) -> NDArray[Any]:
+            given: NDArray[Any] = np.asarray(values, dtype=dtype)
+            if given.shape not in ((), (size,)):
+                raise InputError(f"a column of cluster {name} has shape {given.shape}, expected ({size},)")
+            return np.array(np.broadcast_to(given, (size,)))
+
+        network = network or Topology.star(name, size)
+        if network.nodes != size or (features is not None and len(features) != size):
+            raise InputError(f"network and features of cluster {name} must cover its {size} nodes")
+        return cls(
+            name=name,
+            nodes=tuple(nodes),
+            processors=column(processors, np.int64),
+            available_cpu=column(available_cpu, np.float64),
+            available_bandwidth=column(available_bandwidth, np.float64),
+            speed=column(speed, np.float64),
+            memory=column(memory, np.float64),
+            jobs=column(jobs, np.int64),
+            up=column(up, np.bool_),
+            age=column(age, np.float64),
+            features=(frozenset(),) * size if features is None else tuple(features),
+            network=network,
+            queue_wait=queue_wait or QueueWait.always(0.0),
+            watts=watts,
+        )
+
+    @property
+    def effective_cpu(self) -> Floats:
+        """Available CPU in units of the reference node's processor, shape (n,)."""
+        return self.available_cpu * self.speed
+
+    def resource_set(self, nodes: Ints, processors: int) -> ResourceSet:
+        """The record of some nodes, by their numbers, with what the least average of their set should be."""
+        cpu, bandwidth = (np.ones(1),) * 2 if self.minima is None else self.minima.at(np.array([processors]))
+        return ResourceSet(
+            cluster=self.name,
+            nodes=tuple(self.nodes[index] for index in nodes.tolist()),
+            processors=processors,
+            available_cpu=float(cpu[0] * self.effective_cpu[nodes].min()),
+            available_bandwidth=float(bandwidth[0]) * self.network.bandwidth(self.available_bandwidth, nodes),
+        )
+
+    def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
+        """Between which ends the loads of sets of so many processors should come out; None where that is not known."""
+        return None if self.minima is None else self.minima.doubt(processors, level)
+
+    def select(self, nodes: ArrayLike) -> ClusterState:
+        """The cluster with some of its nodes only, in the order given.
+
+        Parameters
+        ----------
+        nodes : numbers of the nodes to keep.
+        """
+        kept = np.asarray(nodes, dtype=np.int64)
+        return replace(
+            self,
+            nodes=tuple(self.nodes[index] for index in kept),
+            features=tuple(self.features[index] for index in kept),
+            network=self.network.select(kept),
+            **{name: getattr(self, name)[kept] for name in COLUMNS},
+        )

@@ -1,0 +1,148 @@
+"""Rankings and explanations as JSON documents, and the records back from such documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from metasched.json_numbers import finite
+from metasched.placement.explaining.breakdown import Explanation
+from metasched.placement.ranking.query import Curve, Ranking
+from metasched.records import Interval, Placement, Prediction, ResourceSet
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class EndsTable(_Table):
+    """The ends of an interval; one that is infinite is null."""
+
+    low: float | None
+    high: float | None
+
+
+class IntervalTable(EndsTable):
+    """A prediction interval."""
+
+    level: Annotated[float, Field(gt=0, lt=1)]
+
+
+class PlacementTable(_Table):
+    """A placement of a ranking."""
+
+    rank: int = 1
+    cluster: str
+    nodes: Annotated[list[str], Field(min_length=1, max_length=1_000_000)]
+    processors: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    available_cpu: Positive
+    available_bandwidth: Positive
+    execution_time: Positive
+    interval: IntervalTable
+    queue_wait: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    slowdown: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1.0
+    model: str = ""
+    warnings: list[str] = []
+    reason: str = ""
+    costs: dict[str, float | None] = {}
+
+    def record(self) -> Placement:
+        """The placement as a record."""
+        chosen = ResourceSet(
+            self.cluster, tuple(self.nodes), self.processors, self.available_cpu, self.available_bandwidth
+        )
+        interval = Interval(*_ends(self.interval), self.interval.level)
+        prediction = Prediction(self.execution_time, interval, self.model, tuple(self.warnings))
+        return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason)
+
+
+class CurveTable(_Table):
+    """The best placement of one number of processors."""
+
+    processors: Annotated[int, Field(ge=1)]
+    execution_time: float | None
+    interval: EndsTable
+    completion: float | None
+
+
+class RankingTable(_Table):
+    """A ranking; ``why`` says why it holds no placement."""
+
+    application: str
+    problem_size: Positive
+    placements: list[PlacementTable]
+    by_processors: list[CurveTable] = []
+    compared: int = 0
+    gap: float | None = 0.0
+    warnings: list[str] = []
+    why: str = ""
+
+    def curve(self) -> Curve:
+        """The best for each number of processors, those left out for which nothing is predicted."""
+        known = [
+            (each.processors, each.execution_time, *_ends(each.interval), each.completion)
+            for each in self.by_processors
+            if each.execution_time is not None and each.completion is not None
+        ]
+        processors, time, low, high, completion = np.array(known, dtype=np.float64).reshape(-1, 5).T
+        return Curve(processors.astype(np.int64), time, low, high, completion)
+
+
+def _ends(interval: EndsTable) -> tuple[float, float]:
+    low, high = interval.low, interval.high
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def ranking_document(application: str, problem_size: float, ranking: Ranking) -> dict[str, Any]:
+    """A ranking as ``metasched rank --json`` and the daemon answer it; numbers that are not finite are null."""
+    curve = ranking.curve
+    columns = (curve.processors, curve.execution_time, curve.low, curve.high, curve.completion)
+    return finite(
+        {
+            "application": application,
+            "problem_size": problem_size,
+            "placements": [
+                {"rank": number, **placement_document(placement, costs)}
+                for number, (placement, costs) in enumerate(
+                    zip(ranking.placements, ranking.costs, strict=True), start=1
+                )
+            ],
+            "by_processors": [
+                {"processors": p, "execution_time": time, "interval": {"low": low, "high": high}, "completion": done}
+                for p, time, low, high, done in zip(*(column.tolist() for column in columns), strict=True)
+            ],
+            "compared": ranking.compared,
+            "evaluations": ranking.evaluations,
+            "gap": ranking.gap,
+            "ruled_out": {name: dict(counts) for name, counts in ranking.ruled_out.items() if counts},
+            "warnings": list(ranking.warnings),
+        }
+    )
+
+
+def infeasible_document(application: str, problem_size: float, why: str) -> dict[str, Any]:
+    """The ranking where there is nothing to rank."""
+    return {"application": application, "problem_size": problem_size, "placements": [], "why": why}
+
+
+def placement_document(placement: Placement, costs: Mapping[str, float | None]) -> dict[str, Any]:
+    """A placement as the JSON contract spells it, with the costs of every term."""
+    return placement.as_dict() | {"costs": dict(costs)}
+
+
+def explanation_document(explained: Explanation, costs: Mapping[str, float | None]) -> dict[str, Any]:
+    """A placement taken apart."""
+    document: dict[str, Any] = placement_document(explained.placement, costs) | {
+        "parts": [{"name": part.name, "how": part.how, "seconds": part.seconds} for part in explained.parts],
+        "least_cpu": explained.least_cpu,
+        "narrowest": explained.narrowest,
+        "notes": list(explained.notes),
+    }
+    written: dict[str, Any] = finite(document)
+    return written

@@ -1,0 +1,105 @@
+"""What failures of nodes do to a placement: the chance to finish, when it ends with restarts, the best P."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.blocks.failures import FailureRate, best_interval, from_scratch, with_checkpoints, young
+from metasched.placement.ranking.query import Curve
+from metasched.records import InputError, Interval
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Checkpoints that each take ``cost`` seconds.
+
+    Parameters
+    ----------
+    young, exact : seconds of work between two, by Young and by Lambert's function.
+    expected_completion : with the exact interval (s).
+    """
+
+    cost: float
+    young: float
+    exact: float
+    expected_completion: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """A placement under failures.
+
+    Parameters
+    ----------
+    rate : failures per second of a node.
+    nodes : of the placement.
+    success : probability that none fails within the predicted execution time.
+    interval : of that probability.
+    expected_completion : queue wait and runs that begin anew after each failure (s).
+    checkpoints : the same with checkpoints, where they were asked about.
+    processors, completion : arrays of shape (p,), the expected completion for each number of processors (s), with
+        checkpoints where they were asked about.
+    fastest : the number of processors whose expected completion is the earliest.
+    """
+
+    rate: FailureRate
+    nodes: int
+    success: float
+    interval: Interval
+    expected_completion: float
+    checkpoints: Checkpoints | None
+    processors: NDArray[np.int64]
+    completion: Floats
+    fastest: int
+
+
+def under_failures(
+    curve: Curve, processors: int, nodes: int, rate: FailureRate, cost: float | None, level: float
+) -> Reliability:
+    """What failures do to the best placement, and to those with another number of processors.
+
+    Parameters
+    ----------
+    curve : the best placement for each number of processors.
+    processors, nodes : of the best placement of all; others take as many processors of each node.
+    rate : of a node.
+    cost : of a checkpoint (s); None where none are written.
+    level : of the interval.
+
+    Examples
+    --------
+    >>> p = np.array([1_000, 10_000, 100_000])
+    >>> time = 8.64e7 / p
+    >>> found = under_failures(Curve(p, time, time, time, time), 100_000, 100_000, FailureRate(5.03372e-10), None, 0.9)
+    >>> round(found.expected_completion, 3), round(found.success, 4), found.fastest
+    (883.064, 0.9574, 100000)
+    """
+    if cost is not None and not 0 < cost < np.inf:
+        raise InputError(f"--checkpoint is {cost:g}, expected a number of seconds above 0")
+    struck = rate.mean * np.ceil(curve.processors * nodes / processors)
+    wait, work = curve.completion - curve.execution_time, curve.execution_time
+    here = int(np.flatnonzero(curve.processors == processors)[0])
+    scratch = wait + from_scratch(work, struck)
+    checkpoints, completion = None, scratch
+    if cost is not None:
+        exact = best_interval(cost, struck)
+        completion = wait + with_checkpoints(work, struck, cost, exact)
+        checkpoints = Checkpoints(cost, float(young(cost, struck[here])), float(exact[here]), float(completion[here]))
+    duration = float(work[here])
+    low, high = rate.success_between(duration, nodes, level)
+    return Reliability(
+        rate,
+        nodes,
+        rate.success(duration, nodes),
+        Interval(low, high, level),
+        float(scratch[here]),
+        checkpoints,
+        curve.processors,
+        completion,
+        int(curve.processors[int(completion.argmin())]),
+    )

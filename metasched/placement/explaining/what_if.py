@@ -1,0 +1,91 @@
+"""What would change: a node drained, another problem size, another number of processors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.ranking.query import Curve
+from metasched.records import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def drained(clusters: Sequence[ClusterState], nodes: Collection[str]) -> tuple[ClusterState, ...]:
+    """The clusters with some of their nodes drained.
+
+    Raises
+    ------
+    InputError
+        When a node is in none of the clusters.
+
+    Examples
+    --------
+    >>> [east] = drained([ClusterState.make("east", ["e1", "e2"])], {"e2"})
+    >>> east.up.tolist()
+    [True, False]
+    """
+    known = {name for cluster in clusters for name in cluster.nodes}
+    unknown = sorted(set(nodes) - known)
+    if unknown:
+        raise InputError(f"node {unknown[0]} is in none of the clusters")
+    return tuple(
+        replace(cluster, up=cluster.up & np.array([name not in nodes for name in cluster.nodes], dtype=np.bool_))
+        for cluster in clusters
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """What more processors bring, at the best placement of each number; arrays of shape (k,).
+
+    Parameters
+    ----------
+    processors : powers of two, the least and the largest number, the fastest, and the one advised.
+    execution_time : predicted (s).
+    speedup, efficiency : against the fewest processors in the curve.
+    fastest : the number with the earliest completion.
+    """
+
+    processors: Ints
+    execution_time: Floats
+    speedup: Floats
+    efficiency: Floats
+    fastest: int
+
+
+def scaling(curve: Curve, advised: int) -> Scaling:
+    """Answer "how many processors" from a curve.
+
+    Parameters
+    ----------
+    curve : the best placement for each number of processors.
+    advised : the number of processors of the ranking's first placement.
+
+    Examples
+    --------
+    >>> p = np.arange(1, 9)
+    >>> time = 80.0 / p + 2.0 * p
+    >>> found = scaling(Curve(p, time, time, time, time), 5)
+    >>> found.fastest, found.processors.tolist()
+    (6, [1, 2, 4, 5, 6, 8])
+    """
+    best = int(curve.completion.argmin())
+    count = curve.processors
+    powers = count & (count - 1) == 0
+    powers[[best, 0, -1]] = True
+    powers |= count == advised
+    time = curve.execution_time
+    speedup = count[0] * time[0] / time
+    return Scaling(
+        count[powers],
+        time[powers],
+        speedup[powers],
+        (speedup / count)[powers],
+        int(count[best]),
+    )

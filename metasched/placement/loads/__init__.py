@@ -1,0 +1,1 @@
+"""The loads that a placement counts with: staleness, jobs placed recently, forecasts."""

@@ -1,0 +1,103 @@
+"""Forecasts of the loads over the time a job is predicted to take, of nodes and of sets, from what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.state import ClusterState, SetMinima
+from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
+from monitors.forecasters.samples import Kind
+from monitors.forecasters.sets import Sets, forecast_sets
+
+Floats = NDArray[np.float64]
+
+
+def with_forecast(cluster: ClusterState, forecast: Sets, place: Mapping[str, int]) -> ClusterState:
+    """The cluster with what is expected of its nodes, and of sets of them.
+
+    Parameters
+    ----------
+    cluster : a node that is not forecast keeps its measured loads.
+    forecast : of some nodes.
+    place : the number of each of these in the forecast.
+
+    Examples
+    --------
+    >>> t = np.arange(0.0, 1000.0, 10.0)[:, None]
+    >>> forecast = forecast_sets(t[:, 0], 0.5 + 0 * t, 80.0 + 0 * t, 990.0, 60.0)
+    >>> expected = with_forecast(ClusterState.make("c", ["n0", "n1"]), forecast, {"n0": 0})
+    >>> expected.available_cpu.round(6).tolist(), expected.available_bandwidth.round(6).tolist()
+    ([0.5, 1.0], [80.0, 1000.0])
+    """
+    places = np.array([place.get(name, -1) for name in cluster.nodes], dtype=np.int64)
+    known = places >= 0
+    if not known.any():
+        return cluster
+    cpu = np.where(known, np.minimum(forecast.cpu[places], 1.0), cluster.available_cpu)
+    bandwidth = np.where(known, forecast.bandwidth[places], cluster.available_bandwidth)
+    # Nodes are chosen the best first, each with all its processors.
+    numbers = np.flatnonzero(known)
+    chosen = numbers[np.argsort(-cluster.speed[numbers] * cpu[numbers], kind="stable")]
+    sets = forecast.cpu_sets.part.size
+    of = np.minimum(np.repeat(np.arange(chosen.size), np.maximum(cluster.processors[chosen], 1)), sets - 1)
+    minima = SetMinima(
+        forecast.cpu_sets.part[of],
+        forecast.bandwidth_sets.part[of],
+        forecast.cpu_sets.ends[:, of],
+        forecast.bandwidth_sets.ends[:, of],
+    )
+    return replace(cluster, available_cpu=cpu, available_bandwidth=bandwidth, minima=minima)
+
+
+@dataclass(frozen=True)
+class RecordedLoads:
+    """Loads forecast from those recorded until a moment: a :data:`metasched.placement.loads.counted.Forecast`.
+
+    Parameters
+    ----------
+    time : array of shape (t,), seconds, increasing.
+    nodes : names of the n nodes recorded; a node that is not keeps its measured loads.
+    available_cpu, available_bandwidth : arrays of shape (t, n); NaN where there is no sample.
+    now : the time of the state (s); later samples are not looked at.
+    samples : see :func:`monitors.forecasters.sets.forecast_sets`.
+
+    Examples
+    --------
+    >>> t = np.arange(0.0, 1000.0, 10.0)
+    >>> recorded = RecordedLoads(t, ("n0",), np.full((100, 1), 0.5), np.full((100, 1), 80.0), now=990.0)
+    >>> recorded(ClusterState.make("c", ["n0", "n1"]), 60.0).available_cpu.round(6).tolist()
+    [0.5, 1.0]
+    """
+
+    time: Floats
+    nodes: tuple[str, ...]
+    available_cpu: Floats
+    available_bandwidth: Floats
+    now: float
+    samples: Kind = "moments"
+
+    def __call__(self, cluster: ClusterState, horizon: float) -> ClusterState:
+        """The cluster with the loads to expect over the next ``horizon`` seconds."""
+        asked = frozenset(cluster.nodes)
+        before = self.time <= self.now
+        known = [
+            index
+            for index, name in enumerate(self.nodes)
+            if name in asked and np.isfinite(self.available_cpu[before, index]).any()
+        ]
+        if not known:
+            return cluster
+        forecast = forecast_sets(
+            self.time[before],
+            self.available_cpu[before][:, known],
+            self.available_bandwidth[before][:, known],
+            self.now,
+            horizon,
+            least=(LEAST_CPU, LEAST_BANDWIDTH),
+            samples=self.samples,
+        )
+        return with_forecast(cluster, forecast, {self.nodes[index]: number for number, index in enumerate(known)})

@@ -1,0 +1,105 @@
+"""Samples of a source made loads that placements may count with: screened, of known nodes, each with a bandwidth."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from metasched.records import Load
+from monitors.sources.contract import Sample
+from monitors.sources.screening import Refusal, Repair, Rules, Screened, screen
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What is left of a source's samples.
+
+    Parameters
+    ----------
+    loads : those that may be believed.
+    screened : how many were refused and repaired, by reason.
+    nodes, foreign : how many nodes it told of that are known, and that it may not speak for or nobody knows.
+    fault : one line on what an administrator should mend; empty when nothing.
+    """
+
+    loads: tuple[Load, ...]
+    screened: Screened = field(default_factory=lambda: Screened(()))
+    nodes: int = 0
+    foreign: int = 0
+    fault: str = ""
+
+
+def sampled(
+    samples: Iterable[Sample],
+    now: float,
+    *,
+    known: Callable[[str], bool],
+    rules: Callable[[str], Rules],
+    bandwidth: Callable[[str], float | None],
+    newest: Callable[[str], float] = lambda node: -math.inf,
+    taken: Mapping[str, float] = MappingProxyType({}),
+) -> Sampled:
+    """Screen what a source said.
+
+    Parameters
+    ----------
+    samples : of any nodes, in any order.
+    now : seconds since 1970.
+    known : whether the source may speak for a node.
+    rules : what is believed of a node.
+    bandwidth : what to count with where the source knows no bandwidth (Mbit/s); None where nobody knows.
+    newest : time of the newest sample of a node that came before (s).
+    taken : time of the sample of a node that the source told of before (s): a server may be asked more often than it
+        measures, and what it says again is no news.
+
+    Examples
+    --------
+    >>> said = [Sample("n0", 10.0, 0.5), Sample("mail", 10.0, 0.9, 80.0), Sample("n1", 10.0, 0.7)]
+    >>> found = sampled(said, 12.0, known=lambda n: n != "mail", rules=lambda n: Rules(), bandwidth={"n0": 90.0}.get)
+    >>> found.loads
+    (Load(time=10.0, node='n0', available_cpu=0.5, available_bandwidth=90.0),)
+    >>> found.foreign, found.fault
+    (1, 'the bandwidth of 1 nodes, such as n1, is not known: give bandwidth in the source, or their links')
+    """
+    loads: list[Load] = []
+    refused: Counter[Refusal] = Counter()
+    repaired: Counter[Repair] = Counter()
+    own: set[str] = set()
+    foreign: dict[str, None] = {}
+    unlinked: dict[str, None] = {}
+    for sample in samples:
+        if not known(sample.node):
+            foreign[sample.node] = None
+            continue
+        own.add(sample.node)
+        if sample.time == taken.get(sample.node):
+            continue
+        if math.isnan(sample.available_bandwidth):
+            spare = bandwidth(sample.node)
+            if spare is None:
+                unlinked[sample.node] = None
+                continue
+            sample = replace(sample, available_bandwidth=spare)
+        triple = (sample.time, sample.available_cpu, sample.available_bandwidth)
+        found = screen([triple], now, rules(sample.node), newest=newest(sample.node))
+        refused.update(found.refused)
+        repaired.update(found.repaired)
+        loads += [Load(at, sample.node, cpu, link) for at, cpu, link in found.kept]
+    fault = ""
+    if unlinked:
+        fault = (
+            f"the bandwidth of {len(unlinked)} nodes, such as {next(iter(unlinked))}, is not known: "
+            "give bandwidth in the source, or their links"
+        )
+    elif refused:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in refused.items())
+        fault = f"samples were refused: {reasons}"
+    elif foreign and not own:
+        fault = (
+            f"none of its {len(foreign)} nodes, such as {next(iter(foreign))[:80]}, is known here: "
+            "check nodes, names and label of the source"
+        )
+    return Sampled(tuple(loads), Screened((), refused, repaired), len(own), len(foreign), fault)

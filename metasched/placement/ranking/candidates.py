@@ -1,0 +1,148 @@
+"""Turns what the search found into placements: the sets themselves, contention, and what each costs.
+
+Contention depends on the very nodes of a set, so it cannot be searched by minima; the doubt about the loads to come is
+costly to predict. But both only ever add: a candidate's score without them is a lower bound. So candidates are weighed
+in the order of that bound until the next bound is no better than the worst one to be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.ranking.contention import Contention, Share
+from metasched.placement.ranking.objective import TERMS, Objective, Terms
+from metasched.placement.search.exact_search import Found
+from metasched.placement.search.joined_clusters import Layout
+from metasched.predictors.load_doubt import predict_many
+from metasched.records import Interval, Placement, Prediction, ResourceSet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Sets looked at in the first go, each next one being twice as large, and at most: beyond so many the gap tells what
+#: may be missed.
+BATCH, MOST_SETS = 8, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What all candidates of one ranking have in common."""
+
+    layout: Layout
+    problem_size: float
+    level: float
+    objective: Objective
+    contention: Contention
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A placement, the cluster's number, its costs by term, and its score."""
+
+    placement: Placement
+    cluster: int
+    costs: dict[str, float]
+    score: float
+
+
+def weigh(around: Circumstances, found: Found, order: Ints, top: int) -> tuple[list[Candidate], tuple[str, ...]]:
+    """The best distinct candidates with contention, best first, and what the user should know of it.
+
+    Parameters
+    ----------
+    around : what the candidates have in common.
+    found : what the search found.
+    order : numbers of the pairs to look at, ascending in their score.
+    top : how many are wanted.
+    """
+    sets = _distinct(around.layout, found, order)
+    weighed: list[Candidate] = []
+    notes: dict[str, None] = {}
+    size = max(top, BATCH)
+    while batch := list(islice(sets, size)):
+        for candidates, lines in _weighed(around, [(cluster, share) for cluster, share, _ in batch]):
+            weighed += candidates
+            notes |= dict.fromkeys(lines)
+        weighed.sort(key=lambda candidate: candidate.score)
+        # Sets were scored by what their group promises: as they are they can only be better, but for rounding.
+        bound = batch[-1][2] * (1.0 + 1e-12)
+        if (len(weighed) >= top and weighed[top - 1].score <= bound) or len(weighed) >= MOST_SETS:
+            break
+        size = min(2 * size, MOST_SETS - len(weighed))
+    return weighed[:top], tuple(notes)
+
+
+def _distinct(layout: Layout, found: Found, order: Ints) -> Iterator[tuple[int, Share, float]]:
+    """Sets that differ from each other, with their scores without contention.
+
+    A set that lies in one rack is found both for the rack and for the switches above it.
+    """
+    seen: set[tuple[tuple[int, int], ...]] = set()
+    for pair in order:
+        domain = int(found.domain[pair])
+        nodes, counts = layout.domains.members(
+            domain, int(found.processors[pair]), int(found.step[pair]), float(found.cpu[pair])
+        )
+        same = tuple(sorted(zip(nodes.tolist(), counts.tolist(), strict=True)))
+        if same in seen:
+            continue
+        seen.add(same)
+        number = int(layout.cluster_of[domain])
+        yield number, Share(nodes - layout.first_node[number], counts), float(found.score[pair])
+
+
+def _weighed(around: Circumstances, sets: list[tuple[int, Share]]) -> Iterator[tuple[list[Candidate], tuple[str, ...]]]:
+    for number in sorted({number for number, _ in sets}):
+        yield _in_one_cluster(around, number, [share for where, share in sets if where == number])
+
+
+def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> tuple[list[Candidate], tuple[str, ...]]:
+    layout, level = around.layout, around.level
+    cluster = layout.clusters[number]
+    chosen = [layout.resource_set(number, share.nodes, int(share.processors.sum())) for share in shares]
+    processors = np.array([each.processors for each in chosen])
+    predicted = predict_many(
+        layout.predictors[number],
+        around.problem_size,
+        processors,
+        np.array([each.available_cpu for each in chosen]),
+        np.array([each.available_bandwidth for each in chosen]),
+        level,
+        cluster.doubt(processors, level),
+    )
+    shared = around.contention.effects(cluster, shares, predicted.execution_time)
+    slowdown = shared.slowdown
+    wait = cluster.queue_wait.at(processors)
+    terms = Terms.of(
+        slowdown * predicted.execution_time,
+        slowdown * predicted.high,
+        processors=processors,
+        queue_wait=wait,
+        power=cluster.watts,
+        harm=shared.harm,
+    )
+    scores = around.objective.score(terms, processors)
+    candidates = [
+        Candidate(
+            _placement(
+                chosen[k], predicted.execution_time[k], predicted.low[k], predicted.high[k], level, wait[k], slowdown[k]
+            ),
+            number,
+            {name: float(getattr(terms, name)[k]) for name in TERMS},
+            float(scores[k]),
+        )
+        for k in range(len(shares))
+    ]
+    return candidates, shared.notes
+
+
+def _placement(
+    chosen: ResourceSet, time: float, low: float, high: float, level: float, wait: float, slowdown: float
+) -> Placement:
+    prediction = Prediction(float(time), Interval(float(low), float(high), level), model="")
+    return Placement(chosen, prediction, float(wait), float(slowdown))

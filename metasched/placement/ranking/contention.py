@@ -1,0 +1,67 @@
+"""What the ranker asks of a model of contention: how jobs that share nodes slow each other down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.state import ClusterState
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a job would take: numbers of the nodes in its cluster's state, and the processors taken on each."""
+
+    nodes: Ints
+    processors: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What sharing does for each of k alternatives.
+
+    Parameters
+    ----------
+    slowdown : array of shape (k,), factor by which the job itself is stretched, at least 1.
+    harm : array of shape (k,), time that the jobs already there lose together (s), at least 0.
+    notes : what the user should know of how it was found.
+    """
+
+    slowdown: Floats
+    harm: Floats
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def nothing(cls, alternatives: int, notes: tuple[str, ...] = ()) -> Shared:
+        """No slowdown, no harm."""
+        return cls(np.ones(alternatives), np.zeros(alternatives), notes)
+
+
+class Contention(Protocol):
+    """How much jobs on the same nodes slow each other down."""
+
+    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
+        """The effects of starting a job on each of some alternative shares of a cluster.
+
+        Parameters
+        ----------
+        cluster : the state, with the jobs already there.
+        shares : k alternatives.
+        execution_time : array of shape (k,), predicted for the job without contention (s).
+        """
+        ...
+
+
+class NoContention:
+    """Every job runs as if it were alone."""
+
+    def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
+        """No slowdown, no harm."""
+        return Shared.nothing(len(shares))

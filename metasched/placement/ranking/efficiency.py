@@ -1,0 +1,41 @@
+"""The floor of parallel efficiency: processors that are added must bring a least part of what the first ones do.
+
+With P0 the fewest processors that are allowed and T0 the time of the cluster's best set of them, a set of P processors
+that takes T has the parallel efficiency P0 T0 / (P T). Sets below the floor are not advised. The efficiency of a set
+only falls with its time, so the floor leaves the optimum where the exact search looks for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+#: What the score of a set below the floor is multiplied by: far above all others, in exactly the order it had.
+BEYOND = 2.0**400
+#: Scores from which on a set is below the floor.
+ADVISED_UP_TO = 2.0**300
+#: Efficiencies that fall short by no more than this part are rounded.
+ROUNDED = 1e-9
+
+
+def below_floor(processors: ArrayLike, time: Floats, of_fewest: ArrayLike, least_efficiency: float) -> Flags:
+    """Which sets are below the floor, array of shape (k,).
+
+    Parameters
+    ----------
+    processors, time : P and the predicted execution time (s) of k sets.
+    of_fewest : P0 T0 of each one's cluster (s); infinite where nothing is predicted for P0.
+    least_efficiency : the floor, in [0, 1].
+
+    Examples
+    --------
+    100 s on one processor: 40 s on 4 are an efficiency of 0.625, 30 s on 16 one of 0.21.
+
+    >>> below_floor([1, 4, 16], np.array([100.0, 40.0, 30.0]), 100.0, 0.25).tolist()
+    [False, False, True]
+    """
+    used = np.asarray(processors, dtype=np.float64) * time
+    return np.asarray(least_efficiency * used > (1.0 + ROUNDED) * np.asarray(of_fewest))

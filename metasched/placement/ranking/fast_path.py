@@ -1,0 +1,169 @@
+"""The best placement from fronts found beforehand, in a few predictions, for a daemon that is asked all the time.
+
+It answers as :func:`metasched.placement.ranking.ranker.rank` does for the earliest completion without contention,
+which is what most questions ask for; for any other it says so, and the ranker has to be asked. Loads, horizon and the
+placement as it is answered are made by the same functions as the ranker's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.ranking.contention import NoContention
+from metasched.placement.ranking.efficiency import below_floor
+from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.preparation import at_its_own_horizon, prepared
+from metasched.placement.ranking.query import Question
+from metasched.placement.ranking.rendering import rendered
+from metasched.placement.search.cpu_bandwidth_fronts import Front, Fronts
+from metasched.predictors.contract import Floats, Predictor, expected
+from metasched.records import Interval, Placement, Prediction
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Numbers of processors that are compared at most: beyond, the ranker's search is quicker than so many fronts.
+MOST_COUNTS = 64
+#: Gives the fronts of each cluster with the loads counted over a horizon (s), None for those of now.
+FrontsAt = Callable[[float | None], Sequence[Fronts]]
+
+
+class SlowError(Exception):
+    """The question is one for the ranker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quickest:
+    """The best placement, the clusters as counted by name, and what the user should know."""
+
+    placement: Placement
+    clusters: Mapping[str, ClusterState]
+    warnings: tuple[str, ...]
+
+
+def fronts_of(cluster: ClusterState, question: Question, horizon: float | None) -> Fronts:
+    """The fronts of a cluster with the loads that a question counts with over a horizon (s)."""
+    state, warnings = prepared(cluster, question.loads, horizon, question.rotation)
+    return Fronts(state, question.constraints, warnings)
+
+
+def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question: Question) -> Quickest | None:
+    """The placement with the earliest completion; None where the ranker has to be asked.
+
+    Parameters
+    ----------
+    fronts_at : gives what :func:`fronts_of` does for each cluster, perhaps kept from before.
+    predictors : by name of the cluster.
+    question : what is asked.
+
+    Examples
+    --------
+    >>> from metasched.placement.clusters.constraints import Constraints
+    >>> from metasched.predictors.formulas.published import PublishedPredictor
+    >>> from metasched.records import Run
+    >>> conditions = [(n, p, cpu) for n in range(100, 900, 100) for p in (1, 2, 4) for cpu in (0.25, 0.5, 1.0)]
+    >>> runs = [Run("a", "c", n, p, cpu, 90.0, 0.01 * n / cpu / p) for n, p, cpu in conditions]
+    >>> model = PublishedPredictor("a", "c").fit(runs)
+    >>> state = ClusterState.make("c", ["n0", "n1", "n2"], available_cpu=[1.0, 0.5, 0.25], available_bandwidth=90.0)
+    >>> question = Question(400, Constraints(max_processors=2))
+    >>> found = quickest(lambda horizon: [fronts_of(state, question, horizon)], {"c": model}, question)
+    >>> found.placement.resource_set.nodes, round(found.placement.prediction.execution_time, 3)
+    (('n0',), 4.0)
+    """
+    if question.objective != Objective() or question.pareto or not isinstance(question.contention, NoContention):
+        return None
+    try:
+        found = at_its_own_horizon(
+            question.loads,
+            lambda horizon: _Compared(fronts_at(horizon), predictors, question),
+            lambda compared: compared.least,
+        )
+    except SlowError:
+        return None
+    clusters = {each.cluster.name: each.cluster for each, _ in found.able}
+    placements, warnings = rendered(
+        found.best_two(),
+        clusters,
+        predictors,
+        question.problem_size,
+        question.level,
+        found.completion.size,
+        shown=1,
+    )
+    return Quickest(
+        placements[0], clusters, (*found.warnings, *(line for line in warnings if line not in found.warnings))
+    )
+
+
+class _Compared:
+    """The completions on the fronts of some clusters.
+
+    Raises
+    ------
+    SlowError
+        When there is no set, none with a finite time, or too many to compare.
+    """
+
+    def __init__(self, fronts: Sequence[Fronts], predictors: Mapping[str, Predictor], question: Question) -> None:
+        counts = question.constraints.counts(max((each.largest for each in fronts), default=0))
+        if not 0 < counts.size <= MOST_COUNTS or not all(each.exact for each in fronts):
+            raise SlowError
+        self.able = [(each, front) for each in fronts if (front := each.of(counts.tolist())).processors.size]
+        if not self.able:
+            raise SlowError
+        self.warnings = tuple(dict.fromkeys(line for each in fronts for line in each.warnings))
+        self._level = question.level
+        self._times = [
+            _times(predictors[each.cluster.name], question.problem_size, each.cluster, front)
+            for each, front in self.able
+        ]
+        self._waits = [each.cluster.queue_wait.at(front.processors) for each, front in self.able]
+        self.completion = np.concatenate([time + wait for time, wait in zip(self._times, self._waits, strict=True)])
+        self.completion[self._below_floor(int(counts[0]), question.constraints.least_efficiency)] = np.inf
+        self._order = np.argsort(self.completion, kind="stable")
+        self.least = float(self.completion[self._order[0]])
+        if not np.isfinite(self.least):
+            raise SlowError
+
+    def _below_floor(self, fewest: int, least_efficiency: float) -> Flags:
+        """The sets that are not advised, see :mod:`metasched.placement.ranking.efficiency`."""
+        found = []
+        for (_, front), time in zip(self.able, self._times, strict=True):
+            of_fewest = fewest * np.fmin.reduce(time[front.processors == fewest], initial=np.inf)
+            found.append(below_floor(front.processors, time, of_fewest, least_efficiency))
+        return np.concatenate(found)
+
+    def best_two(self) -> list[Placement]:
+        """The best placement, and the next that differs: one set may be found for a rack and for the switches above."""
+        best = self._placed(int(self._order[0]))
+        others = (
+            self._placed(int(position)) for position in self._order[1:3] if np.isfinite(self.completion[position])
+        )
+        return [best, *[other for other in others if _differ(other, best)][:1]]
+
+    def _placed(self, position: int) -> Placement:
+        bounds = np.cumsum([0, *(front.processors.size for _, front in self.able)])
+        number = int(np.searchsorted(bounds, position, side="right")) - 1
+        own, front = self.able[number]
+        local = position - int(bounds[number])
+        time, wait = float(self._times[number][local]), float(self._waits[number][local])
+        prediction = Prediction(time, Interval(time, time, self._level), "")
+        return Placement(own.resource_set(front, local), prediction, wait)
+
+
+def _times(predictor: Predictor, problem_size: float, cluster: ClusterState, front: Front) -> Floats:
+    cpu, bandwidth = front.cpu, front.bandwidth
+    if cluster.minima is not None:
+        of_cpu, of_bandwidth = cluster.minima.at(front.processors)
+        cpu, bandwidth = cpu * of_cpu, bandwidth * of_bandwidth
+    return expected(predictor, problem_size, front.processors, cpu, bandwidth)
+
+
+def _differ(one: Placement, other: Placement) -> bool:
+    first, second = one.resource_set, other.resource_set
+    return (first.cluster, first.nodes, first.processors) != (second.cluster, second.nodes, second.processors)

@@ -1,0 +1,55 @@
+"""What every ranking starts from: clusters with the loads that count, over the horizon that agrees with the answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import Loads, counted
+from monitors.forecasters.fixed_point import solve_horizon
+
+Found = TypeVar("Found")
+
+#: Rounds at most in which the forecast's horizon and the predicted time find each other, and when they have (a share).
+ROUNDS, AGREED = 4, 0.1
+#: Times shorter than this are no horizon (s).
+LEAST_HORIZON = 1e-3
+
+
+def prepared(
+    cluster: ClusterState, loads: Loads, horizon: float | None, rotation: str | None
+) -> tuple[ClusterState, tuple[str, ...]]:
+    """A cluster as a ranking looks at it, and what the user should know of its loads."""
+    return counted(cluster if rotation is None else rotated(cluster, rotation), loads, horizon)
+
+
+def rotated(cluster: ClusterState, rotation: str) -> ClusterState:
+    """The cluster with its nodes in another order, so that among equal nodes others come first."""
+    seed = int.from_bytes(hashlib.blake2b(f"{rotation}/{cluster.name}".encode(), digest_size=8).digest(), "big")
+    return cluster.select(np.random.default_rng(seed).permutation(len(cluster.nodes)))
+
+
+def at_its_own_horizon(
+    loads: Loads, ranked: Callable[[float | None], Found], completion: Callable[[Found], float]
+) -> Found:
+    """What is found with the loads forecast until the best placement is complete; with those of now without forecasts.
+
+    Parameters
+    ----------
+    loads : what is known of the loads.
+    ranked : ranks with the loads counted over a horizon (s).
+    completion : of the best placement found (s).
+    """
+    if loads.forecast is None:
+        return ranked(None)
+    return solve_horizon(
+        lambda found: max(completion(found), LEAST_HORIZON),
+        ranked,
+        start=loads.first_horizon,
+        tolerance=AGREED,
+        most_steps=ROUNDS,
+    ).forecast

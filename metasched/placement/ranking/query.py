@@ -1,0 +1,109 @@
+"""What a ranking is asked for, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import Loads
+from metasched.placement.ranking.contention import Contention, NoContention
+from metasched.placement.ranking.objective import Objective
+from metasched.placement.search.exact_search import Scope
+from metasched.records import InputError, Placement
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class InfeasibleError(RuntimeError):
+    """No resource set satisfies the constraints; the message says which demand ruled out how many nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a ranking is asked for, besides clusters and predictors.
+
+    Parameters
+    ----------
+    problem_size : N.
+    constraints, objective, contention : see there.
+    top : how many placements to return.
+    scope : how far the search is exact, see :func:`metasched.placement.search.exact_search.search`.
+    level : of the prediction intervals.
+    pareto : return only placements that no other beats in every weighted term at once.
+    tolerance, rotation : see :func:`metasched.placement.ranking.ties.settle_ties`.
+    loads : what is known of the loads besides what was measured last, see :mod:`metasched.placement.loads.counted`.
+    """
+
+    problem_size: float
+    constraints: Constraints = field(default_factory=Constraints)
+    objective: Objective = field(default_factory=Objective)
+    contention: Contention = field(default_factory=NoContention)
+    top: int = 10
+    scope: Scope = "processors"
+    level: float = 0.9
+    pareto: bool = False
+    tolerance: float = 0.0
+    rotation: str | None = None
+    loads: Loads = field(default_factory=Loads)
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.problem_size) and self.problem_size > 0):
+            raise InputError(f"problem_size is {self.problem_size:g}, expected a finite number above 0")
+        if self.top < 1:
+            raise InputError(f"top is {self.top}, expected a whole number of at least 1")
+        if not 0 < self.level < 1:
+            raise InputError(f"level is {self.level:g}, expected a number between 0 and 1")
+        if not 0 <= self.tolerance < 1:
+            raise InputError(f"tolerance is {self.tolerance:g}, expected a number in [0, 1)")
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The best placement for each number of processors, without contention; arrays of shape (p,), ascending.
+
+    Parameters
+    ----------
+    processors : P.
+    execution_time, low, high : predicted, with its interval (s).
+    completion : queue wait plus execution time (s).
+    """
+
+    processors: Ints
+    execution_time: Floats
+    low: Floats
+    high: Floats
+    completion: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Placements, best first, and what was looked at to find them.
+
+    Parameters
+    ----------
+    placements : the best, each the optimum of its (switch, processors).
+    costs : for each placement what it costs, term by term.
+    curve : the best for each number of processors, over all clusters.
+    compared : number of (switch, processors) compared.
+    evaluations : number of predictions made.
+    gap : the best placement's score is at most this share above the least that any set can have; 0 where it is proven.
+    ruled_out : for each cluster and each demand, how many nodes it ruled out.
+    clusters : by name, with the loads that the placements count with and the nodes that may be taken.
+    warnings : what the user should know.
+    """
+
+    placements: tuple[Placement, ...]
+    costs: tuple[Mapping[str, float], ...]
+    curve: Curve
+    compared: int
+    evaluations: int
+    gap: float
+    ruled_out: Mapping[str, Mapping[str, int]]
+    clusters: Mapping[str, ClusterState] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()

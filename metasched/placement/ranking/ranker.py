@@ -1,0 +1,211 @@
+"""Ranks resource sets: clusters, predictors and constraints in, placements in the order of the objective out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.ranking.candidates import Circumstances, weigh
+from metasched.placement.ranking.contention import NoContention
+from metasched.placement.ranking.efficiency import ADVISED_UP_TO, BEYOND, below_floor
+from metasched.placement.ranking.objective import TERMS, Terms
+from metasched.placement.ranking.pareto_front import front
+from metasched.placement.ranking.preparation import at_its_own_horizon, prepared
+from metasched.placement.ranking.query import Curve, InfeasibleError, Question, Ranking
+from metasched.placement.ranking.rendering import rendered
+from metasched.placement.ranking.ties import settle_ties
+from metasched.placement.search.exact_search import Domains, Found, Scope, search
+from metasched.placement.search.joined_clusters import Layout, lay_out
+from metasched.predictors.contract import Predictor
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def rank(
+    clusters: Sequence[ClusterState], predictors: Mapping[str, Predictor] | Predictor, question: Question
+) -> Ranking:
+    """Rank the resource sets of some clusters for one application and problem size.
+
+    Where jobs that were placed just now have the processors that it would need, the wait for them counts.
+
+    Parameters
+    ----------
+    clusters : where it could run.
+    predictors : the application's predictor on each cluster by name, or one for all.
+    question : what is asked.
+
+    Raises
+    ------
+    InfeasibleError
+        When the constraints leave no resource set.
+    """
+
+    def at(horizon: float | None) -> Ranking:
+        states = [prepared(cluster, question.loads, horizon, question.rotation) for cluster in clusters]
+        ranking = _ranked([state for state, _ in states], predictors, question)
+        lines = tuple(line for _, warnings in states for line in warnings)
+        return replace(ranking, warnings=lines + ranking.warnings)
+
+    try:
+        return at_its_own_horizon(question.loads, at, lambda found: found.placements[0].completion)
+    except InfeasibleError:
+        if question.loads.waiting or not any(job.dedicated for job in question.loads.recent):
+            raise
+    # Whom it will share with once the jobs just placed are over is not known.
+    loads = replace(question.loads, waiting=True)
+    return rank(clusters, predictors, replace(question, loads=loads, contention=NoContention()))
+
+
+def _ranked(
+    clusters: Sequence[ClusterState], predictors: Mapping[str, Predictor] | Predictor, question: Question
+) -> Ranking:
+    alone = isinstance(question.contention, NoContention)
+    layout, ruled_out = lay_out(clusters, predictors, question.constraints, avoid_shared=not alone)
+    allowed = question.constraints.counts(int(layout.domains.sizes.max(initial=0)))
+    if not layout.domains.pairs(allowed)[0].size:
+        raise InfeasibleError(_why_none(clusters, layout, question.constraints, ruled_out))
+    scope: Scope = "all" if question.pareto else question.scope
+    of_fewest, asked = _of_fewest(layout, int(allowed[0]), question)
+    found = _searched(layout, layout.domains, layout.cluster_of, allowed, question, scope, of_fewest)
+    order = (
+        _undominated(layout, found, question)
+        if question.pareto
+        else np.lexsort((found.domain, found.processors, found.score))
+    )
+    order = order[found.score[order] < ADVISED_UP_TO]
+    if not order.size:
+        raise InfeasibleError("no model of the application is defined for any of the resource sets")
+    around = Circumstances(layout, question.problem_size, question.level, question.objective, question.contention)
+    weighed, notes = weigh(around, found, order, question.top)
+    settled = settle_ties(weighed, question.tolerance, question.rotation)
+    best = least = min(candidate.score for candidate in settled)
+    if layout.optimistic is not None:
+        domains, cluster_of = layout.optimistic
+        least = float(_searched(layout, domains, cluster_of, allowed, question, "top", of_fewest).score.min())
+    elif not alone or (question.objective.risk and any(each.minima is not None for each in layout.clusters)):
+        least = float(found.score.min())
+    names = [cluster.name for cluster in layout.clusters]
+    states = dict(zip(names, layout.clusters, strict=True))
+    placements, warnings = rendered(
+        [candidate.placement for candidate in settled],
+        states,
+        dict(zip(names, layout.predictors, strict=True)),
+        question.problem_size,
+        question.level,
+        int(found.score.size),
+    )
+    warnings += tuple(line for line in notes if line not in warnings)
+    return Ranking(
+        placements,
+        tuple(candidate.costs for candidate in settled),
+        _curve(layout, found, question),
+        int(found.score.size),
+        found.evaluations + asked,
+        max(0.0, best / least - 1.0),
+        ruled_out,
+        states,
+        warnings,
+    )
+
+
+def _of_fewest(layout: Layout, fewest: int, question: Question) -> tuple[Floats, int]:
+    """P0 T0 of each cluster (s), see :mod:`metasched.placement.ranking.efficiency`, and the number of predictions."""
+    least = np.full(len(layout.clusters), np.inf)
+    if not question.constraints.least_efficiency:
+        return least, 0
+    index, processors = layout.domains.pairs([fewest])
+    cluster = layout.cluster_of[index]
+
+    def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
+        return layout.expect(question.problem_size, cluster[pair], processors[pair], cpu, bandwidth)
+
+    found = search(layout.domains, [fewest], score)
+    np.fmin.at(least, cluster, fewest * found.score)
+    return least, found.evaluations
+
+
+def _searched(
+    layout: Layout,
+    domains: Domains,
+    cluster_of: Ints,
+    allowed: Ints,
+    question: Question,
+    scope: Scope,
+    of_fewest: Floats,
+) -> Found:
+    index, processors = domains.pairs(allowed)
+    cluster = cluster_of[index]
+    wait, watts = layout.wait(cluster, processors), layout.watts(cluster)
+    least_efficiency = question.constraints.least_efficiency
+
+    def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
+        count = processors[pair]
+        if question.objective.time_alone:
+            time = layout.expect(question.problem_size, cluster[pair], count, cpu, bandwidth)
+            scores = question.objective.score_time(wait[pair] + time, count)
+        else:
+            predicted = layout.predict(question.problem_size, question.level, cluster[pair], count, cpu, bandwidth)
+            time = predicted.execution_time
+            terms = Terms.of(time, predicted.high, processors=count, queue_wait=wait[pair], power=watts[pair])
+            scores = question.objective.score(terms, count)
+        if least_efficiency:
+            scores[below_floor(count, time, of_fewest[cluster[pair]], least_efficiency)] *= BEYOND
+        return scores
+
+    return search(domains, allowed, score, scope, question.top)
+
+
+def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
+    """Pairs on the Pareto front of the terms that the objective weighs, ascending in score, of those to be advised."""
+    advised = np.flatnonzero(found.score < ADVISED_UP_TO)
+    cluster, processors = layout.cluster_of[found.domain[advised]], found.processors[advised]
+    predicted = layout.predict_in_doubt(
+        question.problem_size, question.level, cluster, processors, found.cpu[advised], found.bandwidth[advised]
+    )
+    terms = Terms.of(
+        predicted.execution_time,
+        predicted.high,
+        processors=processors,
+        queue_wait=layout.wait(cluster, processors),
+        power=layout.watts(cluster),
+    )
+    weighed = [name for name in TERMS if getattr(question.objective, name)]
+    kept = advised[front(np.column_stack([getattr(terms, name) for name in weighed]))]
+    return kept[np.argsort(found.score[kept], kind="stable")]
+
+
+def _curve(layout: Layout, found: Found, question: Question) -> Curve:
+    order = np.lexsort((found.score, found.processors))
+    counts, first = np.unique(found.processors[order], return_index=True)
+    best = order[first]
+    cluster = layout.cluster_of[found.domain[best]]
+    predicted = layout.predict_in_doubt(
+        question.problem_size, question.level, cluster, counts, found.cpu[best], found.bandwidth[best]
+    )
+    time = predicted.execution_time
+    return Curve(counts, time, predicted.low, predicted.high, layout.wait(cluster, counts) + time)
+
+
+def _why_none(
+    clusters: Sequence[ClusterState],
+    layout: Layout,
+    constraints: Constraints,
+    ruled_out: Mapping[str, Mapping[str, int]],
+) -> str:
+    largest = int(layout.domains.sizes.max(initial=0))
+    parts = []
+    for cluster in clusters:
+        demands = ", ".join(f"{demand} rules out {count}" for demand, count in ruled_out[cluster.name].items())
+        parts.append(f"{cluster.name} ({len(cluster.nodes)} nodes): {demands or 'none ruled out'}")
+    wanted = ", ".join(map(str, constraints.processors)) or f"at least {constraints.min_processors}"
+    if constraints.max_processors is not None:
+        wanted += f" and at most {constraints.max_processors}"
+    if constraints.processors and constraints.min_processors > 1:
+        wanted += f" and at least {constraints.min_processors}"
+    return f"no feasible resource set for {wanted} processors, at most {largest} are left together; {'; '.join(parts)}"

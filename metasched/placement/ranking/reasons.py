@@ -1,0 +1,98 @@
+"""Says in one sentence why a placement stands where it stands in a ranking.
+
+The difference between two placements is put down to what made most of it: the predictor is asked what the better one
+would take with the other's processors, CPU, bandwidth or wait, one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from metasched.plain_numbers import plain
+from metasched.records import Placement
+
+#: The execution time (s) that is predicted on a cluster, by its name, for processors, available CPU and bandwidth.
+Time = Callable[[str, int, float, float], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Finds what made most of the difference between two placements.
+
+    Parameters
+    ----------
+    time : tells the times to compare.
+    """
+
+    time: Time
+
+    def of(self, better: Placement, worse: Placement) -> str:
+        """What makes the worse one's completion later, or where it is the earlier one, what makes it so."""
+        ours, theirs = better.resource_set, worse.resource_set
+        now = better.slowdown * better.prediction.execution_time
+        shares = {
+            f"{theirs.processors} processors instead of {ours.processors}": self._time(
+                better, processors=theirs.processors
+            ),
+            f"available CPU {theirs.available_cpu:.2f} instead of {ours.available_cpu:.2f}": self._time(
+                better, cpu=theirs.available_cpu
+            ),
+            f"bandwidth {plain(theirs.available_bandwidth)} instead of {plain(ours.available_bandwidth)} Mbit/s": (
+                self._time(better, bandwidth=theirs.available_bandwidth)
+            ),
+            f"a wait of {worse.queue_wait:.0f} instead of {better.queue_wait:.0f} s": now
+            + worse.queue_wait
+            - better.queue_wait,
+            f"jobs already there stretch it {worse.slowdown:.2f} instead of {better.slowdown:.2f} times": (
+                better.prediction.execution_time * worse.slowdown
+            ),
+        }
+        direction = 1.0 if worse.completion >= better.completion else -1.0
+        cause, time = max(shares.items(), key=lambda share: direction * share[1])
+        if direction * (time - now) <= 0:
+            return "another cluster's model" if ours.cluster != theirs.cluster else "no difference that the model sees"
+        return cause
+
+    def _time(
+        self,
+        placement: Placement,
+        *,
+        processors: int | None = None,
+        cpu: float | None = None,
+        bandwidth: float | None = None,
+    ) -> float:
+        chosen = placement.resource_set
+        return placement.slowdown * self.time(
+            chosen.cluster,
+            chosen.processors if processors is None else processors,
+            chosen.available_cpu if cpu is None else cpu,
+            chosen.available_bandwidth if bandwidth is None else bandwidth,
+        )
+
+
+def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) -> tuple[Placement, ...]:
+    """Give each placement of a ranking its reason: the first against the second, the others against the first."""
+    if not ranked:
+        return ()
+    best = ranked[0]
+    if len(ranked) == 1:
+        alone = "the only resource set" if compared == 1 else f"the best of {compared} resource sets compared"
+        return (replace(best, reason=alone),)
+    reasons = [why_best(best, ranked[1], cause)]
+    reasons += [f"{_compared(other, best)}: {cause.of(best, other)}" for other in ranked[1:]]
+    return tuple(replace(placement, reason=reason) for placement, reason in zip(ranked, reasons, strict=True))
+
+
+def why_best(best: Placement, second: Placement, cause: Cause) -> str:
+    """Why the best placement comes before the next."""
+    return f"best; the next is {_compared(second, best)}: {cause.of(best, second)}"
+
+
+def _compared(placement: Placement, best: Placement) -> str:
+    if best.completion <= 0.0:  # a time too short for any number
+        return "slower" if placement.completion > 0.0 else "as fast"
+    change = placement.completion / best.completion - 1.0
+    if abs(change) < 0.0005:
+        return "as fast"
+    return f"{abs(change):.1%} {'slower' if change > 0 else 'faster'}"

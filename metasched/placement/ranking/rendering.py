@@ -1,0 +1,120 @@
+"""From resource sets in their order to placements as they are answered: interval, model, reason, and what to know.
+
+The ranker and the fast path answer by this file alone. All times that it needs of one cluster are asked for at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.ranking.monotonicity import MORE, non_monotone
+from metasched.placement.ranking.reasons import Cause, explain_order
+from metasched.predictors.contract import Floats, Predictor, expected
+from metasched.predictors.load_doubt import LoadDoubt, widen_one
+from metasched.records import Interval, Placement, Prediction, Request
+
+#: Processors, available CPU and bandwidth.
+Point = tuple[int, float, float]
+Column = NDArray[np.float64]
+
+
+def rendered(
+    ordered: Sequence[Placement],
+    clusters: Mapping[str, ClusterState],
+    predictors: Mapping[str, Predictor],
+    problem_size: float,
+    level: float,
+    compared: int,
+    shown: int | None = None,
+) -> tuple[tuple[Placement, ...], tuple[str, ...]]:
+    """The placements as they are answered, and what the user should know of their predictions.
+
+    Parameters
+    ----------
+    ordered : the best first, with their predicted times.
+    clusters, predictors : by name of the cluster.
+    problem_size, level : of the question.
+    compared : number of resource sets that were compared.
+    shown : how many are answered, all where None; the others are only what these are compared with.
+    """
+    answered = ordered[:shown]
+    sets = [_Set(each, clusters[each.resource_set.cluster], level) for each in answered]
+    predictions: list[Prediction] = []
+    times: dict[tuple[str, Point], float] = {}
+    for name in dict.fromkeys(each.resource_set.cluster for each in answered):
+        mine = [each for each in sets if each.cluster == name]
+        points = [point for each in mine for point in each.points]
+        if name == ordered[0].resource_set.cluster:
+            points += [point for other in ordered[1:] for point in _instead(ordered[0], other)]
+        points = list(dict.fromkeys(points))
+        found = _asked(predictors[name], mine[0].request(problem_size), points, level)
+        times |= {(name, point): time for point, time in zip(points, found[1].tolist(), strict=True)}
+        mine[0].prediction = found[0]
+    for each in sets:
+        own = each.predicted(predictors[each.cluster], problem_size, level, times[each.cluster, each.own])
+        at_ends = np.array([times[each.cluster, point] for point in each.ends])
+        predictions.append(widen_one(own, at_ends) if at_ends.size else own)
+    warnings = dict.fromkeys(line for each in predictions for line in each.warnings)
+    for name in sorted({each.cluster for each in sets}):
+        columns = zip(
+            *([times[name, point] for point in each.monotone] for each in sets if each.cluster == name), strict=True
+        )
+        warnings |= dict.fromkeys(non_monotone(name, *columns))
+    cause = Cause(lambda name, *point: times[name, point])
+    reasons = explain_order(ordered, cause, compared)
+    placements = tuple(
+        replace(placement, prediction=prediction, reason=reason.reason)
+        for placement, prediction, reason in zip(answered, predictions, reasons, strict=False)
+    )
+    return placements, tuple(warnings)
+
+
+class _Set:
+    """A resource set that is answered, and the points that its model is asked about."""
+
+    def __init__(self, placement: Placement, state: ClusterState, level: float) -> None:
+        chosen = placement.resource_set
+        self.cluster = chosen.cluster
+        self.own: Point = (chosen.processors, chosen.available_cpu, chosen.available_bandwidth)
+        p, cpu, bandwidth = self.own
+        self.monotone: list[Point] = [self.own, (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]
+        doubt: LoadDoubt | None = state.doubt(p, level)
+        ends = () if doubt is None else zip(*(each.tolist() for each in doubt.ends(cpu, bandwidth)), strict=True)
+        self.ends: list[Point] = [(p, *end) for end in ends]
+        self.points = self.monotone + self.ends
+        self.prediction: Prediction | None = None
+
+    def request(self, problem_size: float) -> Request:
+        """What one prediction is asked for: a processor faster than the reference node's offers more than 1."""
+        p, cpu, bandwidth = self.own
+        return Request(problem_size, p, min(1.0, cpu), bandwidth)
+
+    def predicted(self, predictor: Predictor, problem_size: float, level: float, time: float) -> Prediction:
+        """The prediction with the model's own interval."""
+        found = self.prediction or predictor.predict(self.request(problem_size), level)
+        p, cpu, bandwidth = self.own
+        if cpu > 1.0:
+            many = predictor.predict_many(problem_size, p, cpu, bandwidth, level)
+            found = replace(found, interval=Interval(many.low.item(), many.high.item(), level))
+        return replace(found, execution_time=time)
+
+
+def _instead(best: Placement, other: Placement) -> list[Point]:
+    """The best one's point with the other's processors, CPU and bandwidth, one at a time: what its reason asks."""
+    ours, theirs = best.resource_set, other.resource_set
+    return [
+        (theirs.processors, ours.available_cpu, ours.available_bandwidth),
+        (ours.processors, theirs.available_cpu, ours.available_bandwidth),
+        (ours.processors, ours.available_cpu, theirs.available_bandwidth),
+    ]
+
+
+def _asked(predictor: Predictor, request: Request, points: list[Point], level: float) -> tuple[Prediction, Floats]:
+    """A prediction, and the times at other points."""
+    columns: Column = np.array(points, dtype=np.float64).T
+    return predictor.predict(request, level), expected(predictor, request.problem_size, *columns)

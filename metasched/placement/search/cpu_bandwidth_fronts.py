@@ -1,0 +1,112 @@
+"""For each number of processors the resource sets of a cluster that no other beats in both CPU and bandwidth.
+
+A predictor that never predicts a longer time for more CPU or more bandwidth is smallest on one of them, whatever the
+application and the problem size. So they are found once for a state of the cluster, and any number of questions about
+it then costs a few dozen predictions each. They come from the same staircases as the exact search's: docs/placement.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.constraints import Constraints, admit
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.search.exact_search import Domains
+from metasched.records import ResourceSet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Sets that no other of as many processors beats.
+
+    Parameters
+    ----------
+    processors, domain, step : arrays of shape (k,); ``domain`` is the index into ``Domains.ids``.
+    cpu, bandwidth : arrays of shape (k,), the two minima.
+    """
+
+    processors: Ints
+    domain: Ints
+    step: Ints
+    cpu: Floats
+    bandwidth: Floats
+
+    @classmethod
+    def joined(cls, fronts: Iterable[Front]) -> Front:
+        """Several fronts in one."""
+        fronts = tuple(fronts)
+        return cls(
+            *(
+                np.concatenate([getattr(each, name) for each in fronts] or [np.empty(0)])
+                for name in ("processors", "domain", "step", "cpu", "bandwidth")
+            )
+        )
+
+
+class Fronts:
+    """The fronts of one cluster, each found when it is first asked for.
+
+    Parameters
+    ----------
+    cluster : its state.
+    constraints : which nodes may be taken, and how many processors of each.
+    warnings : what the user should know of the state.
+
+    Examples
+    --------
+    >>> state = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.9, 0.5, 0.4], available_bandwidth=[50, 90, 80])
+    >>> front = Fronts(state, Constraints()).of([1, 2])
+    >>> front.processors.tolist(), front.cpu.tolist(), front.bandwidth.tolist()
+    ([1, 1, 2, 2], [0.5, 0.9, 0.4, 0.5], [90.0, 50.0, 80.0, 50.0])
+    """
+
+    def __init__(self, cluster: ClusterState, constraints: Constraints, warnings: tuple[str, ...] = ()) -> None:
+        self.warnings = warnings
+        self.cluster = admitted = admit(cluster, constraints).cluster
+        (group, node, width), bound = admitted.network.groups(admitted.available_bandwidth)
+        #: Whether the domains hold the best set of all, which a network that is no tree need not let them.
+        self.exact = bound is None
+        most = admitted.processors
+        if constraints.per_node is not None:
+            most = np.minimum(most, constraints.per_node)
+        self._domains = Domains(group, node, width, admitted.effective_cpu[node], most[node], tables=0)
+        self._fronts: dict[int, Front] = {}
+        self.largest = int(self._domains.sizes.max(initial=0))
+
+    def of(self, counts: Iterable[int]) -> Front:
+        """The fronts for these numbers of processors, of those that the cluster has enough for."""
+        wanted = [count for count in counts if count <= self.largest]
+        for count in wanted:
+            if count not in self._fronts:
+                self._fronts[count] = self._found(count)
+        return Front.joined(self._fronts[count] for count in wanted)
+
+    def resource_set(self, front: Front, position: int) -> ResourceSet:
+        """The set at a position of a front: as it is, it can only be better than the front says."""
+        processors = int(front.processors[position])
+        nodes, counts = self._domains.members(
+            int(front.domain[position]), processors, int(front.step[position]), float(front.cpu[position])
+        )
+        return self.cluster.resource_set(nodes, int(counts.sum()))
+
+    def _found(self, count: int) -> Front:
+        domains = self._domains
+        index, processors = domains.pairs([count])
+        low, high = domains.first_step(index, processors), domains.last_step(index)
+        length = high - low + 1
+        domain = np.repeat(index, length)
+        step = np.arange(length.sum()) + np.repeat(low - np.concatenate([[0], np.cumsum(length)[:-1]]), length)
+        cpu = domains.cpu(domain, np.full(domain.size, count), step)
+        width = domains.step_width[step]
+        # From the widest on, a set stays that has more CPU than every wider one.
+        order = np.lexsort((-cpu, -width))
+        before = np.concatenate([[-np.inf], np.maximum.accumulate(cpu[order])[:-1]])
+        kept = order[cpu[order] > before]
+        return Front(np.full(kept.size, count), domain[kept], step[kept], cpu[kept], width[kept])

@@ -1,0 +1,197 @@
+"""All clusters side by side: their nodes and domains numbered through, so that one batch covers them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.constraints import Constraints, admit
+from metasched.placement.clusters.network import Groups
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.search.exact_search import Domains
+from metasched.predictors.contract import Predictions, Predictor, expected
+from metasched.predictors.load_doubt import predict_many
+from metasched.records import ResourceSet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What may be searched.
+
+    Parameters
+    ----------
+    clusters : the clusters with the nodes that the constraints leave, c of them.
+    predictors : the predictor of each.
+    domains : all their domains.
+    cluster_of : array of shape (d,), which cluster each domain belongs to.
+    first_node : array of shape (c,), number of each cluster's first node.
+    optimistic : domains that promise at least what any set has, and their clusters; None where ``domains`` are exact.
+    """
+
+    clusters: tuple[ClusterState, ...]
+    predictors: tuple[Predictor, ...]
+    domains: Domains
+    cluster_of: Ints
+    first_node: Ints
+    optimistic: tuple[Domains, Ints] | None
+
+    def predict(
+        self, size: float, level: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
+    ) -> Predictions:
+        """Predict a batch, each entry by its own cluster's predictor; arrays of shape (k,).
+
+        The intervals are those of the models alone: they lie inside those with the doubt about the loads.
+        """
+        cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
+        parts = [
+            (mine, predictor.predict_many(size, processors[mine], cpu[mine], bandwidth[mine], level))
+            for mine, predictor in self._by_predictor(cluster)
+        ]
+        if len(parts) == 1:
+            return parts[0][1]
+        time, low, high = (np.empty(cluster.size) for _ in range(3))
+        for mine, part in parts:
+            time[mine], low[mine], high[mine] = part.execution_time, part.low, part.high
+        return Predictions(time, low, high, level)
+
+    def predict_in_doubt(
+        self, size: float, level: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
+    ) -> Predictions:
+        """The same with the doubt about the loads in the intervals."""
+        found = self.predict(size, level, cluster, processors, cpu, bandwidth)
+        low, high = found.low.copy(), found.high.copy()
+        cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
+        for number, state in enumerate(self.clusters):
+            mine = np.flatnonzero(cluster == number)
+            if state.minima is not None and mine.size:
+                wide = predict_many(
+                    self.predictors[number], size, processors[mine], cpu[mine], bandwidth[mine], level,
+                    state.doubt(processors[mine], level),
+                )  # fmt: skip
+                low[mine], high[mine] = wide.low, wide.high
+        return replace(found, low=low, high=high)
+
+    def expect(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
+        """The execution times that :meth:`predict` tells, without their intervals (s)."""
+        cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
+        time = np.empty(cluster.size)
+        for mine, predictor in self._by_predictor(cluster):
+            time[mine] = expected(predictor, size, processors[mine], cpu[mine], bandwidth[mine])
+        return time
+
+    def _by_predictor(self, cluster: Ints) -> Iterator[tuple[Ints | slice, Predictor]]:
+        """Each predictor with the entries that it predicts, of clusters of shape (k,)."""
+        different = {id(predictor): predictor for predictor in self.predictors}
+        for identity, predictor in different.items():
+            if len(different) == 1:
+                yield slice(None), predictor
+                continue
+            numbers = [number for number, used in enumerate(self.predictors) if id(used) == identity]
+            yield np.flatnonzero(np.isin(cluster, numbers)), predictor
+
+    def _of_sets(self, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
+        """What the least averages of sets should be, from the least of their nodes; arrays of shape (k,)."""
+        for number, state in enumerate(self.clusters):
+            if state.minima is not None:
+                mine = cluster == number
+                of_cpu, of_bandwidth = state.minima.at(processors)
+                cpu, bandwidth = np.where(mine, cpu * of_cpu, cpu), np.where(mine, bandwidth * of_bandwidth, bandwidth)
+        return cpu, bandwidth
+
+    def wait(self, cluster: Ints, processors: Ints) -> Floats:
+        """The queue wait of each entry (s); arrays of shape (k,)."""
+        waits = np.zeros(cluster.size)
+        for number, state in enumerate(self.clusters):
+            mine = cluster == number
+            waits[mine] = state.queue_wait.at(processors[mine])
+        return waits
+
+    def watts(self, cluster: Ints) -> Floats:
+        """Watts a processor of each entry; array of shape (k,)."""
+        return np.array([state.watts for state in self.clusters])[cluster]
+
+    def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
+        """The record of some nodes, numbered within their cluster."""
+        return self.clusters[number].resource_set(nodes, processors)
+
+
+def lay_out(
+    clusters: Sequence[ClusterState],
+    predictors: Mapping[str, Predictor] | Predictor,
+    constraints: Constraints,
+    *,
+    avoid_shared: bool,
+) -> tuple[Layout, dict[str, dict[str, int]]]:
+    """Lay the clusters out, and say for each which demand ruled out how many nodes.
+
+    Parameters
+    ----------
+    avoid_shared : add each domain once more without the nodes that have jobs, for where contention counts.
+    """
+    left: list[ClusterState] = []
+    used: list[Predictor] = []
+    ruled_out: dict[str, dict[str, int]] = {}
+    for cluster in clusters:
+        admitted = admit(cluster, constraints)
+        ruled_out[cluster.name] = admitted.ruled_out
+        predictor = predictors.get(cluster.name) if isinstance(predictors, Mapping) else predictors
+        if predictor is None:
+            ruled_out[cluster.name] = {"no model of the application there": len(cluster.nodes)}
+            continue
+        left.append(admitted.cluster)
+        used.append(predictor)
+    first_node = np.cumsum([0, *(len(cluster.nodes) for cluster in left)])[:-1]
+    groups: list[tuple[int, Groups]] = []
+    bounds: list[tuple[int, Groups]] = []
+    exact = True
+    for number, cluster in enumerate(left):
+        own, bound = cluster.network.groups(cluster.available_bandwidth)
+        exact = exact and bound is None
+        groups.append((number, own))
+        bounds.append((number, own if bound is None else bound))
+        busy = cluster.jobs > 0
+        if avoid_shared and busy.any():
+            group, node, width = own
+            idle = ~busy[node]
+            groups.append((number, (group[idle], node[idle], width[idle])))
+    domains, cluster_of = _side_by_side(left, groups, first_node, constraints)
+    optimistic = None if exact else _side_by_side(left, bounds, first_node, constraints)
+    return Layout(tuple(left), tuple(used), domains, cluster_of, first_node, optimistic), ruled_out
+
+
+def _side_by_side(
+    clusters: Sequence[ClusterState],
+    groups: Sequence[tuple[int, Groups]],
+    first_node: Ints,
+    constraints: Constraints,
+) -> tuple[Domains, Ints]:
+    domain, node, processors, cluster_of = ([np.empty(0, np.int64)] for _ in range(4))
+    width, speed = ([np.empty(0)] for _ in range(2))
+    numbered = 0
+    for number, (group, member, bandwidth) in groups:
+        cluster = clusters[number]
+        count = int(group.max(initial=-1)) + 1
+        most = (
+            cluster.processors if constraints.per_node is None else np.minimum(cluster.processors, constraints.per_node)
+        )
+        domain.append(group + numbered)
+        node.append(member + first_node[number])
+        width.append(bandwidth)
+        speed.append(cluster.effective_cpu[member])
+        processors.append(most[member])
+        cluster_of.append(np.full(count, number))
+        numbered += count
+    domains = Domains(
+        np.concatenate(domain),
+        np.concatenate(node),
+        np.concatenate(width),
+        np.concatenate(speed),
+        np.concatenate(processors),
+    )
+    return domains, np.concatenate(cluster_of)[domains.ids]

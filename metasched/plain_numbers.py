@@ -1,0 +1,34 @@
+"""Numbers and spans of time as people read them: every line and page of the project spells them alike."""
+
+from __future__ import annotations
+
+
+def plain(value: float) -> str:
+    """A number with at least four significant digits, where it is large without a power of ten.
+
+    Examples
+    --------
+    >>> [plain(value) for value in (0.012345, 93.456, 9999.4, 9999.6, 123_456.7, float("inf"))]
+    ['0.01235', '93.46', '9999', '10000', '123457', 'inf']
+    """
+    text = f"{value:.4g}"
+    return f"{value:.0f}" if "e+" in text else text
+
+
+def span(seconds: float | None) -> str:
+    """A span of time in the unit that suits it; a dash where it is not known.
+
+    Examples
+    --------
+    >>> [span(seconds) for seconds in (0.0312, 12.34, 754.0, 12_000.0, None)]
+    ['0.031 s', '12.3 s', '12.6 min', '3.3 h', '–']
+    """
+    if seconds is None:
+        return "–"
+    if seconds < 0.1:
+        return f"{seconds:.2g} s"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    if seconds < 600:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

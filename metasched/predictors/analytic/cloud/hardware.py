@@ -1,0 +1,113 @@
+"""What the servers are: cores, speed, and what it takes to send a word between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError, check_count
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server, bare metal or virtual.
+
+    Parameters
+    ----------
+    name : the server's name.
+    cores : processes that compute there at full speed at once.
+    speed : of a core, relative to the server that was profiled on.
+
+    Examples
+    --------
+    >>> Server("s0", cores=4).speed
+    1.0
+    """
+
+    name: str
+    cores: int
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_count(f"cores of server {self.name}", self.cores)
+        if not math.isfinite(self.speed) or self.speed <= 0:
+            raise InputError(f"speed of server {self.name} is {self.speed}, expected a finite number above 0")
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Servers and the network between them.
+
+    Parameters
+    ----------
+    servers : at least one.
+    word_time : T_w, seconds for one more byte between two servers.
+    startup_time : T_s, seconds for the shortest message; the paper takes it as 0.
+    shared_word_time : seconds for a byte where many messages fill a server's link, which is often less than a message
+        alone takes; None for ``word_time``.
+
+    Examples
+    --------
+    >>> Hardware((Server("a", 4), Server("b", 8)), word_time=8e-9).spread(6)
+    array([3, 3])
+    """
+
+    servers: tuple[Server, ...]
+    word_time: float
+    startup_time: float = 0.0
+    shared_word_time: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.servers:
+            raise InputError("no servers, expected at least one")
+        for name in ("word_time", "startup_time", "shared_word_time"):
+            value = getattr(self, name)
+            if value is not None and (not math.isfinite(value) or value < 0):
+                raise InputError(f"{name} is {value}, expected a finite number of seconds of at least 0")
+
+    @property
+    def cores(self) -> NDArray[np.int64]:
+        """Cores of each server, shape (servers,)."""
+        return np.array([server.cores for server in self.servers])
+
+    @property
+    def speed(self) -> NDArray[np.float64]:
+        """Speed of each server's cores, shape (servers,)."""
+        return np.array([server.speed for server in self.servers])
+
+    @property
+    def link_word_time(self) -> float:
+        """Seconds for a byte on a link that many messages share."""
+        return self.word_time if self.shared_word_time is None else self.shared_word_time
+
+    def spread(self, processes: int) -> NDArray[np.int64]:
+        """Share processes out over the servers as evenly as they can be, shape (servers,)."""
+        count = len(self.servers)
+        return processes // count + (np.arange(count) < processes % count).astype(np.int64)
+
+    def fill(self, processes: int) -> NDArray[np.int64]:
+        """Fill the cores server by server, and go round again when all are taken, shape (servers,).
+
+        Examples
+        --------
+        >>> Hardware((Server("a", 4), Server("b", 8)), word_time=8e-9).fill(6)
+        array([4, 2])
+        """
+        rounds, rest = divmod(processes, int(self.cores.sum()))
+        before = np.cumsum(self.cores) - self.cores
+        return np.asarray(rounds * self.cores + np.clip(rest - before, 0, self.cores))
+
+    def check(self, distribution: NDArray[np.int64]) -> None:
+        """Refuse a distribution that does not fit the servers."""
+        if distribution.shape[-1] != len(self.servers):
+            raise InputError(
+                f"a distribution over {distribution.shape[-1]} servers, expected one number for each of "
+                f"{len(self.servers)}"
+            )
+        if (distribution < 0).any() or (distribution.sum(axis=-1) < 1).any():
+            raise InputError(
+                "a distribution with a negative number or without processes, expected at least one process"
+            )

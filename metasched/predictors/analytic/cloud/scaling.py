@@ -1,0 +1,62 @@
+"""What more processes bring: time, speedup, efficiency, and the point past which more do not pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.predictors.contract import Floats
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Times at growing numbers of processes.
+
+    Parameters
+    ----------
+    processes : array of shape (n,), increasing.
+    execution_time : array of shape (n,), seconds.
+    single : seconds with one process.
+
+    Examples
+    --------
+    >>> scaling = Scaling(np.array([1, 2, 4, 8]), np.array([8.0, 4.2, 3.2, 3.4]), 8.0)
+    >>> scaling.pays_until, scaling.fastest
+    (2, 4)
+    """
+
+    processes: NDArray[np.int64]
+    execution_time: Floats
+    single: float
+
+    @classmethod
+    def of(cls, processes: NDArray[np.int64], time: Callable[[int], float]) -> Scaling:
+        """Ask a model for each number of processes."""
+        return cls(processes, np.array([time(int(n)) for n in processes]), time(1))
+
+    @property
+    def speedup(self) -> Floats:
+        """T(1) / T(n): how many times faster than one process, shape (n,)."""
+        return self.single / self.execution_time
+
+    @property
+    def efficiency(self) -> Floats:
+        """Speedup over n: the share of each process that is put to use, shape (n,)."""
+        return np.asarray(self.speedup / self.processes)
+
+    @property
+    def fastest(self) -> int:
+        """Number of processes with the least time."""
+        return int(self.processes[np.argmin(self.execution_time)])
+
+    @property
+    def pays_until(self) -> int:
+        """The knee: where speedup times efficiency is largest.
+
+        From there on doubling the processes divides the time by less than the square root of 2. After Eager, Zahorjan
+        and Lazowska, Speedup versus efficiency in parallel systems, IEEE Trans. Comp. 38(3), 1989.
+        """
+        return int(self.processes[np.argmax(self.speedup * self.efficiency)])

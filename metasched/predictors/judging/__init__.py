@@ -1,0 +1,1 @@
+"""How predictors are judged: the evaluation protocol, its conditions, and peers from scikit-learn."""

@@ -1,0 +1,124 @@
+"""Prediction intervals that hold the doubt about the loads to come besides the model's own.
+
+On the logarithm of the time the two are independent, so on each side the reaches add up as squares: that of the model's
+own interval, and those of the times predicted at the ends of the expected CPU and bandwidth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from metasched.predictors.contract import Floats, Predictions, Predictor, expected
+from metasched.records import Interval, Prediction, Request
+
+
+@dataclass(frozen=True, slots=True)
+class LoadDoubt:
+    """Between which parts of what is expected the two minima should come out, at the level of a prediction.
+
+    Parameters
+    ----------
+    cpu, bandwidth : low and high ends, arrays of shape (2, k) or (2,): 1 is what is expected.
+
+    Examples
+    --------
+    >>> cpu, bandwidth = LoadDoubt(np.array([0.5, 1.5]), np.array([0.9, 1.1])).ends(0.8, 100.0)
+    >>> cpu.round(1).tolist(), bandwidth.round(1).tolist()
+    ([1.2, 0.8, 0.4, 0.8], [100.0, 110.0, 100.0, 90.0])
+    """
+
+    cpu: Floats
+    bandwidth: Floats
+
+    def carried(self, known: float, level: float) -> LoadDoubt:
+        """The ends at another level than the one they are known at, as normal quantiles of their logarithms."""
+        power = scipy.special.ndtri((1 + level) / 2) / scipy.special.ndtri((1 + known) / 2)
+        return LoadDoubt(self.cpu**power, self.bandwidth**power)
+
+    def ends(self, cpu: ArrayLike, bandwidth: ArrayLike) -> tuple[Floats, Floats]:
+        """The four points to predict at, shape (4,) or (4, k): more CPU, more bandwidth, less CPU, less bandwidth."""
+        cpu, bandwidth = np.broadcast_arrays(np.asarray(cpu, np.float64), np.asarray(bandwidth, np.float64))
+        return (
+            np.stack([self.cpu[1] * cpu, cpu, self.cpu[0] * cpu, cpu]),
+            np.stack([bandwidth, self.bandwidth[1] * bandwidth, bandwidth, self.bandwidth[0] * bandwidth]),
+        )
+
+
+def widened(found: Predictions, at_ends: Floats) -> Predictions:
+    """Predictions whose intervals hold the doubt about the loads too.
+
+    Parameters
+    ----------
+    found : k predictions with the expected loads, and the model's own intervals.
+    at_ends : times (s) predicted at :meth:`LoadDoubt.ends`, shape (4, k); the expected time where not finite.
+
+    Examples
+    --------
+    >>> alone = Predictions(np.array([10.0]), np.array([10.0]), np.array([12.0]), 0.9)
+    >>> found = widened(alone, np.array([[8.0], [10.0], [15.0], [10.0]]))
+    >>> found.low.round(2).tolist(), found.high.round(2).tolist()
+    ([8.0], [15.6])
+    """
+    time = found.execution_time
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.log(np.where(np.isfinite(at_ends) & (at_ends > 0), at_ends, time) / time)
+        faster = np.hypot(np.log(found.low / time), np.linalg.norm(np.minimum(away[:2], 0.0), axis=0))
+        slower = np.hypot(np.log(found.high / time), np.linalg.norm(np.maximum(away[2:], 0.0), axis=0))
+        low, high = time * np.exp(-faster), time * np.exp(slower)
+    sound = np.isfinite(low) & np.isfinite(high)
+    return replace(found, low=np.where(sound, low, found.low), high=np.where(sound, high, found.high))
+
+
+def widen_one(found: Prediction, at_ends: Floats) -> Prediction:
+    """The same for one prediction; ``at_ends`` of shape (4,)."""
+    interval = found.interval
+    time, low, high = (np.array([each]) for each in (found.execution_time, interval.low, interval.high))
+    many = widened(Predictions(time, low, high, interval.level), at_ends[:, None])
+    return replace(found, interval=Interval(float(many.low[0]), float(many.high[0]), interval.level))
+
+
+def predict_one(
+    predictor: Predictor,
+    problem_size: float,
+    processors: int,
+    cpu: float,
+    bandwidth: float,
+    level: float,
+    doubt: LoadDoubt | None,
+) -> Prediction:
+    """One prediction with the doubt about the loads in its interval.
+
+    A processor faster than the reference node's offers more than 1; a request of one prediction stops there.
+    """
+    found = predictor.predict(Request(problem_size, processors, min(1.0, cpu), bandwidth), level)
+    if cpu > 1.0:
+        many = predictor.predict_many(problem_size, processors, cpu, bandwidth, level)
+        interval = Interval(many.low.item(), many.high.item(), level)
+        found = replace(found, execution_time=many.execution_time.item(), interval=interval)
+    if doubt is None:
+        return found
+    at_cpu, at_bandwidth = doubt.ends(cpu, bandwidth)
+    return widen_one(found, expected(predictor, problem_size, np.full(at_cpu.shape, processors), at_cpu, at_bandwidth))
+
+
+def predict_many(
+    predictor: Predictor,
+    problem_size: float,
+    processors: ArrayLike,
+    cpu: Floats,
+    bandwidth: Floats,
+    level: float,
+    doubt: LoadDoubt | None,
+) -> Predictions:
+    """What ``predictor.predict_many`` says, with the doubt about the loads in the intervals; arrays of shape (k,)."""
+    found = predictor.predict_many(problem_size, processors, cpu, bandwidth, level)
+    if doubt is None:
+        return found
+    at_cpu, at_bandwidth = doubt.ends(cpu, bandwidth)
+    count = np.broadcast_to(np.asarray(processors), at_cpu.shape)
+    times = expected(predictor, problem_size, count.ravel(), at_cpu.ravel(), at_bandwidth.ravel())
+    return widened(found, times.reshape(at_cpu.shape))

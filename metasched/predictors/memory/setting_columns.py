@@ -1,0 +1,195 @@
+"""What runs differ in besides N, P and loads, as columns: their layout on nodes, and their parameters by name.
+
+Only what varies among the runs makes a column, so nothing is said of what never varied. A number above 0 is taken by
+its logarithm, other numbers relative to their range, a word by a column for each but the most common one. Middles are
+0. What a run or a request does not tell stands at the middle; processes per node at what runs on as many processors
+had.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from metasched.predictors.contract import Floats
+from metasched.records import InputError, Settings
+
+#: Words of one parameter that have columns of their own at most, and columns altogether.
+MOST_WORDS, MOST_COLUMNS = 8, 16
+
+Kind = Literal["per_node", "threads", "power", "range", "word"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    Parameters
+    ----------
+    kind : what it holds: log processes per node, log threads, log(value / middle), (value - middle) / unit, or 1 where
+        the word is ``word`` and 0 elsewhere.
+    name : of the parameter; ``processes_per_node`` or ``threads`` for the layout.
+    """
+
+    kind: Kind
+    name: str
+    middle: float = 0.0
+    unit: float = 1.0
+    word: str = ""
+
+    def value(self, settings: Settings) -> float:
+        """The cell of some settings, NaN where they do not tell."""
+        if self.kind == "per_node":
+            return math.nan if settings.processes_per_node is None else math.log(settings.processes_per_node)
+        if self.kind == "threads":
+            return math.log(settings.threads)
+        told = dict(settings.parameters).get(self.name)
+        if told is None:
+            return math.nan
+        if self.kind == "word":
+            return float(_word(told) == self.word)
+        if isinstance(told, str):
+            raise InputError(f"parameter {self.name} is {told!r}, expected a number, as in the runs learned")
+        if self.kind == "range":
+            return (told - self.middle) / self.unit
+        if told <= 0.0:
+            raise InputError(f"parameter {self.name} is {told:g}, expected a number above 0, as in the runs learned")
+        return math.log(told / self.middle)
+
+
+@dataclass(frozen=True)
+class SettingColumns:
+    """The columns of some runs.
+
+    Parameters
+    ----------
+    columns : what makes them.
+    known : for each parameter by name the words it had, most common first; none for a number.
+    constant : the settings that no column stands for, as they always were, in words such as ``threads 2``.
+    knots : log P, and log processes per node of the runs on as many, each of shape (k,), ascending.
+
+    Examples
+    --------
+    >>> told = [Settings.of(4, parameters={"steps": steps, "k": 3}) for steps in (10, 1000)]
+    >>> found = SettingColumns.of(told, np.log([8.0, 16.0]))
+    >>> found.names, found.rows(told).round(2).tolist()
+    (('steps',), [[-2.3], [2.3]])
+    >>> found.rows([Settings.of(parameters={"step": 7})])
+    Traceback (most recent call last):
+    metasched.records.InputError: parameter 'step' is unknown, expected one of k, steps
+    """
+
+    columns: tuple[Column, ...] = ()
+    known: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    constant: tuple[tuple[str, str], ...] = ()
+    knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+
+    @classmethod
+    def of(cls, settings: Sequence[Settings], log_p: Floats) -> SettingColumns:
+        """The columns of runs with some settings on exp(log_p) processors, shape (n,)."""
+        if not any(each.processes_per_node or each.threads > 1 or each.parameters for each in settings):
+            return NO_COLUMNS
+        columns: list[Column] = []
+        constant: dict[str, str] = {}
+        knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+        told = np.array([math.nan if each.processes_per_node is None else each.processes_per_node for each in settings])
+        known = ~np.isnan(told)
+        if len(set(told[known])) > 1:
+            columns.append(Column("per_node", "processes_per_node"))
+            counts = np.unique(log_p[known])
+            usual = [float(np.log(told[known & (log_p == count)]).mean()) for count in counts]
+            knots = tuple(counts.tolist()), tuple(usual)
+        elif known.any():
+            constant["processes_per_node"] = f"{told[known][0]:g}"
+        threads = {each.threads for each in settings}
+        if len(threads) > 1:
+            columns.append(Column("threads", "threads"))
+        elif threads != {1}:
+            constant["threads"] = str(*threads)
+        words: dict[str, tuple[str, ...]] = {}
+        for name in sorted({name for each in settings for name, _ in each.parameters}):
+            values = [value for each in settings for own, value in each.parameters if own == name]
+            made = _columns(name, values)
+            numbers = not any(isinstance(value, str) for value in values)
+            words[name] = () if numbers else tuple(word for word, _ in Counter(map(_word, values)).most_common())
+            columns += made
+            if not made:
+                constant[name] = _word(values[0])
+        return cls(tuple(columns[:MOST_COLUMNS]), tuple(words.items()), tuple(constant.items()), knots)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of each column."""
+        return tuple(f"{each.name}={each.word}" if each.word else each.name for each in self.columns)
+
+    def rows(self, settings: Sequence[Settings]) -> Floats:
+        """The cells, shape (n, c), NaN where the settings do not tell.
+
+        Raises
+        ------
+        InputError
+            A parameter is unknown, or a word where numbers were.
+        """
+        for name in {name for each in settings for name, _ in each.parameters} - dict(self.known).keys():
+            expected = f"one of {', '.join(dict(self.known))}" if self.known else "none, the runs learned had none"
+            raise InputError(f"parameter {name!r} is unknown, expected {expected}")
+        cells = [[column.value(each) for column in self.columns] for each in settings]
+        return np.array(cells, dtype=np.float64).reshape(len(settings), len(self.columns))
+
+    def filled(self, rows: Floats, log_p: Floats) -> Floats:
+        """Rows for exp(log_p) processors, with what is usual in place of NaN: (n, c) or (c,), and (n,), to (n, c)."""
+        whole = np.broadcast_to(rows, (len(log_p), len(self.columns))).copy()
+        for place, column in enumerate(self.columns):
+            untold = np.isnan(whole[:, place])
+            if untold.any():
+                usual = np.interp(log_p, *self.knots) if column.kind == "per_node" else np.zeros(len(log_p))
+                whole[untold, place] = usual[untold]
+        return whole
+
+    def doubts(self, settings: Settings) -> tuple[str, ...]:
+        """What a user of a prediction for these settings should know of them."""
+        asked = {name: _word(value) for name, value in settings.parameters}
+        if settings.processes_per_node is not None:
+            asked["processes_per_node"] = str(settings.processes_per_node)
+        asked["threads"] = str(settings.threads)
+        told = dict(self.constant).keys() | {column.name for column in self.columns}
+        if settings.processes_per_node is not None and "processes_per_node" not in told:
+            return (
+                f"processes_per_node {asked['processes_per_node']}: no run learned told any, its effect is not known",
+            )
+        notes = [
+            f"{name} {asked[name]} was never learned, always {value}: its effect is not known"
+            for name, value in self.constant
+            if asked.get(name, value) != value
+        ]
+        words = {name: known for name, known in self.known if known}
+        for name in dict.fromkeys(column.name for column in self.columns):
+            if name not in asked:
+                notes.append(f"{name} is not told, the usual one is taken")
+            elif name in words and asked[name] not in words[name]:
+                notes.append(f"{name} {asked[name]} was never learned, as {words[name][0]} it is taken")
+        return tuple(notes)
+
+
+NO_COLUMNS = SettingColumns()
+
+
+def _columns(name: str, values: Sequence[float | str]) -> list[Column]:
+    if any(isinstance(value, str) for value in values):
+        words = [word for word, _ in Counter(map(_word, values)).most_common()]
+        return [Column("word", name, word=word) for word in words[1 : MOST_WORDS + 1]]
+    numbers = np.array(values, dtype=np.float64)
+    if np.ptp(numbers) == 0.0:
+        return []
+    if numbers.min() > 0.0:
+        return [Column("power", name, middle=float(np.exp(np.log(numbers).mean())))]
+    return [Column("range", name, middle=float(numbers.mean()), unit=float(np.ptp(numbers)) / 2.0)]
+
+
+def _word(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"

@@ -1,0 +1,106 @@
+"""What a model hands over when it is ported: its two terms, each to be scaled to the new platform by Eq. (3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from candidate_functions.terms import Observations, evaluate, formula
+from metasched.predictors.contract import Floats
+from metasched.predictors.formulas.few_runs import supports_search
+from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.formulas.sorted_list import SortedList
+from metasched.predictors.gaussian_process import ResidualProcess, most_probable, well_chosen
+from metasched.predictors.memory.window import measured, observations
+from metasched.predictors.porting.transfer import PRIOR, inputs
+from metasched.predictors.robust.model import Model
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.records import Run
+
+#: Spread of the level of what a published formula leaves over.
+LEVEL_SPREAD = 0.1
+
+Pair = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The terms of a model.
+
+    Parameters
+    ----------
+    terms : computation and communication (s) for N, P, available CPU and bandwidth, arrays of one shape (n,); infinite
+        where the model is not defined.
+    texts : both written out.
+    communicates : whether there is a communication term for Rbw to scale.
+    """
+
+    terms: Callable[[Floats, Floats, Floats, Floats], Pair]
+    texts: tuple[str, str]
+    communicates: bool
+
+    @classmethod
+    def of(cls, predictor: PublishedPredictor | RobustPredictor, dedicated_runs: Iterable[Run] = ()) -> Reference:
+        """The terms of a predictor, corrected by dedicated runs on its platform.
+
+        These runs belong to what was learned there: where the model misses them by some percent, it misses those on
+        the target by as much, and no scale factor is to blame.
+        """
+        runs = [*predictor.window, *dedicated_runs]
+        if isinstance(predictor, RobustPredictor):
+            return _of_model(Model.fit(measured(runs), predictor.state.model.process.scales, search=False))
+        return _of_lists(predictor.state.parallel, predictor.state.alone, observations(runs))
+
+
+def _of_model(model: Model) -> Reference:
+    def terms(n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Pair:
+        found = model.formula.terms(n, p, cpu, bw)
+        bend = np.exp(model.bend(np.log(np.stack([n, p], axis=1)))[:, 0])
+        return found.computation * bend, found.communication * bend
+
+    return Reference(terms, model.formula.texts, True)
+
+
+def _of_lists(parallel: SortedList, alone: SortedList | None, runs: Observations) -> Reference:
+    """The best formulas of the published lists, and the bend in what they leave over."""
+
+    def bare(n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Pair:
+        computation, communication = _evaluated(parallel, n, p, cpu, bw)
+        if alone is None:
+            return computation, communication
+        single = p == 1.0
+        first, second = _evaluated(alone, n, p, cpu, bw)
+        return np.where(single, first, computation), np.where(single, second, communication)
+
+    process = _process(bare, runs) if supports_search(runs) else None
+
+    def terms(n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Pair:
+        computation, communication = bare(n, p, cpu, bw)
+        if process is None:
+            return computation, communication
+        points = inputs(n, p, cpu, bw)
+        bend = np.exp(process.predict(points, np.ones((len(points), 1)))[0])
+        return computation * bend, communication * bend
+
+    combination, (a, b) = parallel.combinations[0], parallel.coefficients[0]
+    texts = formula(combination, (a, 0.0)), formula(combination, (0.0, b))
+    return Reference(terms, texts, bool(b))
+
+
+def _process(bare: Callable[[Floats, Floats, Floats, Floats], Pair], runs: Observations) -> ResidualProcess:
+    points = inputs(runs.problem_size, runs.processors, runs.cpu, runs.bw)
+    chosen = well_chosen(points)
+    runs, points = runs.at(chosen), points[chosen]
+    error = np.log(runs.time / np.sum(bare(runs.problem_size, runs.processors, runs.cpu, runs.bw), axis=0))
+    defined = np.isfinite(error)
+    level = np.ones((int(defined.sum()), 1))
+    points, error, spreads = points[defined], error[defined], np.array([LEVEL_SPREAD])
+    scales = most_probable(points, level, spreads, error, PRIOR, PRIOR.medians)
+    return ResidualProcess(points, level, spreads, error, scales)
+
+
+def _evaluated(models: SortedList, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Pair:
+    combination, (a, b) = models.combinations[0], models.coefficients[0]
+    return evaluate(combination, (a, 0.0), n, p, cpu, bw), evaluate(combination, (0.0, b), n, p, cpu, bw)

@@ -1,0 +1,1 @@
+"""The robust predictor, the default."""

@@ -1,0 +1,160 @@
+"""What the layout on nodes and the parameters by name do to the two terms of the formula.
+
+With k processes on a node, t threads a process, and numbers q and words w among the parameters:
+
+    computation   *= k^sharing t^-threading  prod_q (q / q0)^e  prod_w f_w
+    communication *= k^linking (o + inside (1 - o))  prod_q (q / q0)^e  prod_w f_w,     o = (P - k) / (P - 1)
+
+The processes of a node share its memory and its link; o is the share of a process's partners outside its node, and
+``inside`` what a message within a node costs of one between nodes. A number that can be 0 has exp(e (q - q0) / range)
+in place of the power. Each number has a normal prior, those of ``inside`` and f_w on the logarithm; what never varied
+has none, and no factor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from metasched.predictors.contract import Floats
+from metasched.predictors.memory.setting_columns import NO_COLUMNS, SettingColumns
+
+
+class Prior(NamedTuple):
+    """Most probable value of a number before any run, how far it may be off, and its least value."""
+
+    value: float
+    spread: float
+    least: float = -np.inf
+
+
+#: Memory and link are shared without loss at best. The smallest share of partners outside a node that is told apart.
+SHARING, LINKING, INSIDE = Prior(0.1, 0.3, 0.0), Prior(0.5, 0.4, 0.0), Prior(float(np.log(0.1)), 1.0)
+THREADING, POWER, WORD = Prior(0.85, 0.2, 0.0), Prior(0.5, 0.7), Prior(0.0, 0.7)
+
+
+class Factors(NamedTuple):
+    """What the effects do at n conditions.
+
+    Parameters
+    ----------
+    computation, communication : logarithms of the factors of both terms, shape (n,).
+    by_computation, by_communication : their derivatives by the numbers of the effects, shape (m, n).
+    """
+
+    computation: Floats
+    communication: Floats
+    by_computation: Floats
+    by_communication: Floats
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The effects of some columns.
+
+    Parameters
+    ----------
+    columns : what runs differ in.
+
+    Examples
+    --------
+    >>> from metasched.records import Settings
+    >>> told = [Settings.of(k) for k in (1, 4)]
+    >>> effects = Effects(SettingColumns.of(told, np.log([8.0, 8.0])))
+    >>> effects.names
+    ('sharing', 'linking', 'inside')
+    >>> found = effects.factors((0.5, 1.0, -20.0), np.log([8.0, 8.0]), effects.columns.rows(told))
+    >>> np.exp(found.computation).round(2), np.exp(found.communication).round(2)
+    (array([1., 2.]), array([1.  , 2.29]))
+    """
+
+    columns: SettingColumns = NO_COLUMNS
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the numbers."""
+        return tuple(name for name, _ in self._numbers)
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """Of the numbers."""
+        return tuple(prior for _, prior in self._numbers)
+
+    @property
+    def _numbers(self) -> list[tuple[str, Prior]]:
+        found: list[tuple[str, Prior]] = []
+        for name, column in zip(self.columns.names, self.columns.columns, strict=True):
+            if column.kind == "per_node":
+                found += [("sharing", SHARING), ("linking", LINKING), ("inside", INSIDE)]
+            else:
+                prior = {"threads": THREADING, "word": WORD}.get(column.kind, POWER)
+                found.append(("threading" if column.kind == "threads" else name, prior))
+        return found
+
+    def factors(self, numbers: tuple[float, ...], log_p: Floats, rows: Floats) -> Factors:
+        """The factors at exp(log_p) processors, shape (n,), for whole rows of the columns, shape (n, c)."""
+        n = len(log_p)
+        on_first: list[Floats] = []
+        on_second: list[Floats] = []
+        none = np.zeros(n)
+        inside_cost = none
+        for column, values in zip(self.columns.columns, rows.T, strict=True):
+            if column.kind == "per_node":
+                outside = _outside(log_p, values)
+                cost = float(np.exp(numbers[len(on_first) + 2]))
+                share = outside + cost * (1.0 - outside)
+                inside_cost = np.log(share)
+                on_first += [values, none, none]
+                on_second += [none, values, cost * (1.0 - outside) / share]
+            elif column.kind == "threads":
+                on_first.append(-values)
+                on_second.append(none)
+            else:
+                on_first.append(values)
+                on_second.append(values)
+        first, second = np.array(on_first).reshape(-1, n), np.array(on_second).reshape(-1, n)
+        weights = np.array(numbers)
+        of_second = weights.copy()
+        if "inside" in self.names:  # it counts as its share, not as a power
+            of_second[self.names.index("inside")] = 0.0
+        return Factors(weights @ first, of_second @ second + inside_cost, first, second)
+
+    def texts(self, numbers: tuple[float, ...]) -> tuple[str, str]:
+        """The factors of computation and communication, written out."""
+        first, second = "", ""
+        places = iter(numbers)
+        for column in self.columns.columns:
+            number = next(places)
+            if column.kind == "per_node":
+                linking, inside = next(places), np.exp(next(places))
+                first += _power("k", number)
+                second += _power("k", linking) + f" ({inside:.2g} + {1.0 - inside:.2g} (P - k) / (P - 1))"
+            elif column.kind == "threads":
+                first += _power("threads", -number)
+            elif column.kind == "word":
+                both = f" ({np.exp(number):.3g} if {column.name} is {column.word})"
+                first, second = first + both, second + both
+            else:
+                both = (
+                    _power(f"({column.name} / {column.middle:.3g})", number)
+                    if column.kind == "power"
+                    else f" exp({number / column.unit:.3g} ({column.name} - {column.middle:.3g}))"
+                )
+                first, second = first + both, second + both
+        return first, second
+
+
+NO_EFFECTS = Effects()
+
+
+def _outside(log_p: Floats, log_k: Floats) -> Floats:
+    """Share of a process's partners that are on other nodes; 1 for a process alone."""
+    p, k = np.exp(log_p), np.exp(log_k)
+    return np.where(p > 1.0, np.maximum(p - k, 0.0) / np.maximum(p - 1.0, 1.0), 1.0)
+
+
+def _power(name: str, exponent: float) -> str:
+    exponent = round(exponent, 2)
+    return "" if exponent == 0.0 else f" {name}" + (f"^{exponent:g}" if exponent != 1.0 else "")

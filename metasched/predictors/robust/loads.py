@@ -1,0 +1,71 @@
+"""Runs whose loads were not measured: the usual loads stand in, and the run counts for less.
+
+A run without samples is still worth learning: it says how long the application took. What its nodes were doing it does
+not say, so its time carries, beside the usual noise, the spread that loads like those of the measured runs cause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from candidate_functions.terms import Observations
+from metasched.predictors.contract import Floats
+from metasched.records import IDLE_BANDWIDTH, IDLE_CPU
+
+#: Spread of the logarithms of loads before any run was measured; those of idle nodes stand in then, as in requests.
+UNKNOWN_SPREAD = 0.4
+#: Runs that the unknown spread is worth beside the measured ones.
+WORTH = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """The usual loads.
+
+    Parameters
+    ----------
+    cpu, bandwidth : medians.
+    cpu_spread, bandwidth_spread : spreads of their logarithms.
+
+    Examples
+    --------
+    >>> runs = Observations.of([1, 2], [1, 1], [0.5, np.nan], [90.0, np.nan], [3.0, 5.0])
+    >>> whole, cpu, _ = Loads.of(runs).filled(runs)
+    >>> whole.cpu, cpu.round(2)
+    (array([0.5, 0.5]), array([0.  , 0.33]))
+    """
+
+    cpu: float
+    bandwidth: float
+    cpu_spread: float
+    bandwidth_spread: float
+
+    @classmethod
+    def of(cls, runs: Observations) -> Loads:
+        """The usual loads of some runs."""
+        cpu, cpu_spread = _usual(runs.cpu, IDLE_CPU)
+        bandwidth, bandwidth_spread = _usual(runs.bw, IDLE_BANDWIDTH)
+        return cls(cpu, bandwidth, cpu_spread, bandwidth_spread)
+
+    def filled(self, runs: Observations) -> tuple[Observations, Floats, Floats]:
+        """The runs with the usual loads where none were measured, and the spreads of log CPU and log bandwidth there.
+
+        Returns
+        -------
+        runs, cpu_spread, bandwidth_spread : the spreads of shape (n,), 0 where the load was measured.
+        """
+        cpu, bandwidth = np.isnan(runs.cpu), np.isnan(runs.bw)
+        whole = replace(runs, cpu=np.where(cpu, self.cpu, runs.cpu), bw=np.where(bandwidth, self.bandwidth, runs.bw))
+        return whole, np.where(cpu, self.cpu_spread, 0.0), np.where(bandwidth, self.bandwidth_spread, 0.0)
+
+
+def _usual(values: Floats, unknown: float) -> tuple[float, float]:
+    known = np.log(values[~np.isnan(values)])
+    if not len(known):
+        # What loads do to runs of which none was measured is part of the scatter that these show themselves.
+        return unknown, UNKNOWN_SPREAD * WORTH / (WORTH + len(values))
+    middle = float(np.median(known))
+    squares = float(np.sum((known - middle) ** 2)) + WORTH * UNKNOWN_SPREAD**2
+    return float(np.exp(middle)), float(np.sqrt(squares / (len(known) + WORTH)))

@@ -1,0 +1,298 @@
+"""The formula of the robust method: Eq. (1) with exponents that are numbers to be learned, and a serial part.
+
+With n = N / N0 and b = bw / bw0, both relative to the middle of the runs, and p = P / P0, relative to the fewest
+processors run, the time (s) is
+
+    T = A n^growth / cpu^cpu (p^-speedup + serial)                                                      computation
+      + A communication n^(growth + volume) b^-bandwidth cpu^-waiting 2 (1 - 1/P) (P / 2)^spreading     communication
+
+Ten numbers, each with a normal prior (the priors of factors are on their logarithms), so three runs already give an
+answer and sixty decide nearly alone. 2 (1 - 1/P) is what a ring, an all-to-all and a tree have in common: nothing is
+sent on one processor, and the step from one to two is the largest. A power of P times that comes within a few percent
+of every one of Table 1's functions over the counts that one application is run on, and a power of N likewise of the
+family of 77: what Eq. (1) chooses from a table is here interpolated between its entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+
+from candidate_functions.terms import Observations
+from metasched.predictors.contract import Floats
+from metasched.predictors.robust.effects import NO_EFFECTS, Effects
+
+#: Steps of the search for the most probable numbers at most, and the gain at which it ends.
+STEPS, ENOUGH = 15, 1e-5
+
+
+class Numbers(NamedTuple):
+    """The ten numbers of the formula, or one thing about each of them."""
+
+    amount: Any
+    growth: Any
+    serial: Any
+    speedup: Any
+    cpu: Any
+    communication: Any
+    volume: Any
+    spreading: Any
+    bandwidth: Any
+    waiting: Any
+
+
+#: Most probable values before any run, and how far each may be off. The first trial on few runs had them (exponents of
+#: N from 1 to 3, a serial part of some percent, communication a tenth of the computation within a factor of six, time
+#: inverse to CPU and bandwidth up to overlap); serial part, communication and its spreading were set on the campaigns
+#: of the design seeds with three to eight runs. From twenty runs on halving or doubling any spread changes no mean
+#: error by more than 3 % of itself.
+PRIOR = Numbers(0.0, 2.0, np.log(0.015), 1.0, 1.0, np.log(0.1), -0.5, -0.5, 0.9, 0.2)
+SPREAD = Numbers(10.0, 0.8, 1.5, 0.07, 0.07, 1.8, 0.5, 0.5, 0.2, 0.3)
+#: Least values: time must not fall with a heavier load, nor computation grow with P.
+LEAST = np.array([0.0 if name in ("speedup", "cpu", "bandwidth", "waiting") else -np.inf for name in Numbers._fields])
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Both terms at many conditions, and how log time changes with the numbers.
+
+    Parameters
+    ----------
+    computation, communication, time : arrays of shape (n,), seconds; the time is their sum.
+    slopes : array of shape (m, n), derivatives of its logarithm by the numbers, first those ten.
+    """
+
+    computation: Floats
+    communication: Floats
+    time: Floats
+    slopes: Floats
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The formula.
+
+    Parameters
+    ----------
+    numbers : the ten numbers; ``amount``, ``serial`` and ``communication`` as logarithms.
+    size, processors, bandwidth : N0, P0 and bw0 (Mbit/s).
+    effects : what the runs' settings do besides; none where all are alike.
+    powers : the numbers of the effects.
+    setting : the row of settings that it answers for, NaN where not told, shape (c,).
+
+    Examples
+    --------
+    >>> made = Numbers(np.log(10.0), 2.0, np.log(1e-9), 1.0, 1.0, np.log(1e-9), 0.0, 0.0, 1.0, 0.0)
+    >>> formula = Structure(made, size=1000.0, processors=1.0, bandwidth=90.0)
+    >>> formula.log_time(*np.array([[2000.0], [4.0], [0.5], [90.0]])).round(4)
+    array([2.9957])
+    >>> formula.text
+    '1e-05 N^2 (P^-1 + 1e-09) / cpu + 1.8e-12 N^2 (1 - 1/P) / bw'
+    """
+
+    numbers: Numbers
+    size: float
+    processors: float
+    bandwidth: float
+    effects: Effects = NO_EFFECTS
+    powers: tuple[float, ...] = ()
+    setting: tuple[float, ...] = ()
+
+    @classmethod
+    def around(cls, runs: Observations, effects: Effects = NO_EFFECTS, rows: Floats | None = None) -> Structure:
+        """The formula as it is expected before any run, of the size of these with their whole rows of settings."""
+        sends = runs.processors > 1.0
+        links = runs.bw[sends] if sends.any() else runs.bw
+        size, bandwidth = (float(np.exp(np.log(values).mean())) for values in (runs.problem_size, links))
+        powers = tuple(prior.value for prior in effects.priors)
+        setting = (np.nan,) * len(effects.columns.columns)
+        bare = cls(PRIOR, size, float(runs.processors.min()), bandwidth, effects, powers, setting)
+        amount = np.median(np.log(runs.time / bare.of_runs(runs, rows).time))
+        return replace(bare, numbers=PRIOR._replace(amount=float(amount)))
+
+    @property
+    def vector(self) -> Floats:
+        """All numbers, those of the effects last, shape (m,)."""
+        return np.array([*self.numbers, *self.powers])
+
+    @cached_property
+    def spreads(self) -> Floats:
+        """How far each may be off before any run, shape (m,)."""
+        return np.array([*SPREAD, *(prior.spread for prior in self.effects.priors)])
+
+    @cached_property
+    def least(self) -> Floats:
+        """Least value of each, shape (m,)."""
+        return np.array([*LEAST, *(prior.least for prior in self.effects.priors)])
+
+    def with_numbers(self, numbers: Floats) -> Structure:
+        """The same with other numbers, array of shape (m,)."""
+        ten, powers = numbers[: len(PRIOR)].tolist(), numbers[len(PRIOR) :].tolist()
+        return replace(self, numbers=Numbers(*ten), powers=tuple(powers))
+
+    def of_counts(self, processors: Floats, rows: Floats | None = None) -> Floats:
+        """All that depends on P and the settings alone, for arrays of shape (k,) to (5 + 2 e, k).
+
+        Logarithms of computation and communication at N0, CPU 1 and bw0; the serial share of the computation;
+        log(P / P0) and log(P / 2); the derivatives of both logarithms by the e numbers of the effects.
+
+        Parameters
+        ----------
+        processors : P.
+        rows : whole rows of settings, shape (k, c); that of the formula where None.
+        """
+        t = self.numbers
+        fewest, two = np.log(processors / self.processors), np.log(processors / 2.0)
+        shared, serial = np.exp(-t.speedup * fewest), np.exp(t.serial)
+        with np.errstate(divide="ignore"):
+            sent = np.log(2.0 - 2.0 / np.maximum(processors, 1.0)) + t.spreading * two
+        whole = shared + serial
+        known = [t.amount + np.log(whole), t.amount + t.communication + sent, serial / whole, fewest, two]
+        if not self.powers:
+            return np.array(known)
+        log_p = np.log(processors)
+        if rows is None:
+            rows = self.effects.columns.filled(np.array(self.setting), log_p)
+        found = self.effects.factors(self.powers, log_p, rows)
+        known[0], known[1] = known[0] + found.computation, known[1] + found.communication
+        return np.array([*known, *found.by_computation, *found.by_communication])
+
+    def log_terms(
+        self, log_size: Any, log_cpu: Any, log_link: Any, computation: Any, communication: Any
+    ) -> tuple[Any, Any]:
+        """Logarithms of both terms from log(N / N0), log cpu, log(bw / bw0) and the first two of :meth:`of_counts`.
+
+        For numbers and for arrays of shape (n,) alike.
+        """
+        t = self.numbers
+        first = t.growth * log_size
+        first -= t.cpu * log_cpu
+        first += computation
+        second = (t.growth + t.volume) * log_size
+        second -= t.waiting * log_cpu
+        second -= t.bandwidth * log_link
+        second += communication
+        return first, second
+
+    def log_time(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """Log of time for arrays of one shape (n,)."""
+        logs = np.log(problem_size / self.size), np.log(cpu), np.log(bw / self.bandwidth)
+        return np.asarray(np.logaddexp(*self.log_terms(*logs, *self.of_counts(processors)[:2])))
+
+    def slopes(self, sent: Floats, log_size: Floats, log_cpu: Floats, log_link: Floats, of_counts: Floats) -> Floats:
+        """Derivatives of log time by the numbers, (m, n), from the share of communication; others as above."""
+        ten, effects = len(PRIOR), len(self.powers)
+        slopes = np.empty((ten + effects, len(sent)))
+        for row, (one, other) in enumerate(factors(sent, log_size, log_cpu, log_link, *of_counts[2:5])):
+            np.multiply(one, other, out=slopes[row])
+        if effects:
+            slopes[ten:] = (1.0 - sent) * of_counts[5 : 5 + effects] + sent * of_counts[5 + effects :]
+        return slopes
+
+    def terms(
+        self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats, rows: Floats | None = None
+    ) -> Terms:
+        """Both terms and their slopes, for arrays of one shape (n,); rows of settings as in :meth:`of_counts`."""
+        logs = np.log(problem_size / self.size), np.log(cpu), np.log(bw / self.bandwidth)
+        of_counts = self.of_counts(processors, rows)
+        computation, communication = (np.exp(term) for term in self.log_terms(*logs, of_counts[0], of_counts[1]))
+        time = computation + communication
+        return Terms(computation, communication, time, self.slopes(communication / time, *logs, of_counts))
+
+    def of_runs(self, runs: Observations, rows: Floats | None = None) -> Terms:
+        """Both terms under the conditions of measured runs, with their rows of settings."""
+        return self.terms(runs.problem_size, runs.processors, runs.cpu, runs.bw, rows)
+
+    def fitted(self, runs: Observations, prior: Floats, covariance: Floats, rows: Floats | None = None) -> Structure:
+        """The formula with the most probable numbers (Levenberg-Marquardt).
+
+        Parameters
+        ----------
+        runs : what to fit to.
+        prior : array of shape (m,), the numbers expected.
+        covariance : array of shape (n, n), of what the formula leaves over in log time.
+        rows : settings of the runs, shape (n, c).
+        """
+        factor = scipy.linalg.cholesky(covariance, lower=True)
+        log_time, spreads, least = np.log(runs.time), self.spreads, self.least
+
+        def misfit(numbers: Floats) -> tuple[float, Structure, Floats, Floats, Floats]:
+            formula = self.with_numbers(numbers)
+            terms = formula.of_runs(runs, rows)
+            white = scipy.linalg.solve_triangular(
+                factor, np.column_stack([log_time - np.log(terms.time), terms.slopes.T]), lower=True
+            )
+            left, steep = white[:, 0], white[:, 1:] * spreads
+            away = (numbers - prior) / spreads
+            return float(left @ left + away @ away), formula, left, steep, away
+
+        numbers, damping = self.vector, 1e-3
+        value, formula, left, steep, away = misfit(numbers)
+        for _ in range(STEPS):
+            uphill = steep.T @ left - away
+            free = (numbers > least) | (uphill > 0.0)  # a number at its least moves up or not at all
+            curvature = (steep.T @ steep + np.eye(len(numbers)))[np.ix_(free, free)]
+            curvature[np.diag_indices(len(curvature))] *= 1.0 + damping
+            there = numbers.copy()
+            there[free] += np.linalg.solve(curvature, uphill[free]) * spreads[free]
+            there = np.maximum(there, least)
+            found = misfit(there)
+            if found[0] < value:
+                gain, numbers, damping = value - found[0], there, 0.2 * damping
+                value, formula, left, steep, away = found
+                if gain < ENOUGH:
+                    break
+            else:
+                damping *= 8.0
+        return formula
+
+    @cached_property
+    def text(self) -> str:
+        """Both terms written out, N, P, cpu and bw as they are."""
+        return " + ".join(self.texts)
+
+    @cached_property
+    def texts(self) -> tuple[str, str]:
+        """Computation and communication written out."""
+        t = self.numbers
+        amount = np.exp(t.amount) * self.size**-t.growth
+        shared, serial = self.processors**t.speedup, np.exp(t.serial)
+        sent = 2.0 * np.exp(t.amount + t.communication - (t.growth + t.volume) * np.log(self.size))
+        sent *= self.bandwidth**t.bandwidth * 2.0**-t.spreading
+        computation = f"{amount * shared:.3g}{_power('N', t.growth)} ({_power('P', -t.speedup).strip()} + "
+        computation += f"{serial / shared:.2g}){_power('cpu', -t.cpu)}"
+        communication = f"{sent:.3g}{_power('N', t.growth + t.volume)} (1 - 1/P){_power('P', t.spreading)}"
+        on_first, on_second = self.effects.texts(self.powers)
+        communication += _power("bw", -t.bandwidth) + _power("cpu", -t.waiting)
+        return computation + on_first, communication + on_second
+
+
+def factors(sent: Any, log_size: Any, log_cpu: Any, log_link: Any, serial: Any, fewest: Any, two: Any) -> Numbers:
+    """The derivatives of log time as products of two; for numbers and for arrays of shape (n,) alike."""
+    computing = 1.0 - sent
+    serial = computing * serial
+    return Numbers(
+        amount=(1.0, 1.0),
+        growth=(1.0, log_size),
+        serial=(1.0, serial),
+        speedup=(serial - computing, fewest),
+        cpu=(-computing, log_cpu),
+        communication=(1.0, sent),
+        volume=(sent, log_size),
+        spreading=(sent, two),
+        bandwidth=(-sent, log_link),
+        waiting=(-sent, log_cpu),
+    )
+
+
+def _power(name: str, exponent: float) -> str:
+    exponent = round(exponent, 2)
+    if exponent == 0.0:
+        return ""
+    if name in ("cpu", "bw"):
+        return f" / {name}" + (f"^{-exponent:g}" if exponent != -1.0 else "")
+    return f" {name}" + (f"^{exponent:g}" if exponent != 1.0 else "")

@@ -1,0 +1,144 @@
+"""What the process says of very many requests at once: it depends on N and P alone, and is smooth in log N.
+
+For a batch of requests the process is asked once for each (N, P) where there are few of those, and else on a grid of
+log N for each P, interpolated in between. Asked one by one, or so, requests are not interpolated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.predictors.contract import Floats
+from metasched.predictors.robust.model import Model
+
+#: Batches of fewer requests are not tabulated, of many sizes and of one.
+FEWEST, FEWEST_OF_SIZE = 256, 16
+#: Distance of the grid in log N: for a bend of length 2 the interpolation errs by less than a thousandth of its spread.
+STEP = 1.0 / 8.0
+#: Requests handled in one piece, so that its arrays stay in the cache.
+PIECE = 4096
+#: Most processors that are tabulated.
+MOST_PROCESSORS = 1 << 20
+
+
+class Tabulated:
+    """A model's answers to batches.
+
+    Parameters
+    ----------
+    model : whose process is tabulated.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        low, high = model.reach
+        nodes = np.arange(low[0], high[0] + STEP, STEP)
+        self._first = low[0]
+        self._everywhere = {whole: Grid(model, nodes, whole=whole) for whole in (False, True)}
+        self._of_size = cached_grids(model)
+
+    def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """Times (s), for arrays of one shape (n,)."""
+        return self._asked(n, p, cpu, bw, spreads=False)[0]
+
+    def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+        """Times (s) and spreads of their logarithms, for arrays of one shape (n,)."""
+        return self._asked(n, p, cpu, bw, spreads=True)
+
+    def _asked(self, n: Floats, p: Floats, cpu: Floats, bw: Floats, *, spreads: bool) -> tuple[Floats, Floats]:
+        time, spread = np.empty(len(n)), np.empty(len(n) if spreads else 0)
+        same = len(n) > 0 and n[0] == n[-1] and bool((n == n[0]).all())
+        index = _index_of(p, FEWEST_OF_SIZE if same else FEWEST)
+        if index is None:  # too few, or no whole numbers of processors
+            for start in range(0, len(n), PIECE):
+                piece = slice(start, start + PIECE)
+                time[piece], own = self.model.predict(n[piece], p[piece], cpu[piece], bw[piece])
+                if spreads:
+                    spread[piece] = own
+            return time, spread
+        counts, position = index
+        of_counts, log_p = self.model.formula.of_counts(counts.astype(np.float64)), np.log(counts)
+        grid = (self._of_size(float(n[0]), spreads) if same else self._everywhere[spreads]).of(counts)
+        if not spreads:
+            of_counts = of_counts[:2]
+        for start in range(0, len(n), PIECE):
+            piece = slice(start, start + PIECE)
+            where, log_n = position[piece], np.log(n[piece])
+            known = grid[:, 0].take(where, axis=0) if same else _between(grid, where, (log_n - self._first) / STEP)
+            time[piece], own = self.model.at(
+                log_n, cpu[piece], bw[piece], log_p.take(where), of_counts.take(where, axis=1), known
+            )
+            if spreads:
+                spread[piece] = own
+        return time, spread
+
+
+class Grid:
+    """What the process says at fixed sizes, for every processor count that was asked about so far.
+
+    Parameters
+    ----------
+    model : whose process it is.
+    nodes : array of shape (g,), logarithms of the sizes.
+    whole : whether the variance and what the process takes over of the numbers are wanted too.
+    """
+
+    def __init__(self, model: Model, nodes: Floats, *, whole: bool) -> None:
+        self._model, self._nodes, self._whole = model, nodes, whole
+        # Where the row of each count stands (-1: not known) and the rows: replaced together, for readers in threads.
+        self._known = np.full(1, -1), np.empty((0, len(nodes), 1))
+
+    def of(self, counts: NDArray[np.intp]) -> Floats:
+        """The rows of some processor counts, ascending: shape (k, g, 12), or (k, g, 1) where only means are wanted."""
+        places, rows = self._known
+        if counts[-1] >= len(places):
+            places = np.append(places, np.full(counts[-1] + 1 - len(places), -1))
+        new = counts[places[counts] < 0]
+        if len(new):
+            made = self._made(new.astype(np.float64))
+            places = places.copy()
+            places[new] = len(rows) + np.arange(len(new))
+            rows = np.concatenate([rows, made]) if len(rows) else made
+            self._known = places, rows
+        return rows.take(places[counts], axis=0)
+
+    def _made(self, counts: Floats) -> Floats:
+        points = np.stack(np.broadcast_arrays(self._nodes[None, :], np.log(counts)[:, None]), axis=-1).reshape(-1, 2)
+        found = self._model.bend(points) if self._whole else self._model.bend_mean(points)[:, None]
+        return found.reshape(len(counts), len(self._nodes), -1)
+
+
+def cached_grids(model: Model) -> Callable[[float, bool], Grid]:
+    """Grids of one size each, by N and whether they are whole; those asked for last are kept."""
+    return lru_cache(maxsize=8)(lambda size, whole: Grid(model, np.log([size]), whole=whole))
+
+
+def _index_of(p: Floats, fewest: int) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """The different processor counts, ascending, and the place of each request's among them."""
+    if len(p) < fewest or p.max() > MOST_PROCESSORS:
+        return None
+    whole = p.astype(np.intp)
+    if (whole != p).any():
+        return None
+    place = np.bincount(whole) > 0
+    return np.flatnonzero(place), (np.cumsum(place) - 1)[whole]
+
+
+def _between(grid: Floats, row: NDArray[np.intp], place: Floats) -> Floats:
+    """Rows of a grid (k, nodes, 12) at places between its nodes, which are counted from 0: shape (n, 12)."""
+    place = np.clip(place, 0.0, grid.shape[1] - 1.000001)
+    node = place.astype(np.intp)
+    place -= node
+    node += row * grid.shape[1]
+    flat = grid.reshape(-1, grid.shape[2])
+    low = flat.take(node, axis=0)
+    node += 1
+    high = flat.take(node, axis=0)
+    high -= low
+    high *= place[:, None]
+    high += low
+    return high

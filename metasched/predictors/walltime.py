@@ -1,0 +1,270 @@
+"""Time limits from a predictive distribution: how long a job may be given, and how likely it is then to be killed.
+
+A scheduler kills a job at its time limit, and lets shorter jobs start sooner. What the run will take is uncertain for
+two reasons: the model's error, which its prediction intervals tell of, and the loads that the job will meet, which
+nobody knows when the limit is written. The second is taken from the loads that past runs met: the distribution is the
+mixture, over these, of the predictive distributions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from metasched.predictors.contract import Predictor
+from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Placement, Run
+
+Floats = NDArray[np.float64]
+
+#: Levels of the intervals whose ends trace the distribution.
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998)
+#: Ends of intervals that lie nearer together are taken for a step.
+LEAST_WIDTH = 1e-9
+#: Chances of being killed that limits are suggested for where none is named.
+CHANCES = (0.1, 0.05, 0.02, 0.01)
+#: Past runs at most whose loads are met again.
+MOST_LOADS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A time limit (s) and the chance that the job is killed by it."""
+
+    seconds: float
+    chance: float
+
+    @property
+    def minutes(self) -> int:
+        """The limit in whole minutes, as schedulers take it; never less than the limit."""
+        return max(1, math.ceil(self.seconds / 60.0 - 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A job that time limits are suggested for.
+
+    Parameters
+    ----------
+    application, problem_size, processors : name, N and P.
+    chances : chances of being killed to allow; :data:`CHANCES` where neither they nor ``limits`` are given.
+    limits : limits to judge (s).
+    available_cpu, available_bandwidth : minima to expect (fraction, Mbit/s), those that past runs met where None.
+    """
+
+    application: str
+    problem_size: float
+    processors: int
+    chances: Sequence[float] = ()
+    limits: Sequence[float] = ()
+    available_cpu: float | None = None
+    available_bandwidth: float | None = None
+
+
+def suggestions(
+    question: Question, predictors: Mapping[str, Predictor], past: Callable[[str], Sequence[Run]]
+) -> dict[str, Any]:
+    """Time limits for a job on each platform: the document that answers.
+
+    Parameters
+    ----------
+    question : about the job.
+    predictors : the application's, by platform.
+    past : gives the runs of the application on a platform whose loads may be met again.
+
+    Raises
+    ------
+    InputError
+        When a chance is not between 0 and 1, or neither runs nor the question tell of the loads.
+    """
+    size, processors = question.problem_size, question.processors
+    found = []
+    for platform, predictor in sorted(predictors.items()):
+        loads = loads_to_expect(past(platform), question.available_cpu, question.available_bandwidth)
+        times = ExecutionTimes(predictor, size, processors, *loads)
+        limits = [times.limit(each) for each in question.chances or (() if question.limits else CHANCES)]
+        limits += [Limit(each, times.chance(each)) for each in question.limits]
+        limits.sort(key=lambda each: each.seconds)
+        told = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance} for each in limits]
+        found.append({"cluster": platform, "median": times.limit(0.5).seconds, "limits": told})
+    return {
+        "application": question.application, "problem_size": size, "processors": processors, "clusters": found
+    }  # fmt: skip
+
+
+def of_placement(placement: Placement, chances: Sequence[float] = (), limits: Sequence[float] = ()) -> dict[str, Any]:
+    """Time limits for a job that has a placement: by the placement's own interval, whatever was learned since.
+
+    The interval of level c ends at the quantiles (1 - c)/2 and (1 + c)/2 of a log-normal distribution, about the
+    expected time on each side; the slowdown by jobs already there stretches all of it.
+
+    Raises
+    ------
+    InputError
+        When a chance is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from metasched.records import Interval, Prediction, ResourceSet
+    >>> sets = ResourceSet("c", ("n1",), 2, 1.0, 100.0)
+    >>> placement = Placement(sets, Prediction(10.0, Interval(8.0, 14.0, 0.9), "m"))
+    >>> round(of_placement(placement, chances=[0.05])["clusters"][0]["limits"][0]["seconds"], 6)
+    14.0
+    >>> round(of_placement(placement, limits=[14.0])["clusters"][0]["limits"][0]["chance"], 6)
+    0.05
+    """
+    interval, median = placement.prediction.interval, placement.slowdown * placement.prediction.execution_time
+    reach = scipy.special.ndtri((1.0 + interval.level) / 2.0)
+    slower = max(math.log(interval.high / placement.prediction.execution_time), LEAST_WIDTH) / reach
+    faster = max(math.log(placement.prediction.execution_time / interval.low), LEAST_WIDTH) / reach
+    found = []
+    for chance in chances or (() if limits else CHANCES):
+        _check_chance(chance)
+        normal = scipy.special.ndtri(1.0 - chance)
+        found.append(Limit(median * math.exp(normal * (slower if normal > 0 else faster)), chance))
+    for limit in limits:
+        away = math.log(limit / median)
+        found.append(Limit(limit, float(scipy.special.ndtr(-away / (slower if away > 0 else faster)))))
+    told = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance}
+            for each in sorted(found, key=lambda each: each.seconds)]  # fmt: skip
+    return {"clusters": [{"cluster": placement.resource_set.cluster, "median": median, "limits": told}]}
+
+
+def _check_chance(chance: float) -> None:
+    if not 0 < chance < 1:
+        raise InputError(f"chance is {chance:g}, expected a number between 0 and 1")
+
+
+def loads_to_expect(runs: Sequence[Run], cpu: float | None, bandwidth: float | None) -> tuple[Floats, Floats]:
+    """The loads that past runs met, but where something else is to be expected.
+
+    Raises
+    ------
+    InputError
+        When one of them is not said, and there are no runs.
+    """
+    met = loads_met(runs) if cpu is None or bandwidth is None else (np.ones(1), np.ones(1))
+    said = (cpu, bandwidth)
+    first, second = (
+        each if value is None else np.full(each.size, value) for value, each in zip(said, met, strict=True)
+    )
+    return first, second
+
+
+def loads_met(runs: Sequence[Run]) -> tuple[Floats, Floats]:
+    """Available CPU and bandwidth that the last of some runs met, arrays of shape (k,).
+
+    Raises
+    ------
+    InputError
+        When there are no runs.
+    """
+    if not runs:
+        raise InputError("there are no past runs to take the loads from, expected some, or --cpu and --bandwidth")
+    # A load that was not measured counts as the models take it: that of a free node.
+    last = [run.request for run in runs[-MOST_LOADS:]]
+    return np.array([run.available_cpu for run in last]), np.array([run.available_bandwidth for run in last])
+
+
+def usual_loads(runs: Iterable[Run]) -> tuple[float, float]:
+    """The medians of the available CPU and bandwidth that runs met; those of a free node where none was measured.
+
+    Examples
+    --------
+    >>> usual_loads([Run("cg", "c", 500, 2, cpu, math.nan, 5.0) for cpu in (0.5, 0.6, 0.9)])
+    (0.6, 1000.0)
+    """
+    met = list(runs)
+    cpu = [run.min_avg_avail_cpu for run in met if not math.isnan(run.min_avg_avail_cpu)]
+    bandwidth = [run.min_avg_avail_bw for run in met if not math.isnan(run.min_avg_avail_bw)]
+    return (
+        float(np.median(cpu)) if cpu else IDLE_CPU,
+        float(np.median(bandwidth)) if bandwidth else IDLE_BANDWIDTH,
+    )
+
+
+class ExecutionTimes:
+    """The distribution of a run's execution time over the loads it may meet.
+
+    Parameters
+    ----------
+    predictor : the application's on the cluster.
+    problem_size, processors : N and P.
+    cpu, bandwidth : the loads, arrays of shape (k,), each as likely as any other.
+
+    Raises
+    ------
+    InputError
+        When the model is not defined there.
+
+    Notes
+    -----
+    The ends of the interval of level c are taken for the quantiles (1 - c)/2 and (1 + c)/2. Between and beyond them the
+    logarithm of the time is taken to be linear in the normal quantile, as it is where errors are log-normal.
+
+    Examples
+    --------
+    >>> from metasched.predictors.robust.predictor import RobustPredictor
+    >>> runs = [Run("cg", "c", n, p, 0.9, 90.0, 1e-3 * n**1.5 / p) for n in range(100, 900, 100) for p in (1, 2, 4)]
+    >>> times = ExecutionTimes(RobustPredictor("cg", "c").fit(runs), 500, 2, *loads_met(runs))
+    >>> limit = times.limit(0.05)
+    >>> 5.59 < limit.seconds < 8.0, times.chance(limit.seconds) <= 0.05
+    (True, True)
+    """
+
+    def __init__(
+        self, predictor: Predictor, problem_size: float, processors: int, cpu: Floats, bandwidth: Floats
+    ) -> None:
+        asked = [predictor.predict_many(problem_size, processors, cpu, bandwidth, level) for level in LEVELS]
+        ends = [each.low for each in reversed(asked)] + [each.high for each in asked]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_times = np.log(np.maximum.accumulate(np.array(ends), axis=0))  # (quantiles, loads)
+        sound = np.all(np.isfinite(log_times), axis=0)
+        if not sound.any():
+            raise InputError(f"the model is not defined for N = {problem_size:g}, P = {processors}")
+        self._log_times = log_times[:, sound]
+        tails = np.array(LEVELS)
+        self._normal = scipy.special.ndtri(np.concatenate([(1 - tails[::-1]) / 2, (1 + tails) / 2]))
+
+    def chance(self, seconds: float) -> float:
+        """The chance that a run takes longer."""
+        if seconds <= 0:
+            return 1.0
+        return float(np.mean(scipy.special.ndtr(-self._at(math.log(seconds)))))
+
+    def limit(self, chance: float) -> Limit:
+        """The shortest limit by which a run is killed with no more than this chance.
+
+        Raises
+        ------
+        InputError
+            When the chance is not between 0 and 1.
+        """
+        _check_chance(chance)
+        low, high = float(self._log_times.min()) - 1.0, float(self._log_times.max()) + 1.0
+        while self.chance(math.exp(high)) > chance and high < 50.0:
+            high += 1.0
+        while self.chance(math.exp(low)) <= chance and low > -50.0:
+            low -= 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.chance(math.exp(middle)) <= chance else (middle, high)
+        return Limit(math.exp(high), chance)
+
+    def _at(self, log_time: float) -> Floats:
+        """The normal quantile that a log time stands at for each of the loads, shape (k,)."""
+        known, normal = self._log_times, self._normal
+        column = np.arange(known.shape[1])
+        upper = np.clip((known <= log_time).sum(axis=0), 1, len(normal) - 1)
+        lower = upper - 1
+        # Beyond the last end the slope is that from the middle to it: one between two ends so far out is all chance.
+        beyond = log_time > known[-1]
+        lower, upper = np.where(beyond, len(LEVELS), lower), np.where(beyond, len(normal) - 1, upper)
+        width = np.maximum(known[upper, column] - known[lower, column], LEAST_WIDTH)
+        share = (log_time - known[lower, column]) / width
+        return np.asarray(normal[lower] + share * (normal[upper] - normal[lower]))

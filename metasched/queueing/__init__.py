@@ -1,0 +1,1 @@
+"""Closed queueing networks: exact and approximate solvers, bounds, and networks as JSON documents. Pure."""

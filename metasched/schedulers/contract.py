@@ -1,0 +1,103 @@
+"""What the daemon asks of a batch scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from metasched.jobs import EndedJob, Fate
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.running_jobs import StartedJob
+
+
+@dataclass(frozen=True, slots=True)
+class BoundJob:
+    """A job that waits and may start on certain nodes only.
+
+    Parameters
+    ----------
+    number : its number for the scheduler.
+    placement : the uid of the placement that its comment names.
+    nodes : names of the nodes.
+    partition : the scheduler's name of the partition.
+    waited : how long it has waited (s).
+    """
+
+    number: str
+    placement: str
+    nodes: frozenset[str]
+    partition: str
+    waited: float
+
+
+class Source(Protocol):
+    """A cluster with a batch scheduler. Asking may take seconds, so it is asked beforehand and its answer kept."""
+
+    name: str
+
+    def partitions(self) -> Sequence[Partition]:
+        """The partitions as they are now.
+
+        Raises
+        ------
+        RuntimeError
+            When they cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def running(self) -> Sequence[StartedJob]:
+        """The jobs that run now.
+
+        Raises
+        ------
+        RuntimeError
+            When they cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def bound(self) -> Sequence[BoundJob]:
+        """The jobs with a placement in their comment that wait for certain nodes.
+
+        Raises
+        ------
+        RuntimeError
+            When they cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+        """Let a waiting job start on any nodes of its partition.
+
+        Parameters
+        ----------
+        number : the job's.
+        time_limit : what it may run there (s), None where there is no limit.
+        nodes : how many nodes it may have at most, None to leave their number as it is.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not let it go.
+        """
+        ...
+
+    def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
+        """What became of each of these jobs; those that the scheduler has forgotten are missing.
+
+        Raises
+        ------
+        RuntimeError
+            When it cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def finished(self, since: float) -> Sequence[EndedJob]:
+        """Jobs that ended after a time (s), from the scheduler's own records.
+
+        Raises
+        ------
+        RuntimeError
+            When they cannot be learned now, but perhaps later.
+        """
+        ...

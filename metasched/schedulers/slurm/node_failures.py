@@ -1,0 +1,68 @@
+"""How often Slurm's nodes have failed, by its accounting: nodes that went down, and jobs that a node took with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from metasched.blocks.failures import FailureRate
+from metasched.schedulers.slurm.commands import Commands
+
+#: How far back records count (s).
+WINDOW = 365 * 86_400.0
+#: A job that ended within so many seconds of a node going down was struck by that failure, not by another.
+SAME = 900.0
+
+
+def failure_rate(commands: Commands, now: float | None = None) -> FailureRate:
+    """The failure rate of a node, with the doubt that few failures leave.
+
+    Raises
+    ------
+    RuntimeError
+        When Slurm's commands fail.
+    InputError
+        When its records go back no time at all.
+    """
+    now = time.time() if now is None else now
+    since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(now - WINDOW))
+    told = "show", "event", f"start={since}", "format=nodename,timestart,timeend,state"
+    events = [line.split("|") for line in commands.run("sacctmgr", "--noheader", "--parsable2", *told).splitlines()]
+    nodes = set(commands.run("sinfo", "--noheader", "--Node", "--format=%N").split())
+    struck = commands.table(
+        ("End",), "sacct", "--allusers", "--allocations", f"--starttime={since}", "--state=NODE_FAIL"
+    )
+    rows = [(node, _seconds(begin), _seconds(end, now), state) for node, begin, end, state in events]
+    return FailureRate.observed(*counted(rows, [_seconds(row["End"]) for row in struck], len(nodes), now))
+
+
+def counted(
+    events: Iterable[tuple[str, float, float, str]], struck: Iterable[float], nodes: int, now: float
+) -> tuple[int, float]:
+    """Failures, and the node seconds in which they happened.
+
+    Parameters
+    ----------
+    events : node (empty for what befell all), begin, end, and state, as ``sacctmgr show event`` tells them.
+    struck : when jobs ended as NODE_FAIL.
+    nodes : how many there are.
+    now : until when records count.
+
+    Time in which a node was down or drained does not count; nor does a drain as a failure, since people drain nodes.
+
+    Examples
+    --------
+    >>> events = [("", 0, 9000, ""), ("n1", 4000, 4500, "DOWN*"), ("n2", 6000, 6100, "DRAIN")]
+    >>> counted(events, [4010.0, 8000.0], 2, 9000.0)
+    (2, 17400.0)
+    """
+    rows = [(node, max(begin, now - WINDOW), end, state) for node, begin, end, state in events]
+    since = min((begin for _, begin, _, _ in rows), default=now - WINDOW)
+    down = [begin for node, begin, _, state in rows if node and state.startswith(("DOWN", "FAIL"))]
+    apart = sum(all(abs(end - begin) > SAME for begin in down) for end in struck)
+    lost = sum(end - begin for node, begin, end, _ in rows if node)
+    return len(down) + apart, nodes * (now - since) - lost
+
+
+def _seconds(text: str, otherwise: float = 0.0) -> float:
+    return float(text) if text.isdigit() and int(text) else otherwise

@@ -1,0 +1,1 @@
+"""Answers to where a job should run, how the partitions rank, and why."""

@@ -1,0 +1,186 @@
+"""Answers where a job should run, from memory alone: no scheduler is asked and nothing is searched or learned here.
+
+A question becomes an answer in five steps: constraints and usable partitions, the loads that count, the ranking (the
+fast path where it can be, else the ranker), and the answer in words.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+
+from metasched.advised_placements import Answer, Ask, Demands
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.running_jobs import RunningJob
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import Loads, counted
+from metasched.placement.ranking.co_scheduling import Coscheduled
+from metasched.placement.ranking.fast_path import quickest
+from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.placement.ranking.ranker import rank
+from metasched.predictors.contract import Predictor
+from metasched.records import InputError, Placement
+from metasched.service.advice.answers import answer, nothing
+from metasched.service.advice.fronts import FrontCache
+from metasched.service.advice.recent import RecentPlacements
+from metasched.service.configuration import Configuration
+from metasched.service.state.live_clusters import LiveClusters, View
+from metasched.service.state.load_forecasts import LoadForecaster
+from metasched.service.state.models import Models
+from metasched.service.state.running_jobs import RunningJobs
+
+#: Applications and sizes whose last completion is remembered at most.
+MOST_COMPLETIONS = 10_000
+#: Numbers that an answer may compute for contention, some hundredths of a second.
+EFFORT = 1e7
+
+
+class Placer:
+    """Answers questions for placements.
+
+    Parameters
+    ----------
+    configuration : mode, levels, and how jobs are steered.
+    board : partitions and loads.
+    models : predictors.
+    forecaster : of the loads; those measured now count where None.
+
+    Attributes
+    ----------
+    demands : what the applications demand by the description of the clusters, where a question says nothing else.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        board: LiveClusters,
+        models: Models,
+        forecaster: LoadForecaster | None = None,
+    ) -> None:
+        self._configuration = configuration
+        self._board = board
+        self._models = models
+        self.demands: Mapping[str, Constraints] = {}
+        self._sharing = RunningJobs(board, models)
+        self._forecaster = forecaster or LoadForecaster()
+        self._recent = RecentPlacements()
+        self._fronts = FrontCache()
+        self._completions: dict[tuple[str, int], float] = {}
+
+    def configure(self, configuration: Configuration) -> None:
+        """Answer by another configuration from the next question on."""
+        self._configuration = configuration
+
+    def answer(self, ask: Ask, now: float) -> Answer:
+        """The best placement, or why there is none. Never raises for a question that is sound by itself.
+
+        Raises
+        ------
+        InputError
+            When the question contradicts itself.
+        """
+        uid, configuration = uuid.uuid4().hex, self._configuration
+        constraints = self.constraints(ask)
+        view = self._board.view
+        usable = usable_for(view, ask)
+        if not usable:
+            return nothing(uid, "no partition known here that the job may use", configuration)
+        doubts: tuple[str, ...] = ()
+        try:
+            known = self._models.on(ask.application, usable, ask.settings, user=ask.user)
+        except InputError as error:  # of a parameter not learned yet the placement need not fail
+            known, doubts = self._models.on(ask.application, usable, user=ask.user), (str(error),)
+        if not known:
+            return nothing(uid, f"no model of {ask.application} yet", configuration)
+        self._recent.forget(view, self._board.seen_at, now)
+        able = [each for each in usable if each.state.name in known]
+        try:
+            best, clusters, warnings = self._best(ask, able, known, constraints, view, uid, now)
+        except InfeasibleError as error:
+            return nothing(uid, str(error), configuration)
+        if not math.isfinite(best.slowdown * best.prediction.interval.high):
+            return nothing(uid, "the predicted time is not a finite number", configuration)
+        chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
+        name = chosen.state.name
+        if configuration.mode == "act" and not ask.trial:
+            self._recent.add(best, chosen, clusters[name], view, now)
+        return answer(uid, ask, best, chosen, clusters[name], known[name], warnings + doubts, configuration)
+
+    def running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
+        """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""
+        found = {each.state.name: self._sharing.on(each) for each in partitions}
+        # Partitions of one scheduler may name the same jobs.
+        notes = tuple(dict.fromkeys(line for _, lines in found.values() for line in lines))
+        return {name: tuple(jobs) for name, (jobs, _) in found.items() if jobs}, notes
+
+    def loads(self, now: float, *, forecast: bool = True) -> Loads:
+        """What is known of the loads besides what was measured last: their forecasts, and the jobs placed just now."""
+        forecasts = self._forecaster.forecasts
+        return Loads(forecasts.over if forecast and forecasts.of else None, self._recent.now(), now)
+
+    def _best(
+        self,
+        ask: Ask,
+        able: list[Partition],
+        known: Mapping[str, Predictor],
+        constraints: Constraints,
+        view: View,
+        uid: str,
+        now: float,
+    ) -> tuple[Placement, Mapping[str, ClusterState], tuple[str, ...]]:
+        """The best placement, the clusters as counted, and what the user should know."""
+        # The horizon is not known beforehand: the last completion of a problem of about this size is tried first.
+        alike = ask.application, round(2.0 * math.log2(ask.problem_size))
+        loads = self.loads(now)
+        loads = replace(loads, first_horizon=self._completions.get(alike, loads.first_horizon))
+        running, notes = self.running(able)
+        question = Question(ask.problem_size, constraints, top=2, level=self._configuration.level, loads=loads)
+        if not running:
+            # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
+            in_turn, forecasts = replace(question, rotation=f"{view.made_at}"), self._forecaster.forecasts
+            found = quickest(
+                lambda horizon: self._fronts.fronts(able, in_turn, view, forecasts, horizon), known, in_turn
+            )
+            if found is not None:
+                if alike in self._completions or len(self._completions) < MOST_COMPLETIONS:
+                    self._completions[alike] = found.placement.completion
+                return found.placement, found.clusters, found.warnings + notes
+        contention = self.contention(able, running, known, ask.problem_size, notes, loads)
+        ranking = rank([each.state for each in able], known, replace(question, contention=contention, rotation=uid))
+        return ranking.placements[0], ranking.clusters, ranking.warnings
+
+    def contention(
+        self,
+        partitions: list[Partition],
+        running: Mapping[str, tuple[RunningJob, ...]],
+        known: Mapping[str, Predictor],
+        problem_size: float,
+        notes: tuple[str, ...],
+        loads: Loads,
+    ) -> Coscheduled:
+        """The contention with the jobs that run."""
+        whole = {each.state.name: counted(each.state, loads, None)[0] for each in partitions}
+        return Coscheduled(running, known, problem_size, whole, notes, EFFORT)
+
+    def constraints(self, asked: Demands) -> Constraints:
+        """What is demanded: by the description of the application, unless the question says otherwise.
+
+        Raises
+        ------
+        InputError
+            When the demands contradict themselves.
+        """
+        return asked.constraints(self.demands.get(asked.application, Constraints()))
+
+
+def usable_for(view: View, ask: Demands) -> list[Partition]:
+    """The partitions that a question names, all where it names none."""
+    return [
+        each
+        for each in view.partitions
+        if (not ask.scheduler or each.scheduler == ask.scheduler)
+        and (not ask.partitions or each.name in ask.partitions)
+    ]

@@ -1,0 +1,105 @@
+"""A placement in the words of an answer: the line that people read, the time limit, and what steers the scheduler."""
+
+from __future__ import annotations
+
+import math
+
+from metasched.advised_placements import Answer, Ask
+from metasched.node_names import fold
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.state import ClusterState
+from metasched.plain_numbers import span
+from metasched.predictors.contract import Predictor
+from metasched.predictors.load_doubt import predict_one
+from metasched.records import Placement
+from metasched.service.advice.recent import places
+from metasched.service.configuration import Configuration
+
+#: Slowdowns by jobs already there from which on the answer mentions them.
+WORTH_SAYING = 1.01
+
+
+def nothing(uid: str, why: str, configuration: Configuration) -> Answer:
+    """The answer where nothing is advised."""
+    return Answer(id=uid, mode=configuration.mode, steer=configuration.steer, placed=False, message=why)
+
+
+def answer(
+    uid: str,
+    ask: Ask,
+    best: Placement,
+    chosen: Partition,
+    counted: ClusterState,
+    predictor: Predictor,
+    warnings: tuple[str, ...],
+    configuration: Configuration,
+) -> Answer:
+    """The answer that advises a placement.
+
+    Parameters
+    ----------
+    uid, ask : the question, and the identifier of its answer.
+    best : the placement, in the partition ``chosen``.
+    counted : the cluster with the loads that the placement counts with.
+    predictor : the model on it.
+    warnings : what the user should know.
+    configuration : of the daemon.
+    """
+    sets, slowdown = best.resource_set, best.slowdown
+    shared = f", {slowdown:.2f} times as long as alone" if slowdown >= WORTH_SAYING else ""
+    interval, nodes = best.prediction.interval, fold(sets.nodes)
+    return Answer(
+        id=uid,
+        mode=configuration.mode,
+        steer=_steer(chosen, configuration),
+        placed=True,
+        message=f"{ask.application} n={ask.problem_size:g} on {sets.processors} processors of "
+        f"{chosen.name or chosen.state.name} ({nodes}): "
+        f"{span(slowdown * best.prediction.execution_time)} expected{shared}, "
+        f"{span(slowdown * interval.low)} to {span(slowdown * interval.high)} at {interval.level:.0%}",
+        scheduler=chosen.scheduler,
+        partition=chosen.name,
+        nodes=nodes,
+        node_count=len(sets.nodes),
+        processors=sets.processors,
+        prefer=_common_feature(chosen.state, sets.nodes),
+        time_limit=_time_limit(ask, best, chosen, counted, predictor, configuration),
+        placement=best,
+        warnings=list(warnings),
+    )
+
+
+def _steer(chosen: Partition, configuration: Configuration) -> str:
+    """What steers the scheduler: a job is bound to nodes only where it can be let go if they are not to be had."""
+    return "features" if configuration.steer == "nodes" and not chosen.releases else configuration.steer
+
+
+def _time_limit(
+    ask: Ask,
+    best: Placement,
+    chosen: Partition,
+    counted: ClusterState,
+    predictor: Predictor,
+    configuration: Configuration,
+) -> float | None:
+    """A limit that the run should hardly reach: the interval's upper end, never above what holds already."""
+    p, cpu, bandwidth = (
+        best.resource_set.processors,
+        best.resource_set.available_cpu,
+        best.resource_set.available_bandwidth,
+    )
+    level = configuration.time_limit_level
+    found = predict_one(predictor, ask.problem_size, p, cpu, bandwidth, level, counted.doubt(p, level))
+    high = found.interval.high * best.slowdown * configuration.time_limit_margin
+    wanted = 60.0 * math.ceil(high / 60.0) if math.isfinite(high) else math.inf
+    limits = [limit for limit in (wanted, ask.time_limit, chosen.time_limit) if limit is not None]
+    return min(limits) if math.isfinite(min(limits)) else None
+
+
+def _common_feature(state: ClusterState, nodes: tuple[str, ...]) -> str:
+    """The feature that all these nodes have and the fewest others, empty where there is none."""
+    place = places(state.nodes)
+    common = frozenset.intersection(*(state.features[place[node]] for node in nodes))
+    if not common:
+        return ""
+    return min(common, key=lambda feature: (sum(feature in each for each in state.features), feature))

@@ -1,0 +1,106 @@
+"""Explains a placement: with the model and the loads of the time when it was made, as far as they are kept."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+from metasched.advised_placements import AdvisedPlacement
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.explaining.breakdown import explained
+from metasched.placement.explaining.documents import PlacementTable, explanation_document
+from metasched.placement.loads.staleness import STALE_AFTER, with_loads
+from metasched.predictors.contract import Predictor, under
+from metasched.records import InputError, Load
+from metasched.service.schemas import ExplainIn
+from metasched.service.state.live_clusters import View
+from metasched.service.state.models import Models
+from metasched.store import documents
+from metasched.store.database.store import Store
+
+#: Nodes whose loads of the time are read at most: beyond, those of now are shown.
+MOST_NODES = 1024
+
+
+def explain_answer(asked: ExplainIn, view: View, models: Models) -> dict[str, Any]:
+    """One placement of a ranking taken apart, with the models and loads of now.
+
+    Raises
+    ------
+    InputError
+        When it is on a cluster, a node or by a model that is not known here.
+    """
+    partition = _partition(asked.placement.cluster, view)
+    predictor = models.predictor(asked.application, partition.platform)
+    if predictor is None:
+        raise InputError(f"no model of {asked.application} on {partition.platform}")
+    predictor = under(predictor, asked.settings)
+    return _document(asked.problem_size, asked.placement, predictor, partition.state)
+
+
+def explain_advice(advice: AdvisedPlacement, view: View, models: Models, store: Store) -> dict[str, Any]:
+    """A placement that was advised taken apart, with the model and the loads of then.
+
+    Of the versions saved about then and the model of now that one is taken whose prediction is nearest to what was
+    answered; where none agrees, what was learned since is a part of its own.
+
+    Raises
+    ------
+    InputError
+        When nothing was placed, or its cluster or model is not known here any more.
+    """
+    if advice.answer.placement is None:
+        raise InputError(f"nothing was placed: {advice.answer.message}")
+    placement = PlacementTable.model_validate(advice.answer.placement.as_dict())
+    partition = _partition(placement.cluster, view)
+    size = advice.question.problem_size
+    predictor = _model_then(advice, placement, size, partition.platform, models, store)
+    document = _document(size, placement, predictor, _loads_then(partition.state, placement, advice.made_at, store))
+    return {"id": advice.uid, "application": advice.application, "problem_size": size} | document
+
+
+def _document(size: float, placement: PlacementTable, predictor: Predictor, state: ClusterState) -> dict[str, Any]:
+    return explanation_document(explained(placement.record(), predictor, size, state), placement.costs)
+
+
+def _partition(name: str, view: View) -> Partition:
+    found = view.named(name)
+    if found is None:
+        raise InputError(f"cluster {name} of the placement is not known here")
+    return found
+
+
+def _model_then(
+    advice: AdvisedPlacement, placement: PlacementTable, size: float, platform: str, models: Models, store: Store
+) -> Predictor:
+    now = models.predictor(advice.application, platform, advice.question.user)
+    able: list[Predictor] = [] if now is None else [now]
+    for document in store.models.documents_around(advice.application, platform, advice.made_at):
+        able.append(documents.parse(json.dumps(document), where=f"{advice.application} on {platform}"))
+    if not able:
+        raise InputError(f"no model of {advice.application} on {platform}")
+
+    with suppress(InputError):  # a model of then may not know what was learned since
+        able = [under(predictor, advice.question.settings) for predictor in able]
+
+    def off(predictor: Predictor) -> float:
+        told = predictor.predict_many(
+            size, placement.processors, placement.available_cpu, placement.available_bandwidth
+        )
+        return abs(float(told.execution_time[0]) - placement.execution_time)
+
+    return min(able, key=off)
+
+
+def _loads_then(state: ClusterState, placement: PlacementTable, made_at: float, store: Store) -> ClusterState:
+    """The cluster with the loads that the placement's nodes had when it was made, those of now where none are kept."""
+    last = []
+    for node in placement.nodes[:MOST_NODES]:
+        kept = store.loads.all(node=node, since=made_at - STALE_AFTER, until=made_at)
+        if len(kept):
+            last.append(
+                Load(float(kept.time[-1]), node, float(kept.available_cpu[-1]), float(kept.available_bandwidth[-1]))
+            )
+    return with_loads(state, last, made_at)

@@ -1,0 +1,74 @@
+"""Answers how the partitions rank for an application, as ``metasched rank`` does, from what placements look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from metasched.placement.clusters.constraints import unfold_names
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.explaining.documents import infeasible_document, ranking_document
+from metasched.placement.explaining.what_if import drained
+from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.placement.ranking.ranker import rank
+from metasched.records import InputError
+from metasched.service.advice.advisor import Placer, usable_for
+from metasched.service.schemas import RankIn
+from metasched.service.state.live_clusters import View
+from metasched.service.state.models import Models
+
+
+def ranked(asked: RankIn, view: View, models: Models, placer: Placer, now: float) -> dict[str, Any]:
+    """A ranking as a JSON document; nothing is noted, and no nodes are taken for used.
+
+    Parameters
+    ----------
+    asked : the question.
+    view : partitions, loads and running jobs.
+    models : predictors.
+    placer : knows what was placed just now, the loads to come, and what applications demand.
+    now : the time (s).
+
+    Raises
+    ------
+    InputError
+        When the question contradicts itself, or names what is not known here.
+    """
+    usable = usable_for(view, asked)
+    if not usable:
+        raise InputError("no partition known here that the job may use")
+    usable = _drained(usable, asked.drain)
+    names = [each.state.name for each in usable]
+    for name in asked.clusters:
+        if name not in names:
+            raise InputError(f"no cluster {name}, expected one of {', '.join(names)}")
+    known = models.on(asked.application, usable, asked.settings)
+    if not known:
+        learned = sorted({application for application, _ in models.all()})
+        raise InputError(f"no model of {asked.application} yet, of these there are: {', '.join(learned) or 'none'}")
+    running, notes = placer.running(usable)
+    loads = replace(placer.loads(now, forecast=asked.forecast), stale_after=asked.stale_after)
+    question = Question(
+        asked.problem_size,
+        placer.constraints(asked),
+        Objective(**({"time": 0.0} | asked.weights if asked.weights else {}), saving=asked.saving),
+        placer.contention(usable, running, known, asked.problem_size, notes, loads),
+        top=asked.top,
+        level=asked.level,
+        pareto=asked.pareto,
+        tolerance=asked.near_tie,
+        rotation=asked.rotate,
+        loads=loads,
+    )
+    try:
+        ranking = rank([each.state for each in usable], known, question)
+    except InfeasibleError as error:
+        return infeasible_document(asked.application, asked.problem_size, str(error))
+    return ranking_document(asked.application, asked.problem_size, ranking)
+
+
+def _drained(partitions: Sequence[Partition], nodes: str) -> list[Partition]:
+    states = drained([each.state for each in partitions], unfold_names(nodes, "drain"))
+    return [replace(each, state=state) for each, state in zip(partitions, states, strict=True)]

@@ -1,0 +1,83 @@
+"""The jobs that were placed just now, remembered until their own scheduler's account holds them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from functools import lru_cache
+
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.recent_placements import RecentPlacement
+from metasched.records import Placement
+from metasched.service.state.live_clusters import View, runner_of
+
+#: Jobs just placed that are remembered, and for how long after its scheduler was last asked one stays in mind (s):
+#: it needs a moment from the answer to its allocation.
+MOST_PLACED, ALLOCATED_WITHIN = 10_000, 2.0
+
+
+class RecentPlacements:
+    """What was placed, the oldest first."""
+
+    def __init__(self) -> None:
+        self._placed: deque[RecentPlacement] = deque(maxlen=MOST_PLACED)
+        self._forgotten_in: View | None = None
+
+    def add(self, best: Placement, partition: Partition, state: ClusterState, view: View, now: float) -> None:
+        """Remember a placement: its processors spread over its nodes as far as each has some free.
+
+        Parameters
+        ----------
+        best : the placement.
+        partition : where it is.
+        state : of the partition, with the loads and the free processors that the placement counted with.
+        view : with all partitions, of which others may have the same nodes.
+        now : seconds.
+        """
+        chosen = best.resource_set
+        place = places(state.nodes)
+        scheduler = runner_of(partition)
+        same = frozenset(each.state.name for each in view.partitions if runner_of(each) == scheduler)
+        left, taken = chosen.processors, []
+        for position, node in enumerate(chosen.nodes):
+            others = len(chosen.nodes) - position - 1
+            taken.append(max(1, min(int(state.processors[place[node]]), left - others)))
+            left -= taken[-1]
+        self._placed.append(
+            RecentPlacement(
+                chosen.cluster, chosen.nodes, tuple(taken), now, best.completion, same - {chosen.cluster},
+                dedicated=bool(partition.scheduler), waits=best.queue_wait > 0,
+            )
+        )  # fmt: skip
+
+    def now(self) -> tuple[RecentPlacement, ...]:
+        """Those that count; others may be asking at the same time."""
+        return tuple(self._placed)
+
+    def forget(self, view: View, seen_at: Mapping[str, float], now: float) -> None:
+        """Forget jobs that their scheduler's own account holds by now, and those that should be over.
+
+        Parameters
+        ----------
+        view : of this moment; each is looked at once.
+        seen_at : when each scheduler was last asked (s).
+        now : seconds.
+        """
+        if view is self._forgotten_in:
+            return
+        self._forgotten_in = view
+        source = {each.state.name: each.scheduler for each in view.partitions}
+        left = (
+            job
+            for job in self._placed
+            if now < job.start + job.execution_time
+            and job.start >= seen_at.get(source.get(job.cluster, ""), 0.0) - ALLOCATED_WITHIN
+        )
+        self._placed = deque(left, maxlen=MOST_PLACED)
+
+
+@lru_cache(maxsize=64)
+def places(nodes: tuple[str, ...]) -> dict[str, int]:
+    """The number of each node of a cluster, which hardly ever change."""
+    return {node: number for number, node in enumerate(nodes)}

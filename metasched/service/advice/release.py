@@ -1,0 +1,54 @@
+"""Jobs that were sent to certain nodes and do not start there are let go to any others.
+
+A placement names the nodes that were the best ones when it was made. A job that starts at once has them. One that waits
+would be bound for as long as they are drained, reserved or taken, and what was known of their loads is out of date by
+then: it is given back to its scheduler, with the time limit that its user asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from metasched.node_names import unfold
+from metasched.records import InputError
+from metasched.schedulers.contract import Source
+from metasched.service.state.live_clusters import View
+from metasched.store.database.placement_records import PlacementRecords
+
+_log = logging.getLogger(__name__)
+
+
+def release(source: Source, placements: PlacementRecords, view: View, after: float) -> int:
+    """Let go the jobs that have waited for their nodes for so long (s); return how many.
+
+    Jobs whose user named the nodes stay bound.
+
+    Raises
+    ------
+    RuntimeError
+        When the scheduler does not tell of its jobs.
+    StoreError
+        When placements cannot be read.
+    """
+    released = 0
+    for job in source.bound():
+        advice = placements.find(job.placement) if job.waited >= after else None
+        if advice is None or advice.answer.steer != "nodes" or advice.answer.scheduler != source.name:
+            continue
+        try:
+            if job.nodes != frozenset(unfold(advice.answer.nodes, where="nodes")):
+                continue
+        except InputError:
+            continue
+        partition = view.find(source.name, job.partition)
+        asked = advice.question
+        limit = asked.time_limit or (partition.default_time if partition else None)
+        most = len(partition.state.nodes) if partition and asked.per_node is None else None
+        try:
+            source.release(job.number, limit, most)
+        except RuntimeError as error:
+            _log.warning("job %s of %s stays bound to %s: %s", job.number, source.name, advice.answer.nodes, error)
+        else:
+            released += 1
+            _log.info("job %s of %s is no longer bound to %s", job.number, source.name, advice.answer.nodes)
+    return released

@@ -1,0 +1,102 @@
+"""What routes may ask for: a client that may do this and not too often, and the parts of the daemon that they need."""
+
+from __future__ import annotations
+
+from asyncio import Lock
+from typing import Annotated, Any
+
+from fastapi import Depends, HTTPException, Request, Security
+from fastapi.security import HTTPBearer
+
+from metasched.service.advice.advisor import Placer
+from metasched.service.api.slow_clients import PEER_SCOPE, Peer
+from metasched.service.authentication import NOBODY, Access, Client, local_client
+from metasched.service.clock import Clock
+from metasched.service.daemon import Daemon
+from metasched.service.learning.finished_jobs import EndedJobs
+from metasched.service.load_intake import LoadIntake
+from metasched.service.metrics import Metrics
+from metasched.service.refusals import NotNowError
+from metasched.service.state.live_clusters import LiveClusters
+from metasched.service.state.mode_switch import ModeSwitch
+from metasched.service.state.models import Models
+from metasched.service.state.write_queue import WriteQueue
+from metasched.store.database.store import Store
+from metasched.store.roles import Role
+
+
+def _part(name: str) -> Any:
+    """A dependency that is one part of the daemon which the application belongs to."""
+
+    async def part(request: Request) -> Any:
+        return getattr(request.app.state.daemon, name)
+
+    return Depends(part)
+
+
+async def _daemon(request: Request) -> Any:
+    return request.app.state.daemon
+
+
+#: All of it, for what shows all of it: the status and the dashboard.
+WholeDaemon = Annotated[Daemon, Depends(_daemon)]
+TheAccess = Annotated[Access, _part("access")]
+TheStore = Annotated[Store, _part("store")]
+TheClusters = Annotated[LiveClusters, _part("clusters")]
+TheModels = Annotated[Models, _part("models")]
+TheWrites = Annotated[WriteQueue, _part("writes")]
+TheMetrics = Annotated[Metrics, _part("metrics")]
+TheIntake = Annotated[LoadIntake, _part("intake")]
+TheJobs = Annotated[EndedJobs, _part("jobs")]
+TheAdvisor = Annotated[Placer, _part("placer")]
+TheMode = Annotated[ModeSwitch, _part("mode")]
+TheClock = Annotated[Clock, _part("clock")]
+#: Held while something longer is computed, one at a time: placements go on being answered beside it.
+OneAtATime = Annotated[Lock, _part("long_questions")]
+
+
+async def client_of(request: Request) -> Client:
+    """Whoever is asking, unless too often."""
+    access: Access = request.app.state.daemon.access
+    client = access.known.client(request.headers.get("authorization"))
+    peer: Peer | None = request.scope.get(PEER_SCOPE)
+    if client is NOBODY and peer is not None:
+        client = local_client(peer.user, peer.groups)
+    name = client.name if client is not NOBODY else f"nobody at {request.client.host if request.client else '?'}"
+    if wait := access.buckets.wait(name):
+        raise HTTPException(429, "too many requests", {"Retry-After": str(max(1, round(wait)))})
+    return client
+
+
+TheClient = Annotated[Client, Depends(client_of)]
+
+
+class Allowed(HTTPBearer):
+    """A dependency that lets clients of some roles pass, and admins; one step, since each costs every request."""
+
+    def __init__(self, *roles: Role) -> None:
+        super().__init__(scheme_name="HTTPBearer", description="A token made by `metasched token add`.")
+        self._roles = roles
+
+    async def __call__(self, request: Request) -> Client:  # type: ignore[override]
+        """The client, where it may ask this."""
+        client = await client_of(request)
+        if client.role is None:
+            raise HTTPException(401, "a token is needed", {"WWW-Authenticate": 'Basic realm="metasched"'})
+        if not client.may(*self._roles):
+            raise HTTPException(403, f"the role {client.role} may not do this, expected {' or '.join(self._roles)}")
+        return client
+
+
+async def _leading(request: Request) -> None:
+    if not request.app.state.daemon.leads:
+        raise NotNowError("this daemon follows another, which leads and takes what is to be stored")
+
+
+#: Of routes that store something: a daemon that follows another refuses it for now.
+Leading = Depends(_leading)
+
+Reader = Annotated[Client, Security(Allowed("reader", "scheduler"))]
+Scheduler = Annotated[Client, Security(Allowed("scheduler"))]
+Writing = Annotated[Client, Security(Allowed("agent", "scheduler"))]
+Admin = Annotated[Client, Security(Allowed("admin"))]

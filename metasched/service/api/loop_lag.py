@@ -1,0 +1,35 @@
+"""How long what is due waits for its turn on the event loop: by it the daemon knows that it is asked too much."""
+
+from __future__ import annotations
+
+import asyncio
+
+#: How often it is measured (s), and by how much the newest measurement counts.
+PERIOD, NEWEST = 0.01, 0.2
+#: From what lag on samples wait, so that placements do not (s).
+BUSY = 0.01
+
+
+class LoopLag:
+    """The lag of one event loop.
+
+    Attributes
+    ----------
+    seconds : the mean of late.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is more to do than time."""
+        return self.seconds > BUSY
+
+    async def watch(self) -> None:
+        """Measure until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + PERIOD
+            await asyncio.sleep(PERIOD)
+            self.seconds += NEWEST * (max(0.0, loop.time() - due) - self.seconds)

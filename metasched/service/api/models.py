@@ -1,0 +1,90 @@
+"""Routes of models: which there are, what they predict, and the time limits that follow."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query
+
+from metasched.predictors.walltime import MOST_LOADS, Question, suggestions
+from metasched.records import Request
+from metasched.service.api.dependencies import Reader, TheModels, TheStore
+from metasched.service.api.names import without_names
+from metasched.service.schemas import PredictIn, WalltimesIn
+
+router = APIRouter(prefix="/v1")
+
+#: Platforms that time limits are suggested for at once.
+MOST_PLATFORMS = 20
+
+
+@router.get("/applications")
+async def applications(models: TheModels, client: Reader) -> list[dict[str, Any]]:
+    """The applications that are known, with the platforms that there are models of."""
+    known: dict[str, dict[str, int]] = {}
+    for (application, platform), predictor in models.all().items():
+        known.setdefault(application, {})[platform] = predictor.window.seen
+    return [{"application": name, "runs": runs} for name, runs in sorted(known.items())]
+
+
+@router.get("/models")
+def saved(store: TheStore, client: Reader) -> list[dict[str, Any]]:
+    """The saved models with their newest versions."""
+    return [
+        {"application": application, "platform": platform, "cluster": platform, "version": version, "saved_at": at}
+        for application, platform, version, at in store.models.all()
+    ]
+
+
+@router.get("/models/{application}/{platform}")
+def model(
+    application: str,
+    platform: str,
+    store: TheStore,
+    client: Reader,
+    version: Annotated[int | None, Query(ge=1, le=2_147_483_647)] = None,
+) -> dict[str, Any]:
+    """One saved model, as the document that ``metasched predict`` reads; users by name only for administrators."""
+    if not any((application, platform) == known[:2] for known in store.models.all()):
+        raise HTTPException(404, f"no model of {application} on {platform}")
+    document = store.models.document(application, platform, version)
+    return document if client.sees_all else dict(without_names(document, client.users))
+
+
+@router.post("/predictions")
+async def predict(question: PredictIn, models: TheModels, client: Reader) -> dict[str, Any]:
+    """Predict one execution time, with its interval and the model it comes from."""
+    predictor = models.predictor(question.application, question.platform)
+    if predictor is None:
+        raise HTTPException(404, f"no model of {question.application} on {question.platform}")
+    request = Request(
+        question.problem_size,
+        question.processors,
+        question.available_cpu,
+        question.available_bandwidth,
+        question.settings,
+    )
+    prediction = predictor.predict(request, question.level)
+    if not math.isfinite(prediction.interval.high):
+        raise HTTPException(422, f"the prediction for {request} is too large for a number")
+    return prediction.as_dict()
+
+
+@router.post("/walltimes")
+def walltimes(question: WalltimesIn, models: TheModels, store: TheStore, client: Reader) -> dict[str, Any]:
+    """Suggest time limits for a job, each with the chance that it kills the job; for 20 platforms at most."""
+    known = {
+        platform: predictor
+        for (application, platform), predictor in models.all().items()
+        if application == question.application and question.platform in (None, platform)
+    }
+    if not known:
+        where = "" if question.platform is None else f" on {question.platform}"
+        raise HTTPException(404, f"no model of {question.application}{where}, expected one to be learned first")
+    job = Question(**question.model_dump(exclude={"platform"}))
+    return suggestions(
+        job, dict(islice(sorted(known.items()), MOST_PLATFORMS)),
+        lambda platform: store.runs.learnable(application=job.application, platform=platform, last=MOST_LOADS),
+    )  # fmt: skip

@@ -1,0 +1,120 @@
+"""Routes of placements: where a job should run, how all choices rank, and why a placement is as it is.
+
+A placement is answered from memory. Rankings and explanations compute for some hundredths of a second and may read the
+database, so they run in threads, one at a time: placements go on being answered beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query, Response
+from starlette.concurrency import run_in_threadpool
+
+from metasched.advised_placements import AdvisedPlacement, Answer, Ask
+from metasched.service.advice.explanations import explain_advice, explain_answer
+from metasched.service.advice.rankings import ranked
+from metasched.service.api.dependencies import (
+    OneAtATime,
+    Reader,
+    TheAdvisor,
+    TheClock,
+    TheClusters,
+    TheModels,
+    TheStore,
+    TheWrites,
+    WholeDaemon,
+)
+from metasched.service.authentication import Client
+from metasched.service.refusals import NotNowError
+from metasched.service.schemas import ExplainIn, RankIn
+from metasched.service.state.write_queue import WriteQueue
+from metasched.store.database.store import Store
+
+router = APIRouter(prefix="/v1")
+
+Uid = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
+
+
+@router.post("/placements", response_model=Answer)
+async def place(ask: Ask, daemon: WholeDaemon, client: Reader) -> Response:
+    """Say where a job should run. The placement is noted, so that it can be judged later.
+
+    A trial changes nothing, so that whoever may read may try.
+    """
+    if not ask.trial and not client.may("scheduler"):
+        raise HTTPException(403, f"the role {client.role} may ask for trials only, expected scheduler")
+    if not ask.trial and not daemon.leads:
+        raise NotNowError("this daemon follows another, which leads and places jobs")
+    now = daemon.clock.now()
+    answer = daemon.placer.answer(ask, now)
+    if not ask.trial:
+        daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
+        daemon.jobs.askers.note(ask)
+        daemon.writes.placements([AdvisedPlacement(now, ask, answer)])
+    # Spelt out here: the framework would check what was checked when it was made.
+    return Response(answer.model_dump_json(), media_type="application/json")
+
+
+@router.get("/placements")
+def placements(
+    store: TheStore, client: Reader, limit: Annotated[int, Query(ge=1, le=1000)] = 50
+) -> list[dict[str, Any]]:
+    """The newest placements that the client may see, newest first: of their own jobs, or all for an administrator."""
+    return [each.as_dict() for each in store.placements.recent(limit, users=client.shown)]
+
+
+@router.get("/placements/{uid}")
+def placement(uid: Uid, store: TheStore, writes: TheWrites, client: Reader) -> dict[str, Any]:
+    """One placement, with the outcome of its job."""
+    return _found(uid, store, writes, client).as_dict()
+
+
+@router.get("/placements/{uid}/explanation")
+async def explanation(
+    uid: Uid,
+    store: TheStore,
+    writes: TheWrites,
+    clusters: TheClusters,
+    models: TheModels,
+    one: OneAtATime,
+    client: Reader,
+) -> dict[str, Any]:
+    """One placement term by term, with the model and the loads of the time when it was made."""
+    async with one:
+        return await run_in_threadpool(
+            lambda: explain_advice(_found(uid, store, writes, client), clusters.view, models, store)
+        )
+
+
+@router.post("/rankings")
+async def rank(
+    question: RankIn,
+    advisor: TheAdvisor,
+    clusters: TheClusters,
+    models: TheModels,
+    clock: TheClock,
+    one: OneAtATime,
+    client: Reader,
+) -> dict[str, Any]:
+    """The best resource sets, best first, as ``metasched rank --json`` answers; where there is none, ``why``."""
+    view = clusters.view
+    async with one:
+        return await run_in_threadpool(ranked, question, view, models, advisor, clock.now())
+
+
+@router.post("/explanations")
+async def explain(
+    question: ExplainIn, clusters: TheClusters, models: TheModels, one: OneAtATime, client: Reader
+) -> dict[str, Any]:
+    """One placement of a ranking term by term, as ``metasched explain --json`` answers."""
+    async with one:
+        return await run_in_threadpool(explain_answer, question, clusters.view, models)
+
+
+def _found(uid: str, store: Store, writes: WriteQueue, client: Client) -> AdvisedPlacement:
+    """A placement that is stored or about to be; those of others are not there for whoever asks."""
+    advice = writes.placement(uid) or store.placements.find(uid)
+    if advice is None or not client.sees(advice.question.user):
+        raise HTTPException(404, f"no placement {uid}")
+    return advice

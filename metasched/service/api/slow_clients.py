@@ -1,0 +1,126 @@
+"""Connections that wait only so long for their clients, and what the system says of who is at the other end.
+
+Clients that send byte by byte, or never read what they are answered, would else hold every place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+#: How long a request may take to come in, with its body, how long a connection may stay without any, and how long a
+#: client may leave what is sent to it unread (s).
+WITHIN = 20.0
+#: Set in the scope of a request that came by a Unix socket: the :class:`Peer`.
+PEER_SCOPE = "metasched.peer"
+#: Largest head of a request (bytes).
+MOST_HEAD = 65_536
+#: Linux's option that tells the groups of who connected (asm-generic/socket.h), and the longest answer that Python
+#: takes, of 256 groups.
+SO_PEERGROUPS, MOST_BYTES = 59, 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is at the other end of a Unix socket, as the system says: numbers of the user and of its groups."""
+
+    user: int
+    groups: frozenset[int]
+
+
+def peer_of(connection: socket.socket) -> Peer:
+    """Who connected.
+
+    Raises
+    ------
+    OSError
+        When the system does not say.
+    """
+    _, user, group = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    more = b""
+    with suppress(OSError):  # an older system, or a user of more groups than that: the first one counts
+        more = connection.getsockopt(socket.SOL_SOCKET, SO_PEERGROUPS, MOST_BYTES)
+    return Peer(user, frozenset((group, *struct.unpack(f"{len(more) // 4}I", more))))
+
+
+class DeadlineProtocol(HttpToolsProtocol):
+    """Uvicorn's protocol, with deadlines for whole requests and for reading answers, and a limit for heads."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+    _head: int | None = None
+    _peer: Peer | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        own = transport.get_extra_info("socket")
+        if own is not None and own.family == socket.AF_UNIX:
+            with suppress(OSError), socket.socket(fileno=os.dup(own.fileno())) as connection:
+                self._peer = peer_of(connection)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._stop_waiting()
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than it is answered: all of it must be read in time."""
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(WITHIN, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It has read."""
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        super().resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        """Take in a piece; a head that grows too long ends the connection."""
+        super().data_received(data)
+        if self._head is not None:
+            self._head += len(data)
+            if self._head > MOST_HEAD and not self.transport.is_closing():
+                self.send_400_response("The head of the request is too long.")
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        cast(dict[str, Any], self.scope)[PEER_SCOPE] = self._peer
+        self._head = 0
+        self._wait()
+
+    def on_headers_complete(self) -> None:
+        """Its head is there."""
+        self._head = None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> Any:
+        """All of it is there."""
+        self._stop_waiting()
+        return super().on_message_complete()
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self._deadline = self.loop.call_later(WITHIN, self._end)
+
+    def _end(self) -> None:
+        """Close, and where the client does not read the rest of what it was sent, break off."""
+        self.transport.close()
+        self._deadline = self.loop.call_later(WITHIN, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

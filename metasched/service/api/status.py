@@ -1,0 +1,121 @@
+"""Routes of the daemon itself: health, status, the clusters as they are now, and metrics."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import islice
+from typing import Any
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from metasched import __version__
+from metasched.service.api.dependencies import Reader, TheClient, TheClusters, TheMetrics, WholeDaemon
+from metasched.service.daemon import Daemon
+from metasched.service.quality.verdict import next_step, verdict
+
+router = APIRouter(prefix="/v1")
+metrics = APIRouter()
+
+#: Applications and clusters whose advice is told of by themselves, those with the most jobs.
+PARTS = 200
+
+
+@router.get("/health")
+async def health(daemon: WholeDaemon, client: TheClient) -> dict[str, Any]:
+    """Whether the daemon is well, and whether it leads; open to all, so it tells no more than that."""
+    faults = daemon.faults()
+    return {
+        "status": next(iter(faults), "ok"),
+        "faults": list(faults.values()),
+        "leads": daemon.leads,
+        "version": __version__,
+        "mode": daemon.mode.mode,
+    }
+
+
+@router.get("/status")
+def status(daemon: WholeDaemon, client: Reader) -> dict[str, Any]:
+    """What the daemon does and knows, and how good its advice was or would have been."""
+    now, models = daemon.clock.now(), daemon.models.all()
+    return {
+        "version": __version__,
+        **daemon.mode.as_dict(),
+        "up": now - daemon.started_at,
+        "database": daemon.store.name,
+        "leads": daemon.leads,
+        "faults": daemon.faults(),
+        "partitions": len(daemon.clusters.view.partitions),
+        "sources": {name: now - seen for name, seen in daemon.clusters.seen_at.items()},
+        "load_sources": [report.as_dict(now) for report in daemon.load_sources.reports()],
+        "nodes_with_loads": len(daemon.clusters.latest),
+        "models": len(models),
+        "runs_to_learn": daemon.models.waiting,
+        "learning_failures": daemon.models.failures,
+        "learned": [
+            {
+                "application": key[0],
+                "platform": key[1],
+                **asdict(learned),
+                "notices": daemon.models.notices(*key) if client.sees_all else [],
+            }
+            for key, learned in islice(daemon.models.learned().items(), PARTS)
+        ],
+        **_advice(daemon),
+    }
+
+
+def _advice(daemon: Daemon) -> dict[str, Any]:
+    """How good the advice was or would have been, what to make of it, and the same of each application and cluster."""
+    report, mode = daemon.jobs.ledger.report(), daemon.mode.mode
+    judged = verdict(report.overall)
+    return {
+        "quality": report.overall.as_dict(),
+        "verdict": judged.as_dict(),
+        "next_step": next_step(mode, judged).as_dict(),
+        "by_application": [
+            {"application": application, "cluster": cluster, **part.as_dict(), "verdict": verdict(part).as_dict()}
+            for (application, cluster), part in islice(report.parts.items(), PARTS)
+        ],
+        "more_applications": max(0, len(report.parts) - PARTS),
+    }
+
+
+@router.get("/clusters")
+async def clusters(live: TheClusters, client: Reader) -> list[dict[str, Any]]:
+    """The partitions, with what each of their nodes has to spare now."""
+    return [
+        {
+            "cluster": each.state.name,
+            "scheduler": each.scheduler,
+            "partition": each.name,
+            "platform": each.platform,
+            "time_limit": each.time_limit,
+            "nodes": [
+                {
+                    "node": node,
+                    "processors": processors,
+                    "available_cpu": cpu,
+                    "available_bandwidth": bandwidth,
+                    "up": up,
+                    "age": age,
+                }
+                for node, processors, cpu, bandwidth, up, age in zip(
+                    each.state.nodes,
+                    each.state.processors.tolist(),
+                    each.state.available_cpu.tolist(),
+                    each.state.available_bandwidth.tolist(),
+                    each.state.up.tolist(),
+                    each.state.age.tolist(),
+                    strict=True,
+                )
+            ],
+        }
+        for each in live.view.partitions
+    ]
+
+
+@metrics.get("/metrics")
+async def exposition(counted: TheMetrics, client: Reader) -> Response:
+    """All metrics in Prometheus' text format."""
+    return Response(counted.exposition(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,216 @@
+"""Who is asking, and whether they may: tokens, roles, and a bucket of requests for each client."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import pwd
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+
+from metasched.store.database.tokens import Token, Tokens, digest
+from metasched.store.roles import Role
+
+#: Clients whose buckets are remembered; beyond, the one that has been silent longest is forgotten.
+MOST_CLIENTS = 10_000
+#: How long a browser stays logged in (s), and how many do at once.
+SESSION, MOST_SESSIONS = 43_200.0, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Whoever is asking: a name for the log and the limits, a role, and the node that an agent speaks for.
+
+    ``users`` is what schedulers may call the user: by name, and by number.
+    """
+
+    name: str
+    role: Role | None
+    node: str | None = None
+    users: frozenset[str] = frozenset()
+
+    def may(self, *roles: Role) -> bool:
+        """Whether the client has one of these roles; an admin has them all."""
+        return self.role == "admin" or self.role in roles
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether everybody's jobs are shown: to administrators, and to schedulers, which tell of them."""
+        return self.may("scheduler")
+
+    @property
+    def shown(self) -> frozenset[str] | None:
+        """Whose jobs are shown: everybody sees their own; None for all."""
+        return None if self.sees_all else self.users
+
+    def sees(self, user: str) -> bool:
+        """Whether a job of a user is shown."""
+        return self.sees_all or user in self.users
+
+
+NOBODY = Client("nobody", None)
+
+
+@lru_cache(maxsize=10_000)
+def local_client(user: int, groups: frozenset[int]) -> Client:
+    """Who asks by the Unix socket, by the numbers of the user and of its groups, as the system tells them.
+
+    Root, the daemon's own user and its group are its scheduler, whose hooks they run; anybody else is a reader.
+    """
+    try:
+        name = pwd.getpwuid(user).pw_name
+    except KeyError:
+        name = f"{user}"
+    role: Role = "scheduler" if user in (0, os.geteuid()) or os.getegid() in groups else "reader"
+    return Client(f"user {name}", role, users=frozenset((name, f"{user}")))
+
+
+@lru_cache(maxsize=10_000)
+def called(user: str | None) -> frozenset[str]:
+    """What a user is called: as it is given, and by its name and number where this host knows it."""
+    if not user:
+        return frozenset()
+    try:
+        known = pwd.getpwuid(int(user)) if user.isdecimal() and len(user) < 10 else pwd.getpwnam(user)
+    except (KeyError, ValueError):
+        return frozenset((user,))
+    return frozenset((user, known.pw_name, f"{known.pw_uid}"))
+
+
+class KnownTokens:
+    """The tokens in memory. Periodic work reads them from the database, so that a request never waits for it."""
+
+    def __init__(self) -> None:
+        self._known: Mapping[str, Token] = {}
+        self._nodes: frozenset[str | None] = frozenset()
+
+    def replace(self, tokens: Iterable[Token]) -> None:
+        """Replace the tokens by those that are valid now."""
+        self._known = {token.digest: token for token in tokens}
+        self._nodes = frozenset(token.node for token in self._known.values())
+
+    def has_agent_of(self, node: str) -> bool:
+        """Whether a token was made for an agent on this node."""
+        return node in self._nodes
+
+    def client(self, authorization: str | None) -> Client:
+        """The client that an Authorization header stands for: a bearer token, or the password of a browser."""
+        scheme, _, value = (authorization or "").partition(" ")
+        secret = value.strip()
+        if scheme.lower() == "basic":
+            try:
+                secret = base64.b64decode(secret, validate=True).decode().partition(":")[2]
+            except (binascii.Error, UnicodeDecodeError):
+                return NOBODY
+        elif scheme.lower() != "bearer":
+            return NOBODY
+        return self.client_of_digest(digest(secret)) if secret else NOBODY
+
+    def client_of_digest(self, kept: str) -> Client:
+        """The client whose secret has this digest."""
+        token = self._known.get(kept)
+        return NOBODY if token is None else Client(token.name, token.role, token.node, called(token.user))
+
+
+class Sessions:
+    """Browsers that have logged in: each has a random word of its own, so that its cookie holds no token.
+
+    A session ends after some hours, when its browser logs out, when the token it began with is revoked, and when the
+    daemon ends.
+
+    Examples
+    --------
+    >>> sessions = Sessions()
+    >>> word = sessions.begin("digest of a token", now=0.0)
+    >>> sessions.token(word, now=SESSION - 1.0), sessions.token(word, now=SESSION + 1.0)
+    ('digest of a token', None)
+    """
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, tuple[str, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def begin(self, token: str, now: float | None = None) -> str:
+        """Begin a session of the token with this digest, and return its word."""
+        word = secrets.token_urlsafe(32)
+        with self._lock:
+            self._open[digest(word)] = token, (time.monotonic() if now is None else now) + SESSION
+            if len(self._open) > MOST_SESSIONS:
+                self._open.popitem(last=False)
+        return word
+
+    def token(self, word: str, now: float | None = None) -> str | None:
+        """The digest of the token that a session began with; None where there is no such session any more."""
+        found = self._open.get(digest(word))
+        return found[0] if found and found[1] > (time.monotonic() if now is None else now) else None
+
+    def end(self, word: str) -> None:
+        """End a session."""
+        with self._lock:
+            self._open.pop(digest(word), None)
+
+
+class Buckets:
+    """A token bucket for each client: so many requests a second, so many at once.
+
+    Examples
+    --------
+    >>> buckets = Buckets(rate=1.0, burst=2)
+    >>> [buckets.wait("n1", now=0.0), buckets.wait("n1", now=0.0), buckets.wait("n1", now=0.0)]
+    [0.0, 0.0, 1.0]
+    >>> buckets.wait("n1", now=1.5)
+    0.0
+    """
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, float(burst)
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def wait(self, name: str, now: float | None = None, *, count: int = 1) -> float:
+        """Take a request, or what it counts for, from a client's bucket: 0 where it may pass, else seconds to wait."""
+        now = time.monotonic() if now is None else now
+        with self._lock:
+            left, at = self._left.pop(name, (self._burst, now))
+            left = min(self._burst, left + (now - at) * self._rate)
+            passes = left >= count
+            self._left[name] = (left - count if passes else left, now)
+            if len(self._left) > MOST_CLIENTS:
+                self._left.popitem(last=False)
+        return 0.0 if passes else (count - left) / self._rate
+
+
+class Access:
+    """Who may ask the daemon, and how often.
+
+    Parameters
+    ----------
+    tokens : the tokens in the database.
+    rate, burst : requests a second that each client may make, and how many at once.
+
+    Attributes
+    ----------
+    known : the tokens in memory.
+    sessions : of browsers.
+    buckets : of requests, one for each client.
+    """
+
+    def __init__(self, tokens: Tokens, rate: float, burst: int) -> None:
+        self.known, self.sessions, self.buckets = KnownTokens(), Sessions(), Buckets(rate, burst)
+        self._tokens = tokens
+        self._reading = Lock()
+
+    def refresh(self) -> None:
+        """Read which tokens are valid now."""
+        with self._reading:  # Else what was read before a token was made could replace what was read after it.
+            self.known.replace(self._tokens.all())
+
+    def client_of_session(self, word: str) -> Client:
+        """The client whose browser began the session with this word."""
+        return self.known.client_of_digest(self.sessions.token(word) or "")

@@ -1,0 +1,98 @@
+"""What time it is: seconds since 1970 that pass as the monotonic clock does, whatever becomes of the time of day."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from threading import Lock
+
+#: Differences up to this are a clock being slewed, and followed at once (s).
+SLEWED = 2.0
+#: For how long the clock of a node that was heard bears witness, and how many nodes are needed to doubt ours.
+HEARD, WITNESSES = 300.0, 3
+#: For how long health tells of a time of day that was set (s).
+TOLD = 3600.0
+
+
+class Clock:
+    """The daemon's clock.
+
+    When somebody sets the time of day, be it wrongly or at last rightly, the nodes bear witness: the newest sample of
+    each says what its clock shows. The daemon goes by the time that most of them show, its own from before or the new
+    one; where no node was heard it takes the new one.
+
+    Parameters
+    ----------
+    wall, steady : the time of day, and a monotonic clock (s).
+    ahead : how far a node's clock may run ahead (s).
+
+    Examples
+    --------
+    >>> day, passed = [1e9], [0.0]
+    >>> clock = Clock(lambda: day[0], lambda: passed[0])
+    >>> clock.heard("n1", 1e9)
+    >>> passed[0], day[0] = 10.0, 1e9 - 3590.0  # an hour back
+    >>> clock.mind()
+    >>> clock.now() - 1e9, clock.fault()
+    (10.0, 'the time of day was set by -3600 s; the daemon goes by its own, as the nodes do')
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+        ahead: float = 60.0,
+    ) -> None:
+        self._wall, self.steady, self._ahead = wall, steady, ahead
+        self._offset = wall() - steady()
+        self._heard: dict[str, tuple[float, float]] = {}
+        self._set: tuple[float, float] | None = None
+        self._lock = Lock()
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self.steady() + self._offset
+
+    def heard(self, node: str, newest: float) -> None:
+        """Take note of the newest sample (s) in what a node has just sent."""
+        with self._lock:
+            self._heard[node] = self.steady(), newest - self.now()
+
+    def mind(self) -> None:
+        """Compare with the time of day; to be done every second or so."""
+        with self._lock:
+            self._heard = {node: each for node, each in self._heard.items() if self.steady() - each[0] <= HEARD}
+            astray, lead = self._astray(), self._lead()
+            if abs(astray) > SLEWED:
+                self._set = astray, self.steady()
+                if lead is not None and abs(lead) <= abs(lead - astray):
+                    return
+            self._offset += astray
+            self._heard = {node: (at, each - astray) for node, (at, each) in self._heard.items()}
+
+    def fault(self) -> str:
+        """What is wrong with the clock, in one line; empty where nothing is."""
+        astray, lead = self._astray(), self._lead()
+        if abs(astray) > SLEWED:
+            return f"the time of day was set by {astray:.0f} s; the daemon goes by its own, as the nodes do"
+        if lead is not None and lead > self._ahead and len(self._heard) >= WITNESSES:
+            return f"the clocks of most nodes are {lead:.0f} s ahead of this one"
+        if self._set is not None and self.steady() - self._set[1] <= TOLD:
+            return f"the time of day was set by {self._set[0]:.0f} s, {self.steady() - self._set[1]:.0f} s ago"
+        return ""
+
+    def may_be(self, moment: float) -> bool:
+        """Whether it may be so late (s) already: as our clock shows, or as it does where that is in doubt."""
+        lead = self._lead()
+        doubted = lead if lead is not None and len(self._heard) >= WITNESSES else 0.0
+        return moment <= self.now() + max(self._astray(), doubted, 0.0) + self._ahead
+
+    def _astray(self) -> float:
+        """By how much the time of day is ahead of ours (s)."""
+        return self._wall() - self.now()
+
+    def _lead(self) -> float | None:
+        """By how much the nodes' clocks are ahead of ours (s), as most of them show."""
+        heard: Mapping[str, tuple[float, float]] = dict(self._heard)
+        return statistics.median(lead for _, lead in heard.values()) if heard else None

@@ -1,0 +1,76 @@
+"""What the dashboard says of how good the advice is, as a whole and of each application, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from metasched.plain_numbers import span
+from metasched.service.quality.advice_quality import Quality, Report
+from metasched.service.quality.verdict import verdict
+
+#: Applications and clusters that are listed.
+LISTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The advice on one application on one cluster, in words; empty where no job tells."""
+
+    application: str
+    cluster: str
+    judged: int
+    error: str
+    held: str
+    followed: str
+    saved: str
+    good_for: str
+
+
+def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
+    """The figures of the advice: title, value, and what it means."""
+    yield "finished jobs with advice", f"{quality.jobs}", f"{quality.failed} more failed or were killed"
+    if quality.jobs:
+        agreeing = f"ran on the nodes advised, {quality.same_partition} in the partition"
+        yield "agreement", f"{quality.followed} of {quality.jobs}", agreeing
+    if quality.ppe_mean_there is not None and quality.held is not None and quality.level is not None:
+        yield (
+            "mean prediction error",
+            f"{quality.ppe_mean_there:.1f} %",
+            f"{quality.judged} jobs, with the loads they met",
+        )
+        yield "inside the interval", f"{100 * quality.held:.0f} %", f"{100 * quality.level:.0f} % should be"
+    if quality.ppe_median is not None:
+        yield "median error of the advice", f"{quality.ppe_median:.1f} %", f"{quality.followed} jobs that followed it"
+    if quality.saved is not None:
+        of = f"of {span(quality.time_taken)} that {quality.elsewhere} jobs took elsewhere"
+        yield "time the advice would save", _saved(quality), of
+    if quality.killed_by_limit:
+        yield "over the suggested limit", f"{quality.killed_by_limit}", "jobs would run for longer than it"
+
+
+def parts(report: Report) -> list[Part]:
+    """The applications with the most jobs."""
+    return [
+        Part(
+            application,
+            cluster,
+            quality.judged,
+            "" if quality.ppe_mean_there is None else f"{quality.ppe_mean_there:.1f} %",
+            "" if quality.held is None else f"{100 * quality.held:.0f} %",
+            f"{quality.followed} of {quality.jobs}",
+            _saved(quality),
+            verdict(quality).mode or "too early to tell",
+        )
+        for (application, cluster), quality in islice(report.parts.items(), LISTED)
+    ]
+
+
+def _saved(quality: Quality) -> str:
+    if quality.saved is None:
+        return ""
+    text = f"{100 * quality.saved:.0f} %"
+    if quality.saved_low is None or quality.saved_high is None:
+        return text
+    return f"{text} ({100 * quality.saved_low:.0f} to {100 * quality.saved_high:.0f})"

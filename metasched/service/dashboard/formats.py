@@ -1,0 +1,51 @@
+"""How the pages say ages, moments and counts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def ago(age: float) -> str:
+    """How long ago something was.
+
+    Examples
+    --------
+    >>> [ago(age) for age in (-1.0, 42.0, 300.0, 9000.0, 200_000.0)]
+    ['now', '42 s ago', '5 min ago', '2 h ago', '2 days ago']
+    """
+    if age < 1:
+        return "now"
+    for unit, length in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):
+        if age >= 2 * length or (unit == "min" and age >= 120):
+            return f"{age / length:.0f} {unit} ago"
+    return f"{age:.0f} s ago"
+
+
+def moment(at: float | None) -> str:
+    """A moment in UTC, as HTML's ``datetime`` spells it; empty where it is not known or no calendar has it."""
+    try:
+        return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def figure(value: float) -> float:
+    """A number with as many digits as a picture can show.
+
+    Examples
+    --------
+    >>> figure(0.123456), figure(93.4567)
+    (0.1235, 93.46)
+    """
+    return float(f"{value:.4g}")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> count(1, "node"), count(2, "node"), count(0, "search", "searches")
+    ('1 node', '2 nodes', '0 searches')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}".replace(",", "\u202f")

@@ -1,0 +1,1 @@
+"""What becomes of finished jobs: matched with their placement, confirmed, stored and learned."""

@@ -1,0 +1,124 @@
+"""Jobs that wait for their scheduler to say how they ended, and what they were.
+
+When Slurm's epilog runs, a job that was cancelled looks like one that succeeded: its state is settled only later. To
+learn from it would teach that the application is quicker than it is. So a run of a job that seems to have gone well is
+stored at once, but learned from only when the scheduler says that it completed; until then it counts as not learnable.
+Where the scheduler has forgotten the job, it never does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from metasched.jobs import EndedJob, Fate
+from metasched.schedulers.contract import Source
+from metasched.service.learning.run_outcome import Concluded
+from metasched.store.database.run_records import RecordedRun
+
+_log = logging.getLogger(__name__)
+
+#: What counts as the exit status of a job that its scheduler ended, as if by SIGTERM.
+ENDED_BY_SCHEDULER = 143
+#: So long after its end a job that is still not settled stays unconfirmed (s).
+GIVE_UP = 86_400.0
+#: Two accounts of the same moment differ by less than this (s): Slurm's times are whole seconds, the epilog's are not.
+SAME_MOMENT = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A job that waits: its number and scheduler, when it ended (s), and the job or its run that is stored already."""
+
+    scheduler: str
+    number: str
+    ended: float
+    job: EndedJob | None = None
+    stored: RecordedRun | None = None
+
+    @property
+    def uid(self) -> str:
+        """The uid of its run: a job that is run again waits once for each of its runs."""
+        run = self.job or self.stored
+        assert run is not None  # noqa: S101
+        return run.uid
+
+
+class Waiting:
+    """Jobs that wait for confirmation."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = frozenset(source.name for source in sources)
+        self._waiting: dict[str, Pending] = {}
+        self._failed: set[str] = set()
+        self._lock = Lock()
+
+    def concerns(self, scheduler: str) -> bool:
+        """Whether jobs of a scheduler can be confirmed at all."""
+        return scheduler in self._sources
+
+    def add(self, pending: Pending) -> None:
+        """Let one wait."""
+        with self._lock:
+            self._waiting[pending.uid] = pending
+
+    def confirm(
+        self,
+        source: Source,
+        settle: Callable[[Pending, Fate | None], object],
+        silent: Callable[[str, Exception], object],
+        now: float,
+    ) -> None:
+        """Ask a scheduler once for all of its jobs that wait, and settle those whose end is known.
+
+        Whatever goes wrong with one job, the others are settled all the same.
+
+        Parameters
+        ----------
+        source : the scheduler.
+        settle : takes a job that waited and its fate, None where its scheduler has forgotten it or it has waited for
+            too long; a job for which it raises is tried again.
+        silent : takes the name of a scheduler that did not answer, and why; its jobs go on waiting.
+        now : the present (s).
+        """
+        with self._lock:
+            own = [each for each in self._waiting.values() if each.scheduler == source.name]
+        if not own:
+            return
+        try:
+            fates = source.fates({each.number for each in own})
+        except Exception as error:
+            silent(source.name, error)
+            return
+        for each in own:
+            late = now > each.ended + GIVE_UP
+            fate = fates.get(each.number)
+            if fate is not None and fate.started is not None and fate.started > each.ended + SAME_MOMENT:
+                fate = replace(fate, completed=False)  # It was put back into the queue, and this is another run.
+            if fate is not None and fate.completed is None:
+                if not late:
+                    continue
+                fate = None
+            try:
+                settle(each, fate)
+            except Exception as error:
+                if each.uid not in self._failed:
+                    _log.error("job %s of %s could not be settled: %s", each.number, source.name, error)
+                self._failed.add(each.uid)
+                if not late:
+                    continue
+            with self._lock:
+                self._failed.discard(each.uid)
+                if self._waiting.get(each.uid) is each:
+                    del self._waiting[each.uid]
+
+
+def ended_by_scheduler(concluded: Concluded) -> Concluded:
+    """The same for a job that its scheduler ended: kept, and not learned from."""
+    return replace(
+        concluded,
+        record=replace(concluded.record, exit_status=ENDED_BY_SCHEDULER, learnable=False),
+        outcome=concluded.outcome and replace(concluded.outcome, exit_status=ENDED_BY_SCHEDULER),
+    )

@@ -1,0 +1,269 @@
+"""Jobs that have ended: stored, matched with the advice given for them, confirmed by their scheduler, and learned."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from typing import Any
+
+from metasched.advised_placements import AdvisedPlacement
+from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_mark
+from metasched.schedulers.contract import Source
+from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
+from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
+from metasched.service.learning.run_outcome import Concluded, conclude
+from metasched.service.metrics import Metrics
+from metasched.service.quality.advice_quality import Ledger, settled
+from metasched.service.state.live_clusters import LiveClusters
+from metasched.service.state.models import Models
+from metasched.service.state.write_queue import WriteQueue
+from metasched.store.database.ended_records import EndedRecord
+from metasched.store.database.run_records import FORGOTTEN
+from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
+
+_log = logging.getLogger(__name__)
+
+#: Placements without an outcome that are looked for after a restart, the newest first.
+MOST_OPEN = 10_000
+#: Finished jobs from before a restart that tell how good the advice is.
+REMEMBERED_JOBS = 2000
+#: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
+REACH = 7 * 86_400.0
+#: Placements about a moment are kept in mind from so long after it on (s), when all of them are stored, for the jobs
+#: that a loop submitted together; for so many moments.
+ALL_STORED, MOMENTS = 10.0, 16
+
+
+class EndedJobs:
+    """What becomes of jobs that have ended.
+
+    Parameters
+    ----------
+    store, writer : where runs and outcomes go.
+    board : the loads that the jobs' nodes had.
+    models : that learn.
+    metrics : that count.
+    sources : schedulers that know how a job really ended.
+    now : tells the time (s).
+
+    Attributes
+    ----------
+    askers : users and job names that placements were asked for.
+    ledger : how good the advice was.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        writer: WriteQueue,
+        board: LiveClusters,
+        models: Models,
+        metrics: Metrics,
+        sources: Sequence[Source],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._now = now
+        self._store, self._writer, self._board = store, writer, board
+        self._models, self._metrics, self._sources = models, metrics, tuple(sources)
+        self._placements = store.placements
+        self._waiting = Waiting(self._sources)
+        self.askers = Askers()
+        self.ledger = Ledger()
+        # Placements settled before the past was remembered, so that none is counted twice; None from then on.
+        self._settled_meanwhile: set[str] | None = set()
+        self._moments: dict[int, Sequence[AdvisedPlacement]] = {}
+        self._caught_up: set[str] = set()
+
+    def expect(self) -> None:
+        """Look out for the jobs of placements made before the daemon started."""
+        for advice in self._placements.recent(MOST_OPEN, settled=False):
+            self.askers.note(advice.question)
+
+    def remember(self) -> list[AdvisedPlacement]:
+        """Take up how good the advice was before the daemon started; return what became of it, newest first."""
+        recent = self._placements.recent(REMEMBERED_JOBS, settled=True)
+        meanwhile, self._settled_meanwhile = self._settled_meanwhile or set(), None
+        finished = [advice for advice in recent if advice.uid not in meanwhile]
+        for advice in reversed(finished):
+            self.ledger.add(settled(advice))
+        return finished
+
+    def take(self, job: EndedJob, *, sure: bool = False) -> dict[str, Any]:
+        """Store a finished job's run, note its outcome, and have it learned; return once it is safely stored.
+
+        ``sure`` says that the scheduler's last word on how it ended is known.
+
+        Raises
+        ------
+        InputError
+            When what is told of the job cannot be.
+        """
+        check_times(job)
+        mark = read_mark(job.comment)
+        if mark is None and not self.askers.know(job):
+            return {"stored": False, "why": "its comment names no application, and no placement was asked for it"}
+        if job.kind in LEFT_ALONE:
+            return {"stored": False, "why": f"it is left alone: {job.kind}"}
+        if self._known(job):
+            return {"stored": False, "why": "it was told before"}
+        confirmable = not sure and self._waiting.concerns(job.scheduler)
+        waiting = Pending(job.scheduler, job.job, job.end, job)
+        if mark is None and confirmable:
+            self._waiting.add(waiting)
+            return {"stored": False, "why": "its scheduler is asked what it was"}
+        concluded = self._concluded(job)
+        if concluded is None:
+            return {"stored": False, "why": "its comment names no application, and no placement is its own"}
+        record = concluded.record
+        if confirmable:
+            record = replace(record, learnable=False)
+        if confirmable:
+            concluded = Concluded(record, None, None)
+        if not self._stored(concluded):
+            return {"stored": False, "why": "it was told before"}
+        if confirmable:
+            self._waiting.add(replace(waiting, stored=record))
+        return {"stored": True, "why": "", "learned": record.learnable}
+
+    def confirm(self, source: Source) -> None:
+        """Learn from jobs that seem to have gone well, once their scheduler has said so."""
+        self._waiting.confirm(source, self._confirmed, self._metrics.unheard, self._now())
+
+    def catch_up(self, now: float) -> None:
+        """Take the jobs that ended while the daemon was down: once, soon after it has started.
+
+        Raises
+        ------
+        StoreError
+            When the database did not take all of them. The others are stored, and none is stored twice when it is
+            tried again.
+        RuntimeError
+            When a scheduler did not answer; those that did are not asked again.
+        """
+        refused: Exception | None = None
+        for record in self._store.runs.all(learnable=False, since=now - REACH):
+            waits = record.exit_status == 0 and FORGOTTEN not in record.run.extra
+            if waits and self._waiting.concerns(record.run.extra.get("scheduler", "")):
+                run = record.run
+                end = (run.start_time or now) + run.execution_time
+                self._waiting.add(Pending(run.extra["scheduler"], run.extra["job"], end, stored=record))
+        missed = [each for each in self._sources if each.name not in self._caught_up]
+        for source, jobs in self._told(missed, now - REACH):
+            if isinstance(jobs, Exception):
+                self._metrics.unheard(source.name, jobs)
+                refused = refused or RuntimeError(f"{source.name} was not heard")
+                continue
+            taken, complete = 0, True
+            for job in jobs:
+                try:
+                    taken += self.take(job, sure=True)["stored"]
+                except StoreError as error:
+                    refused, complete = error, False
+                except Exception as error:
+                    _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
+            if taken:
+                _log.info("%d jobs of %s ended while nobody listened", taken, source.name)
+            if complete:
+                self._caught_up.add(source.name)
+        if refused is not None:
+            raise refused
+
+    def _told(self, sources: Sequence[Source], since: float) -> Iterator[tuple[Source, Sequence[EndedJob] | Exception]]:
+        """What each scheduler tells of finished jobs, or why it does not, in the order in which they answer."""
+        with ThreadPoolExecutor(max(len(sources), 1)) as pool:
+            asked = {pool.submit(source.finished, since): source for source in sources}
+            for told in as_completed(asked):
+                error = told.exception()
+                yield asked[told], error if isinstance(error, Exception) else told.result()
+
+    def _confirmed(self, pending: Pending, fate: Fate | None) -> None:
+        if pending.job is None:
+            assert pending.stored is not None  # noqa: S101
+            concluded: Concluded | None = Concluded(replace(pending.stored, learnable=True), None, None)
+        else:
+            concluded = self._concluded(_as_told(pending.job, fate))
+        if concluded is None:
+            return
+        if fate is None:
+            _log.warning(
+                "job %s of %s is not learned from: its scheduler does not say how it ended",
+                pending.number, pending.scheduler,
+            )  # fmt: skip
+            concluded = Concluded(replace(concluded.record, learnable=False), None, None)
+        elif fate.kind in LEFT_ALONE:
+            concluded = Concluded(replace(concluded.record, learnable=False), None, None)
+        elif not fate.completed and concluded.record.exit_status == 0:
+            concluded = ended_by_scheduler(concluded)
+        self._stored(concluded, corrects=pending.stored is not None)
+
+    def _stored(self, ended: Concluded, *, corrects: bool = False) -> bool:
+        """Store a run with what became of its placement, and have it learned; tell whether it was new or corrected."""
+        placement = ended.placement if ended.outcome is not None else None
+        if placement is not None and (meanwhile := self._settled_meanwhile) is not None:
+            meanwhile.add(placement)  # Before it is stored, where it might be remembered from.
+        job = EndedRecord(ended.record, placement, ended.outcome, corrects)
+        if ended.record.uid not in self._writer.ended(job).result():
+            return False
+        if not corrects:
+            self._metrics.runs.inc()
+        if ended.record.learnable:
+            self._models.learn(ended.record)
+        if placement is not None and (advice := self._placements.find(placement)) is not None:
+            self.ledger.add(settled(advice))
+        return True
+
+    def _concluded(self, job: EndedJob) -> Concluded | None:
+        """What is learned from a job; None where neither its comment nor a placement tells what it was."""
+        mark = self._placed(job, read_mark(job.comment))
+        return None if mark is None else conclude(job, mark, self._board, self._models, self._store)
+
+    def _placed(self, job: EndedJob, mark: Mark | None) -> Mark | None:
+        """What a job was, with the placement that is certainly its own."""
+        if mark is not None and mark.placement is not None:
+            advice = self._placements.find(mark.placement)
+            return mark if advice is not None and owns(job, mark, advice) else replace(mark, placement=None)
+        if job.submitted is None or job.kind not in ("", "unknown"):
+            return mark
+        found = match(job, mark, self._asked_about(math.floor(job.submitted)))
+        if found is None or found.placement is None:
+            return found
+        advice = self._placements.find(found.placement)
+        # A second job that fits the same placement: one of the two is not known for what it is.
+        return found if advice is not None and advice.outcome is None else mark
+
+    def _asked_about(self, second: int) -> Sequence[AdvisedPlacement]:
+        """The placements made about a moment, whether their jobs have ended or not."""
+        if second in self._moments:
+            return self._moments[second]
+        found = self._placements.made_between(second - AFTER, second + 1.0 + BEFORE)
+        if self._now() > second + ALL_STORED:
+            self._moments[second] = found
+            while len(self._moments) > MOMENTS:
+                del self._moments[next(iter(self._moments))]
+        return found
+
+    def _known(self, job: EndedJob) -> bool:
+        """Whether a run of this job is stored. A scheduler's own times are whole seconds, the epilog's are not."""
+        near = self._store.runs.all(since=job.start - SAME_MOMENT, until=job.start + SAME_MOMENT)
+        return any(
+            (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
+        )
+
+
+def _as_told(job: EndedJob, fate: Fate | None) -> EndedJob:
+    """A job with what its scheduler knows better than its epilog."""
+    if fate is None:
+        return job
+    return replace(
+        job,
+        # A scheduler dates a job that it puts back into the queue anew.
+        submitted=fate.submitted if job.submitted is None else job.submitted,
+        processors=fate.processes or job.processors,
+        kind=fate.kind or job.kind,
+        command=fate.command,
+    )

@@ -1,0 +1,115 @@
+"""What a finished job was: a run to learn from, and the outcome of the placement that was advised for it."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from metasched.advised_placements import Outcome
+from metasched.jobs import EndedJob, Mark, check_times
+from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
+from metasched.records import DEFAULT_SETTINGS, LAYOUT_COLUMNS, InputError, Prediction, Run
+from metasched.service.state.live_clusters import LiveClusters
+from metasched.service.state.models import Models
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
+
+#: How far before a run's start the load it began with may have been measured (s).
+REACH = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """The run, and with the uid of its placement, where it has one, the outcome to note beside it."""
+
+    record: RecordedRun
+    placement: str | None
+    outcome: Outcome | None
+
+
+def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, store: Store) -> Concluded:
+    """What is learned from a job that has ended, whose mark says what it is a run of.
+
+    Raises
+    ------
+    InputError
+        When what is told of the job cannot be.
+    """
+    check_times(job)
+    partition = board.view.find(job.scheduler, job.partition)
+    platform = partition.platform if partition is not None else job.scheduler
+    # The scheduler's own count goes before what a comment says.
+    processors = job.processors or mark.processors or max(1, len(job.nodes))
+    counted = mark.processors == processors or (job.processors is not None and job.kind != "unknown")
+    cpu, bandwidth = observed(job.nodes, job.start, job.end, store)
+    layout = {name: str(told) for name in LAYOUT_COLUMNS if (told := getattr(job, name))}
+    told = mark.settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
+    told |= {"user": job.user} if job.user else {}
+    run = Run(
+        mark.application,
+        platform,
+        mark.problem_size,
+        processors,
+        cpu,
+        bandwidth,
+        job.end - job.start,
+        job.start,
+        job.nodes,
+        extra=MappingProxyType(told | ({"placement": mark.placement} if mark.placement else {})),
+    )
+    return Concluded(
+        RecordedRun(run, job.exit_status, learnable=job.exit_status == 0 and counted, uid=job.uid),
+        mark.placement,
+        Outcome(
+            job=job.job,
+            scheduler=job.scheduler,
+            platform=platform,
+            partition=job.partition,
+            nodes=job.nodes,
+            processors=processors,
+            start=job.start,
+            execution_time=run.execution_time,
+            exit_status=job.exit_status,
+            available_cpu=None if math.isnan(cpu) else cpu,
+            available_bandwidth=None if math.isnan(bandwidth) else bandwidth,
+            predicted=_predicted(run, models),
+        ),
+    )
+
+
+def observed(nodes: tuple[str, ...], start: float, end: float, store: Store) -> tuple[float, float]:
+    """The smallest, over the nodes, of their available CPU and bandwidth averaged over [start, end] (CPU, Mbit/s).
+
+    A sample holds until the next. Both are NaN where fewer than half of the nodes have a sample: not measured.
+    """
+    loads = store.loads.of(nodes, since=start - REACH, until=end)
+    if 2 * len(loads.nodes) < len(set(nodes)) or not loads.nodes:
+        return math.nan, math.nan
+    cpu, bandwidth = [], []
+    for first, last in zip(loads.offsets[:-1], loads.offsets[1:], strict=True):
+        at = np.clip(loads.time[first:last], start, end)
+        # What was measured last before the start holds from the start on, and the first sample until its own time.
+        at[0] = start
+        weight = np.diff(np.append(at, end))
+        cpu.append(float(np.average(loads.available_cpu[first:last], weights=weight)))
+        bandwidth.append(float(np.average(loads.available_bandwidth[first:last], weights=weight)))
+    return max(min(cpu), LEAST_CPU), max(min(bandwidth), LEAST_BANDWIDTH)
+
+
+def _predicted(run: Run, models: Models) -> Prediction | None:
+    """What the model would have said, before it learns the run, had it known the loads that were to come.
+
+    None without a model, and where the loads that came were not measured: the error would be that of a guess. Of a
+    parameter that the model has not met yet it knows nothing, and says what it would say without.
+    """
+    predictor = models.predictor(run.application, run.cluster, run.user)
+    if predictor is None or not run.measured:
+        return None
+    for request in (run.request, replace(run.request, settings=DEFAULT_SETTINGS)):
+        with suppress(InputError):
+            return predictor.predict(request)
+    return None

@@ -1,0 +1,90 @@
+"""Work done again and again, by the monotonic clock: whoever sets the time of day neither stops nor hurries it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+
+_log = logging.getLogger(__name__)
+
+#: How long after a failure work that is done once is tried again (s).
+RETRY_AFTER = 30.0
+
+
+class Schedule:
+    """Each kind of work has a thread of its own, so that none waits for another.
+
+    Examples
+    --------
+    >>> schedule, done = Schedule(), Event()
+    >>> schedule.every(0.01, done.set)
+    >>> done.wait(60.0)
+    True
+    >>> schedule.stop()
+    """
+
+    def __init__(self) -> None:
+        self._stopping = Event()
+        self._going = Event()
+        self._going.set()
+        self._threads: list[Thread] = []
+
+    def every(self, seconds: float, work: Callable[[], object]) -> None:
+        """Do a work so many seconds from now, and again whenever so many have passed; one that fails is done again."""
+        self._begin(self._again, work, seconds)
+
+    def once(self, work: Callable[[], object], *, after: float = 0.0) -> None:
+        """Do a work once, however often it must be tried for that: the database may be away for a while."""
+        self._begin(self._until_done, work, after)
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that is to be done once is done."""
+        return not any(thread.is_alive() for thread in self._threads if thread.name.endswith(" once"))
+
+    def pause(self) -> None:
+        """Begin nothing again until :meth:`resume`."""
+        self._going.clear()
+
+    def resume(self) -> None:
+        """Go on."""
+        self._going.set()
+
+    def stop(self) -> None:
+        """End it; work that is being done is finished."""
+        self._stopping.set()
+        self._going.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _begin(self, run: Callable[[Callable[[], object], float], None], work: Callable[[], object], s: float) -> None:
+        once = " once" if run == self._until_done else ""
+        name = f"metasched-{getattr(work, '__name__', 'work')}{once}"
+        thread = Thread(target=run, args=(work, s), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _again(self, work: Callable[[], object], seconds: float) -> None:
+        due = time.monotonic() + seconds
+        while not self._stopping.wait(max(due - time.monotonic(), 0.0)):
+            self._going.wait()
+            due = max(due + seconds, time.monotonic())  # what was missed is not made up for
+            try:
+                work()
+            except RuntimeError as error:
+                _log.warning("%s is done again: %s", getattr(work, "__name__", "work"), error)
+            except Exception:
+                _log.exception("%s is done again", getattr(work, "__name__", "work"))
+
+    def _until_done(self, work: Callable[[], object], after: float) -> None:
+        while not self._stopping.wait(after):
+            try:
+                work()
+                return
+            except RuntimeError as error:
+                _log.warning("%s is tried again: %s", getattr(work, "__name__", "work"), error)
+            except Exception:
+                _log.exception("%s is tried again", getattr(work, "__name__", "work"))
+            after = RETRY_AFTER

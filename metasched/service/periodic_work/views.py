@@ -1,0 +1,95 @@
+"""What placements look at, kept up to date: the partitions with their newest loads, and forecasts of these."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from threading import Thread
+
+from metasched.schedulers.contract import Source
+from metasched.service.clock import Clock
+from metasched.service.metrics import Metrics
+from metasched.service.state.described_clusters import DescribedClusters
+from metasched.service.state.live_clusters import LiveClusters
+from metasched.service.state.load_forecasts import LoadForecaster
+from metasched.service.state.load_history import LoadHistory
+from metasched.service.state.models import Models
+from metasched.store.database.store import Store
+
+#: Of the loads stored before a restart, those of so many seconds count as the newest of their nodes.
+STILL_NEW = 900.0
+#: How long the start waits for the schedulers (s); one that takes longer is heard later.
+FIRST_ANSWERS = 5.0
+#: Rest between pieces of long background work (s), so that placements are answered without delay.
+REST = 0.04
+
+
+class Views:
+    """Views; each method does one kind of work once.
+
+    Parameters
+    ----------
+    store, sources, clock, clusters, history, load_forecaster, models, metrics : what they are made of, and go to.
+
+    Attributes
+    ----------
+    described : the clusters that a file describes; None where none does.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        sources: Sequence[Source],
+        clock: Clock,
+        clusters: LiveClusters,
+        history: LoadHistory,
+        load_forecaster: LoadForecaster,
+        models: Models,
+        metrics: Metrics,
+    ) -> None:
+        self._store, self._sources, self._clock, self._clusters = store, sources, clock, clusters
+        self._history, self._load_forecaster, self._models, self._metrics = history, load_forecaster, models, metrics
+        self.described: DescribedClusters | None = None
+
+    def make(self) -> None:
+        """Make all that answers need."""
+        self.read_loads()
+        self.show_described()
+        first = [Thread(target=self.ask, args=(each,), daemon=True) for each in self._sources]
+        for asking in first:
+            asking.start()
+        end = time.monotonic() + FIRST_ANSWERS
+        for asking in first:
+            asking.join(max(0.0, end - time.monotonic()))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Make the view of this moment for placements."""
+        self._clock.mind()
+        view = self._clusters.refresh(self._clock.now())
+        self._history.note(view.partitions, view.made_at)
+        self._load_forecaster.note(dict(self._clusters.latest).values(), view.made_at)
+
+    def read_loads(self, within: float = STILL_NEW) -> None:
+        """Read the newest loads from the database, those of so many seconds."""
+        self._clusters.note(self._store.loads.newest(since=self._clock.now() - within))
+
+    def forecast(self) -> None:
+        """Forecast the loads that placements count with."""
+        clusters = [each.state for each in self._clusters.view.partitions]
+        self._load_forecaster.forecast(clusters, self._clock.now(), pause=REST)
+
+    def show_described(self) -> None:
+        """Update the described clusters by the jobs that should still run there."""
+        if self.described is not None:
+            models, now = self._models, self._clock.now()
+            self.described.show(self._clusters, lambda platform, name: models.predictor(name, platform), now)
+
+    def ask(self, source: Source) -> None:
+        """Ask a scheduler for partitions and running jobs; its last answer stays where it does not answer."""
+        asked_at = self._clock.now()
+        try:
+            self._clusters.put(source.name, source.partitions(), asked_at)
+            self._clusters.put_running(source.name, source.running(), asked_at)
+        except Exception as error:
+            self._metrics.unheard(source.name, error)

@@ -1,0 +1,1 @@
+"""How good the advice was: predictions beside outcomes, and the verdict on both."""

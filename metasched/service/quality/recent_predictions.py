@@ -1,0 +1,93 @@
+"""What was predicted of each application's last runs, beside what they really took."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from metasched.advised_placements import AdvisedPlacement
+from metasched.records import Prediction, Run
+
+#: Runs remembered of each application on each platform.
+MOST_RUNS = 200
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """A run and what the model said of it before it learned it: times in seconds."""
+
+    at: float | None
+    problem_size: float
+    processors: int
+    predicted: float
+    low: float
+    high: float
+    actual: float
+
+    @property
+    def error(self) -> float:
+        """The percentage prediction error (%)."""
+        return 100.0 * abs(self.predicted - self.actual) / self.actual
+
+    @property
+    def inside(self) -> bool:
+        """Whether the interval held the outcome."""
+        return self.low <= self.actual <= self.high
+
+
+class RecentPredictions:
+    """The last runs of each application on each platform, each predicted before it was learned from, with its loads.
+
+    Examples
+    --------
+    >>> from metasched.records import Interval
+    >>> track = RecentPredictions()
+    >>> track.note(Run("cg", "c8", 1400, 4, 0.8, 93.5, 10.0), Prediction(11.0, Interval(9.0, 12.0, 0.9), "a model"))
+    >>> [(run.predicted, run.actual, run.inside) for run in track.of("cg", "c8")], track.error("cg", "c8")
+    ([(11.0, 10.0, True)], 10.0)
+    """
+
+    def __init__(self, most: int = MOST_RUNS) -> None:
+        self._most = most
+        self._runs: dict[Key, deque[JudgedRun]] = {}
+
+    def note(self, run: Run, prediction: Prediction) -> None:
+        """Remember a run that is about to be learned, and its prediction."""
+        interval = prediction.interval
+        self._of((run.application, run.cluster)).append(
+            JudgedRun(
+                run.start_time, run.problem_size, run.processors, prediction.execution_time, interval.low,
+                interval.high, run.execution_time,
+            ),
+        )  # fmt: skip
+
+    def restore(self, advised: Iterable[AdvisedPlacement]) -> None:
+        """Take up finished jobs from before a restart, newest first; they come before what was noted since."""
+        for advice in advised:
+            outcome = advice.outcome
+            if outcome is None or outcome.exit_status != 0 or (said := outcome.predicted) is None:
+                continue
+            judged = JudgedRun(
+                outcome.start, advice.question.problem_size, outcome.processors,
+                said.execution_time, said.interval.low, said.interval.high, outcome.execution_time,
+            )  # fmt: skip
+            kept = self._of((advice.application, outcome.platform))
+            if len(kept) < self._most:
+                kept.appendleft(judged)
+
+    def of(self, application: str, platform: str) -> tuple[JudgedRun, ...]:
+        """The last runs, oldest first."""
+        return tuple(self._runs.get((application, platform), ()))
+
+    def error(self, application: str, platform: str) -> float | None:
+        """The median percentage prediction error of the last runs (%); None before the first."""
+        runs = self.of(application, platform)
+        return float(np.median([run.error for run in runs])) if runs else None
+
+    def _of(self, key: Key) -> deque[JudgedRun]:
+        return self._runs.setdefault(key, deque(maxlen=self._most))

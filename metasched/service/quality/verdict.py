@@ -1,0 +1,139 @@
+"""Whether the advice is good enough to be told to users, or to place their jobs, by what became of it so far."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from metasched.modes import Mode
+
+if TYPE_CHECKING:
+    from metasched.service.quality.advice_quality import Quality
+
+#: Jobs that must have been judged before anything is said.
+ENOUGH = 20
+#: Mean prediction error from which on predictions are not trusted (%).
+MOST_ERROR = 30.0
+#: How much smaller than it should be the share of jobs inside the interval may be, beyond what chance does: so many
+#: standard deviations of a share.
+FEWER_HELD, CHANCE = 0.1, 1.64
+#: Share of jobs that the suggested time limit may kill.
+MOST_KILLED = 0.05
+#: Share of jobs on the nodes advised from which on there is nothing left to gain by placing them.
+ALL_FOLLOW = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is made of the advice so far.
+
+    Parameters
+    ----------
+    mode : the mode that it is good for; None while too little is known.
+    why : the figures that say so, in one line.
+    """
+
+    mode: Mode | None
+    why: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+def verdict(quality: Quality) -> Verdict:
+    """The verdict on some finished jobs.
+
+    Advice is good for ``act`` where predictions hold and following them saves time, or jobs follow already; for
+    ``advise`` where predictions hold and no time saved can be told from chance, or time limits are too short; else for
+    ``shadow``.
+
+    Examples
+    --------
+    >>> from metasched.service.quality.advice_quality import Settled, quality
+    >>> slow = [Settled(False, actual=10.0 + k % 3, there=11.0, advised=7.0 + k % 4, held=k > 1) for k in range(30)]
+    >>> told = verdict(quality(slow))
+    >>> told.mode, told.why
+    ('act', 'predictions are off by 6.1 % on average, 93 % inside an interval for 90 %; following the advice would \
+have saved 23 % of the time (20 % to 27 %)')
+    >>> verdict(quality(slow[:5]))
+    Verdict(mode=None, why='5 finished jobs judged, 20 are needed')
+    """
+    if quality.judged < ENOUGH or quality.ppe_mean_there is None:
+        return Verdict(None, f"{quality.judged} finished jobs judged, {ENOUGH} are needed")
+    held, level = quality.held or 0.0, quality.level or 0.0
+    told = (
+        f"predictions are off by {quality.ppe_mean_there:.1f} % on average, {_percent(held)} inside an interval for "
+        f"{_percent(level)}"
+    )
+    if quality.ppe_mean_there > MOST_ERROR:
+        return Verdict("shadow", f"{told}: an error above {MOST_ERROR:.0f} % is too much")
+    least = max(level - FEWER_HELD, 0.0)
+    if held < least - CHANCE * math.sqrt(least * (1.0 - least) / quality.judged):
+        return Verdict("shadow", f"{told}: too few are inside")
+    gain = _gain(quality)
+    if quality.saved_high is not None and quality.saved_high < 0.0:
+        return Verdict("shadow", f"{told}; {gain}")
+    if quality.killed_by_limit > MOST_KILLED * quality.jobs:
+        return Verdict(
+            "advise", f"{told}; {quality.killed_by_limit} of {quality.jobs} would exceed the time limit suggested"
+        )
+    if quality.followed >= ALL_FOLLOW * quality.jobs:
+        return Verdict("act", f"{told}; {quality.followed} of {quality.jobs} ran where advised")
+    if quality.saved_low is not None and quality.saved_low > 0.0:
+        return Verdict("act", f"{told}; {gain}")
+    return Verdict("advise", f"{told}; {gain}: that may be chance")
+
+
+def _gain(quality: Quality) -> str:
+    if quality.saved is None:
+        return "no job ran elsewhere than advised"
+    kind, sign = ("saved", 1.0) if quality.saved >= 0.0 else ("cost", -1.0)
+    text = f"following the advice would have {kind} {_percent(sign * quality.saved)} of the time"
+    if quality.saved_low is None or quality.saved_high is None:
+        return text
+    low, high = sorted((sign * quality.saved_low, sign * quality.saved_high))
+    return f"{text} ({_percent(low)} to {_percent(high)})"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.0f} %"
+
+
+#: What each mode does.
+MEANINGS: dict[Mode, str] = {
+    "shadow": "advice is recorded, users see none of it, no job is changed",
+    "advise": "users are told, no job is changed",
+    "act": "jobs are placed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do next: in one line, and the command that does it, empty where there is nothing to do."""
+
+    line: str
+    command: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+def next_step(mode: Mode, verdict: Verdict) -> Step:
+    """What to do in a mode after a verdict.
+
+    Examples
+    --------
+    >>> next_step("shadow", Verdict("act", "")).command, next_step("act", Verdict("act", "")).command
+    ('metasched mode act', '')
+    """
+    if verdict.mode is None:
+        return Step(f"too early to tell: stay in {mode} mode")
+    if verdict.mode == mode:
+        return Step(f"stay in {mode} mode: {MEANINGS[mode]}")
+    order = ("shadow", "advise", "act")
+    ahead = order.index(verdict.mode) > order.index(mode)
+    line = f"{'ready for' if ahead else 'go back to'} {verdict.mode} mode: {MEANINGS[verdict.mode]}"
+    return Step(line, f"metasched mode {verdict.mode}")

@@ -1,0 +1,21 @@
+"""Why the daemon does not take what is sound: not now, or too much of it. Whoever sent it may send it again."""
+
+from __future__ import annotations
+
+
+class NotNowError(RuntimeError):
+    """The daemon cannot take it now, 503: another daemon leads, or the clock is in doubt."""
+
+
+class TooMuchError(RuntimeError):
+    """A client sends more than its share, 429.
+
+    Parameters
+    ----------
+    message : one line.
+    wait : when there is room again (s).
+    """
+
+    def __init__(self, message: str, wait: float) -> None:
+        super().__init__(message)
+        self.wait = wait

@@ -1,0 +1,153 @@
+"""What clients and the daemon say to each other, as JSON; everything that comes in is checked here first."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field
+
+from metasched.advised_placements import Demands, Digest, Fraction, Message, Number, SettingsAsked, Weight
+from metasched.jobs import Kind
+from metasched.modes import Mode
+from metasched.placement.clusters.constraints import Count, Name, Positive
+from metasched.placement.explaining.documents import PlacementTable
+from metasched.placement.loads.staleness import STALE_AFTER
+
+#: A sample: time (s), available CPU, available bandwidth (Mbit/s). What is believed of it is for the screening to say.
+Sample = tuple[float, float, float]
+
+
+#: What a model was learned on; earlier clients call it cluster.
+_PLATFORM = AliasChoices("platform", "cluster")
+
+
+#: What names a run.
+Uid = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+
+class LoadsIn(Message):
+    """Some samples of one node, in any order."""
+
+    node: Name
+    samples: Annotated[list[Sample], Field(min_length=1, max_length=10_000)]
+
+
+class RunIn(SettingsAsked):
+    """A finished run that was recorded elsewhere; a minimum that was not measured is null or left out."""
+
+    application: Name
+    #: The platform, under the name that it has in runs.csv.
+    cluster: Annotated[Name, Field(validation_alias=AliasChoices("cluster", "platform"))]
+    problem_size: Positive
+    processors: Count
+    min_avg_avail_cpu: Fraction | None = None
+    min_avg_avail_bw: Positive | None = None
+    execution_time: Positive
+    start_time: Number | None = None
+    nodes: Annotated[list[Name], Field(max_length=100_000)] = Field(default_factory=list)
+    exit_status: Annotated[int, Field(ge=0, le=65535)] = 0
+    user: Annotated[str, Field(max_length=255)] = ""
+    uid: Uid | None = None
+
+
+class RunsIn(Message):
+    """Some runs, stored all or none; those whose uid is known already are not stored again."""
+
+    runs: Annotated[list[RunIn], Field(min_length=1, max_length=1000)]
+
+
+class ForgetIn(Message):
+    """Which runs to forget: those that fit all that is given, at least one of ids, user, since and until (s)."""
+
+    ids: Annotated[list[Uid] | None, Field(min_length=1, max_length=1000)] = None
+    user: Annotated[str, Field(max_length=255)] | None = None
+    since: Number | None = None
+    until: Number | None = None
+    application: Name | None = None
+    platform: Annotated[Name | None, Field(validation_alias=_PLATFORM)] = None
+
+
+class JobIn(Message):
+    """A job that has ended, as its scheduler tells; ``nodes`` may be folded.
+
+    ``submitted`` is when it was submitted (s), ``kind`` what it is besides an ordinary batch job, ``script`` the digest
+    of its script.
+    """
+
+    scheduler: Name
+    job: Name
+    comment: Annotated[str, Field(max_length=65_536)] = ""
+    partition: Annotated[str, Field(max_length=255)] = ""
+    nodes: Annotated[str, Field(max_length=65_536)]
+    processors: Count | None = None
+    start: Positive
+    end: Positive
+    exit_status: Annotated[int, Field(ge=0, le=65535)] = 0
+    user: Annotated[str, Field(max_length=255)] = ""
+    name: Annotated[str, Field(max_length=255)] = ""
+    submitted: Positive | None = None
+    kind: Kind = ""
+    script: Digest = ""
+    processes_per_node: Count | None = None
+    threads: Count | None = None
+
+
+class RankIn(Demands):
+    """What a ranking is asked for, in the words of ``metasched rank``; what applications demand is described with them.
+
+    ``weights`` are prices in seconds of the terms of the objective. Without ``forecast`` the loads measured last count.
+    ``drain`` names nodes, folded, that are looked on as drained.
+    """
+
+    drain: Annotated[str, Field(max_length=65_536)] = ""
+    weights: dict[Literal["time", "core_hours", "energy", "risk", "harm"], Weight] = Field(default_factory=dict)
+    saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    near_tie: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    rotate: Annotated[str, Field(max_length=255)] | None = None
+    pareto: bool = False
+    stale_after: Annotated[float, Field(ge=0, allow_inf_nan=False)] = STALE_AFTER
+    forecast: bool = True
+    top: Annotated[int, Field(ge=1, le=1000)] = 10
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.9
+
+
+class ExplainIn(SettingsAsked):
+    """One placement of a ranking, as the daemon answered it, to be explained."""
+
+    application: Name
+    problem_size: Positive
+    placement: PlacementTable
+
+
+class PredictIn(SettingsAsked):
+    """What a prediction is asked for."""
+
+    application: Name
+    platform: Annotated[Name, Field(validation_alias=_PLATFORM)]
+    problem_size: Positive
+    processors: Count
+    available_cpu: Fraction
+    available_bandwidth: Positive
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.9
+
+
+class WalltimesIn(Message):
+    """A job that time limits are suggested for: chances of being killed, and limits (s) to judge.
+
+    Every platform with a model where none is named. What loads are expected is what past runs met, unless it is said.
+    """
+
+    application: Name
+    problem_size: Positive
+    processors: Count
+    platform: Annotated[Name | None, Field(validation_alias=_PLATFORM)] = None
+    chances: Annotated[list[Fraction], Field(max_length=20)] = Field(default_factory=list)
+    limits: Annotated[list[Positive], Field(max_length=20)] = Field(default_factory=list)
+    available_cpu: Fraction | None = None
+    available_bandwidth: Positive | None = None
+
+
+class ModeIn(Message):
+    """The mode that the daemon shall be in."""
+
+    mode: Mode

@@ -1,0 +1,1 @@
+"""What the daemon holds in memory: live clusters, load history and forecasts, models, what waits to be written."""

@@ -1,0 +1,132 @@
+"""What the loads of the next minutes and hours should be: recorded in memory, forecast by periodic work.
+
+A prediction needs the average load over the run, not the load of this moment. Every node's loads of the last two hours
+are kept on one grid of time; every half minute those of each cluster are forecast for a ladder of horizons, and a
+placement takes the one that is nearest to the time that its job should take.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.forecast import with_forecast
+from metasched.placement.loads.staleness import STALE_AFTER
+from metasched.records import Load
+from monitors.forecasters.sets import Sets, forecast_sets
+
+Floats = NDArray[np.float64]
+
+#: Seconds from one row of the record to the next, and rows kept: two hours.
+STEP, ROWS = 30.0, 240
+#: Horizons that are forecast (s).
+LADDER = (60.0, 300.0, 1200.0, 3600.0)
+#: Rows before anything is forecast: with fewer the present is the best that is known.
+LEAST_ROWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """What was forecast last of each cluster, for each horizon of the ladder.
+
+    Parameters
+    ----------
+    of : by name of the cluster the number of each of its nodes in the forecasts, and a forecast for each horizon.
+    """
+
+    of: Mapping[str, tuple[Mapping[str, int], tuple[Sets, ...]]] = field(default_factory=dict)
+
+    def over(self, cluster: ClusterState, horizon: float) -> ClusterState:
+        """The cluster with the loads to expect; a node without a forecast keeps what it has.
+
+        It is a :data:`metasched.placement.loads.counted.Forecast`.
+        """
+        place, forecasts = self.of.get(cluster.name, ({}, ()))
+        return with_forecast(cluster, forecasts[nearest_horizon(horizon)], place) if forecasts else cluster
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What was measured of the nodes at one moment: available CPU and bandwidth, shape (n, 2)."""
+
+    at: float
+    nodes: tuple[str, ...]
+    values: Floats
+
+
+_MISSING = np.full((1, 2), np.nan)
+
+
+class LoadForecaster:
+    """The record, and the forecasts that were last made of it.
+
+    Examples
+    --------
+    A node that is busy every other half minute is half free over the next hour.
+
+    >>> forecaster = LoadForecaster()
+    >>> for k in range(100):
+    ...     forecaster.note([Load(30.0 * k, "n0", 0.25 + 0.5 * (k % 2), 90.0)], now=30.0 * k)
+    >>> state = ClusterState.make("c", ["n0", "n1"], available_cpu=[0.75, 0.9])
+    >>> forecaster.forecast([state], now=2970.0)
+    >>> forecaster.forecasts.over(state, 3000.0).available_cpu.round(1).tolist()
+    [0.5, 0.9]
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[_Row] = []
+        self.forecasts = Forecasts()
+
+    def note(self, loads: Iterable[Load], now: float) -> None:
+        """Take the newest loads of all nodes as they are now, where the last row is old enough."""
+        if self._rows and now - self._rows[-1].at < STEP:
+            return
+        fresh = [load for load in loads if now - load.time <= STALE_AFTER]
+        if fresh:
+            nodes = tuple(load.node for load in fresh)
+            if self._rows and self._rows[-1].nodes == nodes:
+                nodes = self._rows[-1].nodes  # one tuple for all rows
+            values = np.array([(load.available_cpu, load.available_bandwidth) for load in fresh])
+            self._rows = [*self._rows[1 - ROWS :], _Row(now, nodes, values)]
+
+    def forecast(self, clusters: Iterable[ClusterState], now: float, *, pause: float = 0.0) -> None:
+        """Make the forecasts anew, with a rest (s) between pieces, in which other threads get their turn."""
+        rows = self._rows
+        if len(rows) < LEAST_ROWS:
+            return
+        times, newest = np.array([row.at for row in rows]), frozenset(rows[-1].nodes)
+        made: dict[str, tuple[Mapping[str, int], tuple[Sets, ...]]] = {}
+        for cluster in clusters:
+            nodes = [node for node in cluster.nodes if node in newest]
+            if not nodes:
+                continue
+            places = {known: _places(known, nodes) for known in {row.nodes for row in rows}}
+            loads = np.array([np.vstack([row.values, _MISSING])[places[row.nodes]] for row in rows])
+            found = []
+            for horizon in LADDER:
+                found.append(forecast_sets(times, loads[..., 0], loads[..., 1], now, horizon))
+                time.sleep(pause)
+            made[cluster.name] = {node: number for number, node in enumerate(nodes)}, tuple(found)
+        self.forecasts = Forecasts(made)
+
+
+def _places(known: tuple[str, ...], nodes: list[str]) -> NDArray[np.int64]:
+    """Where each of the nodes stands among those known, -1 where it does not."""
+    place = {node: number for number, node in enumerate(known)}
+    return np.array([place.get(node, -1) for node in nodes], dtype=np.int64)
+
+
+def nearest_horizon(horizon: float) -> int:
+    """The number of the horizon in the ladder that is nearest, as a factor.
+
+    Examples
+    --------
+    >>> [nearest_horizon(seconds) for seconds in (1.0, 100.0, 200.0, 1e6)]
+    [0, 0, 1, 3]
+    """
+    return int(np.argmin([abs(np.log(max(horizon, 1e-9) / each)) for each in LADDER]))

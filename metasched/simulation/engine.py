@@ -1,0 +1,552 @@
+"""Runs an application on a placement: groups of processes that do the same, messages, collective operations.
+
+A message is under way from when its sender begins until as long after as its block takes; the sender is busy meanwhile.
+Its receiver goes on when it has asked for it, it is there, and the receiver's link is free of the message before it.
+All who take part in a collective operation go on when the last has come and its block's time has passed. What a process
+receives is told by the sender's name, so clocks need no calendar of events: any order of running gives the same ones.
+
+A group runs until it must wait; where its processes differ (in a condition, in whose message is there) it is split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.blocks.entry import Block
+from metasched.records import InputError
+from metasched.simulation.language import COLLECTIVES, Application, Expression, Instruction, Scope
+from metasched.simulation.system import Placement
+from metasched.simulation.values import Affine, Value, each, part, settled
+
+Floats = NDArray[np.float64]
+
+#: Most instructions that an application may run, those of a group counted once.
+STEPS = 1_000_000
+#: Most stretches of time that are kept for a picture, of each group.
+DRAWN = 2_000
+
+
+@dataclass
+class Group:
+    """Processes of a label that do the same; times are numbers, or arrays of shape (n,) where they differ."""
+
+    label: str
+    ranks: range
+    names: dict[str, Value]
+    at: int = 0
+    clock: Floats | float = 0.0
+    link: Floats | float = 0.0
+    busy: Floats | float = 0.0
+    line: int = 0
+    ended: bool = False
+    drawn: list[tuple[str, float, float]] = field(default_factory=list)
+
+    def cut(self, ranks: range) -> Group:
+        """The same for some of the processes."""
+        chosen = _places(self.ranks, ranks)
+        names = {name: part(value, chosen) for name, value in self.names.items()}
+        clock, link, busy = (part(time, chosen) for time in (self.clock, self.link, self.busy))
+        return Group(self.label, ranks, names, self.at, clock, link, busy, self.line, self.ended, list(self.drawn))
+
+
+@dataclass
+class Sent:
+    """Messages from processes to those a fixed number of ranks on: when they are there, how long each is under way."""
+
+    ranks: range
+    there: Floats | float
+    takes: Floats | float
+    line: int
+    of: Sent | None = None
+
+    def cut(self, ranks: range, of: Sent | None = None) -> Sent:
+        """The messages of some of the senders, and what they were once cut off."""
+        chosen = _places(self.ranks, ranks)
+        return Sent(ranks, part(self.there, chosen), part(self.takes, chosen), self.line, of)
+
+
+class _SplitError(Exception):
+    """Processes of a group differ: into which parts it falls."""
+
+    def __init__(self, parts: list[range]) -> None:
+        super().__init__()
+        self.parts = parts
+
+
+def progressions(ranks: range, chosen: NDArray[np.bool_]) -> list[range]:
+    """Some of the ranks as arithmetic progressions.
+
+    Examples
+    --------
+    >>> progressions(range(8), np.array([1, 0, 1, 0, 1, 0, 0, 1], dtype=bool))
+    [range(0, 5, 2), range(7, 8)]
+    """
+    places = np.flatnonzero(chosen)
+    found, start = [], 0
+    while start < places.size:
+        step, end = 1, start + 1
+        if end < places.size:
+            step = int(places[end] - places[start])
+            steady = np.diff(places[start:]) == step
+            end = start + 1 + (steady.size if steady.all() else int(np.argmin(steady)))
+        first, last = (ranks[int(places[each_])] for each_ in (start, end - 1))
+        width = ranks.step * step if end > start + 1 else 1
+        found.append(range(first, last + 1, width))
+        start = end
+    return found
+
+
+def _places(whole: range, ranks: range) -> slice:
+    """Where some of the ranks stand among all."""
+    start = (ranks.start - whole.start) // whole.step
+    width = ranks.step // whole.step if len(ranks) > 1 else 1
+    return slice(start, start + (len(ranks) - 1) * width + 1, width)
+
+
+def _common(one: range, other: range) -> range:
+    """What two progressions share, where their steps fit; empty where they do not."""
+    if len(one) == 1 or len(other) == 1:
+        few, many = (one, other) if len(one) == 1 else (other, one)
+        return few if few.start in many else range(0)
+    if one.step == other.step and (one.start - other.start) % one.step == 0:
+        return _plain(range(max(one.start, other.start), min(one[-1], other[-1]) + 1, one.step))
+    return range(0)
+
+
+def _without(whole: range, gone: range) -> list[range]:
+    """What is left of a progression without a part of it."""
+    left = range(whole.start, gone.start, whole.step), range(gone[-1] + whole.step, whole[-1] + 1, whole.step)
+    return [_plain(each_) for each_ in left if len(each_)]
+
+
+def _first(times: Floats | float) -> float:
+    """The time of a group's first process."""
+    return float(times[0]) if isinstance(times, np.ndarray) else times
+
+
+def _plain(ranks: range) -> range:
+    """A progression of one with the step 1."""
+    return range(ranks.start, ranks.start + 1) if len(ranks) == 1 else ranks
+
+
+class Simulation:
+    """One run of an application.
+
+    Parameters
+    ----------
+    application, placement : what runs where.
+    variables : values that differ from the application's own.
+    steps : most instructions to run.
+    together : whether groups of processes are simulated as one; else each process alone.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        placement: Placement,
+        variables: Mapping[str, float] | None = None,
+        steps: int = STEPS,
+        together: bool = True,
+    ) -> None:
+        self.application, self.placement, self.steps = application, placement, steps
+        self.counts = {label: placement.counts.get(label, 0) for label in application.code}
+        start = {**application.variables, **(variables or {})}
+        self.groups: list[Group] = []
+        for label, count in placement.counts.items():
+            whole = range(count)
+            parts = [whole] if together else [range(rank, rank + 1) for rank in whole]
+            self.groups += [Group(label, ranks, {**start, "size": count}) for ranks in parts]
+        for group in self.groups:
+            self._renamed(group)
+        self.messages: dict[tuple[str, str, int], list[Sent]] = {}
+        self.meetings: dict[tuple[str, ...], list[tuple[Group, Instruction, float]]] = {}
+        self.waiting: list[tuple[Group, Instruction]] = []
+
+    def run(self) -> list[Group]:
+        """Run to the end; the groups as they ended, with the time of each process.
+
+        Raises
+        ------
+        InputError
+            When processes wait for each other for ever, messages are never received, an expression has no value, or
+            the instructions do not end.
+        """
+        ready = self.groups
+        ended: list[Group] = []
+        while True:
+            while ready:
+                group = ready.pop()
+                for after in self._advance(group):
+                    (ended if after.ended else ready).append(after)
+            ready = self._received() or self._parted()
+            if not ready:
+                break
+        if self.waiting or self.meetings:
+            raise InputError(self._deadlock(ended), where=self.application.name)
+        left = next(((key, sent[0]) for key, sent in self.messages.items() if sent), None)
+        if left is not None:
+            (label, other, shift), sent = left
+            to = sent.ranks.start + shift
+            raise InputError(
+                f"deadlock: {label}[{sent.ranks.start}] sends to {other}[{to}] at line {sent.line}, "
+                f"which never receives it: {self._state(other, to, ended)}",
+                where=self.application.name,
+            )
+        return ended
+
+    def _advance(self, group: Group) -> Iterator[Group]:
+        """Run a group until it waits, ends or is split; yield what can go on at once, or has ended."""
+        code = self.application.code[group.label]
+        while True:
+            instruction = code[group.at]
+            group.line = instruction.line
+            self.steps -= 1
+            if self.steps < 0:
+                raise InputError(
+                    "the application runs more instructions than it may: is there an endless loop?",
+                    where=f"{self.application.name}, line {group.line}",
+                )
+            try:
+                if not self._step(group, instruction):
+                    if group.ended:
+                        yield group
+                    return
+            except _SplitError as split:
+                for ranks in split.parts:
+                    smaller = group.cut(ranks)
+                    self._renamed(smaller)
+                    yield smaller
+                return
+            except (ArithmeticError, OverflowError) as error:
+                raise InputError(
+                    f"{error or 'a number is too large'}", where=f"{self.application.name}, line {group.line}"
+                ) from None
+
+    def _renamed(self, group: Group) -> None:
+        group.names["rank"] = group.ranks.start if len(group.ranks) == 1 else Affine(0, 1)
+        if len(group.ranks) == 1:
+            for name, value in group.names.items():
+                if isinstance(value, Affine):
+                    group.names[name] = value.a + value.b * group.ranks.start
+
+    def _step(self, group: Group, instruction: Instruction) -> bool:
+        """Run one instruction; False where the group waits or has ended."""
+        kind = instruction.kind
+        if kind == "set":
+            group.names[instruction.name] = self._value(group, instruction.values[0])
+        elif kind == "unless":
+            if not self._one(group, instruction.values[0]):
+                group.at = instruction.target
+                return True
+        elif kind == "jump":
+            group.at = instruction.target
+            return True
+        elif kind == "loop":
+            first, last, step = (self._one(group, each_) for each_ in instruction.values)
+            if any(each_ != int(each_) for each_ in (first, last, step)) or step == 0:
+                raise ArithmeticError(f"range({first}, {last}, {step}) is none, expected whole numbers")
+            group.names[instruction.name] = (0, range(int(first), int(last), int(step)))
+        elif kind == "next":
+            place, over = group.names[instruction.name]
+            if place >= len(over):
+                group.at = instruction.target
+                return True
+            group.names[instruction.labels[0]] = over[place]
+            group.names[instruction.name] = (place + 1, over)
+        elif kind == "end":
+            group.ended = True
+            return False
+        elif kind in COLLECTIVES:
+            self._meet(group, instruction)
+            return False
+        elif kind == "send":
+            self._send(group, instruction)
+        elif kind == "recv":
+            if not self._receive(group, instruction):
+                self.waiting.append((group, instruction))
+                return False
+        else:
+            self._work(group, instruction)
+        group.at += 1
+        return True
+
+    def _value(self, group: Group, expression: Expression) -> Value:
+        return expression(Scope(group.names, group.ranks, self.counts))
+
+    def _one(self, group: Group, expression: Expression) -> Value:
+        """A value that all processes of a group share; they part where they do not."""
+        value = settled(each(self._value(group, expression), group.ranks))
+        if isinstance(value, np.ndarray):
+            raise _SplitError(
+                [ranks for each_ in np.unique(value) for ranks in progressions(group.ranks, value == each_)]
+            )
+        return value
+
+    def _amount(self, group: Group, expression: Expression, what: str) -> Floats | float:
+        value = each(self._value(group, expression), group.ranks)
+        if not isinstance(value, np.ndarray) and value >= 0:
+            return float(value)
+        if np.any(np.asarray(value) < 0):
+            raise ArithmeticError(f"the {what} is {np.min(value):g}, expected a number of at least 0")
+        return value if isinstance(value, np.ndarray) else float(value)
+
+    def _work(self, group: Group, instruction: Instruction) -> None:
+        if instruction.kind == "compute":
+            data, operations, factor = instruction.values
+            size = self._amount(group, data, "data size")
+            inner = Scope({**group.names, "data": size}, group.ranks, self.counts)
+            count = self._amount(group, lambda _: operations(inner), "number of operations")
+            count = count * self._amount(group, factor, "factor")
+            took = self.placement.compute(group.label, group.ranks, count)
+        else:
+            size = self._amount(group, instruction.values[0], "data size")
+            took = self.placement.disk(group.label, group.ranks, Block(instruction.kind), size)
+        self._draw(group, instruction.kind, took)
+        group.clock = settled(group.clock + took)
+        group.busy = settled(group.busy + took)
+
+    def _draw(self, group: Group, kind: str, took: Floats | float) -> None:
+        if len(group.drawn) < DRAWN:
+            begin, length = _first(group.clock), _first(took)
+            if group.drawn and group.drawn[-1][0] == kind and group.drawn[-1][2] == begin:
+                group.drawn[-1] = (kind, group.drawn[-1][1], begin + length)
+            else:
+                group.drawn.append((kind, begin, begin + length))
+
+    def _others(self, group: Group, instruction: Instruction) -> tuple[int | None, Value]:
+        """The ranks of the other processes: how far on, where that is the same for all, and each."""
+        count = self.counts[instruction.name]
+        value = self._value(group, instruction.values[0])
+        if len(group.ranks) == 1:
+            value = float(value)
+            ends = [value, value]
+        elif isinstance(value, Affine):
+            ends = [value.a + value.b * group.ranks[0], value.a + value.b * group.ranks[-1]]
+        else:
+            ends = [float(np.min(value)), float(np.max(value))]
+        if min(ends) < 0 or max(ends) >= count or any(end != int(end) for end in ends):
+            raise ArithmeticError(
+                f"{instruction.name}[{min(ends):g}] is no process, expected from 0 to {count - 1}"
+                if min(ends) < 0 or min(ends) != int(min(ends))
+                else f"{instruction.name}[{max(ends):g}] is no process, there are {count}"
+            )
+        if len(group.ranks) == 1:
+            return int(value) - group.ranks.start, value
+        if isinstance(value, Affine) and value.b == 1:
+            return int(value.a), value
+        return None, np.broadcast_to(each(value, group.ranks), len(group.ranks)).astype(np.int64)
+
+    def _send(self, group: Group, instruction: Instruction) -> None:
+        size = self._amount(group, instruction.values[1], "data size")
+        shift, others = self._others(group, instruction)
+        here = self.placement.nodes_of(group.label, group.ranks)
+        if shift is not None:
+            to = range(group.ranks.start + shift, group.ranks[-1] + shift + 1, group.ranks.step)
+            there = self.placement.nodes_of(instruction.name, to)
+        else:
+            there = self.placement.node[instruction.name][others]
+        took = self._took(group.label, instruction.name, group.ranks, shift, here, there, size)
+        self._draw(group, "send", took)
+        group.clock = settled(group.clock + took)
+        if shift is not None:
+            key = group.label, instruction.name, shift
+            self.messages.setdefault(key, []).append(Sent(group.ranks, group.clock, took, instruction.line))
+            return
+        clocks, lengths = (np.broadcast_to(each_, len(group.ranks)).tolist() for each_ in (group.clock, took))
+        for rank, other, clock, length in zip(group.ranks, others.tolist(), clocks, lengths, strict=True):
+            key = group.label, instruction.name, other - rank
+            self.messages.setdefault(key, []).append(Sent(range(rank, rank + 1), clock, length, instruction.line))
+
+    def _took(
+        self,
+        label: str,
+        other: str,
+        ranks: range,
+        shift: int | None,
+        here: NDArray[np.int64],
+        there: NDArray[np.int64],
+        size: Floats | float,
+    ) -> Floats | float:
+        if shift is None or isinstance(size, np.ndarray):
+            return self.placement.message(here, there, size)
+        key = (label, other, ranks, shift, size)
+        known: dict[tuple[object, ...], Floats | float] = self.__dict__.setdefault("_messages_took", {})
+        if key not in known:
+            known[key] = self.placement.message(here, there, size)
+        return known[key]
+
+    def _wanted(self, group: Group, instruction: Instruction) -> list[tuple[tuple[str, str, int], range]]:
+        """Whose messages a group waits for: senders by the channel that they send on."""
+        shift, others = self._others(group, instruction)
+        if shift is not None:
+            senders = range(group.ranks.start + shift, group.ranks[-1] + shift + 1, group.ranks.step)
+            return [((instruction.name, group.label, -shift), senders)]
+        return [
+            ((instruction.name, group.label, rank - other), range(other, other + 1))
+            for rank, other in zip(group.ranks, others.tolist(), strict=True)
+        ]
+
+    def _receive(self, group: Group, instruction: Instruction) -> bool:
+        found: list[Sent] = []
+        taken: list[tuple[list[Sent], Sent, range]] = []
+        for key, senders in self._wanted(group, instruction):
+            queue = self.messages.get(key, [])
+            plan = self._plan(queue, senders)
+            if plan is None:
+                return False
+            found += [sent for sent, _ in plan]
+            taken += [(queue, queue[place], sent.ranks) for sent, place in plan]
+        before = group.clock
+        self._arrive(group, found)
+        for queue, whole, ranks in taken:
+            place = next(
+                place
+                for place, sent in enumerate(queue)
+                if sent is whole or (sent.of is whole and ranks.start in sent.ranks)
+            )
+            rest = queue.pop(place)
+            queue[place:place] = [rest.cut(left, whole) for left in _without(rest.ranks, ranks)]
+        if len(group.drawn) < DRAWN:
+            group.drawn.append(("wait", _first(before), _first(group.clock)))
+        return True
+
+    @staticmethod
+    def _plan(queue: list[Sent], senders: range) -> list[tuple[Sent, int]] | None:
+        """The earliest messages of some senders, in their order, and where in the queue they are; None if any lacks."""
+        missing, plan = [senders], []
+        for place, sent in enumerate(queue):
+            if not missing:
+                break
+            if len(sent.ranks) > 1 and sent.ranks.step != senders.step and len(senders) > 1:
+                # Steps that do not fit: each message by itself.
+                queue[place : place + 1] = [sent.cut(range(rank, rank + 1)) for rank in sent.ranks]
+                return Simulation._plan(queue, senders)
+            for wanted in [*missing]:
+                shared = _common(wanted, sent.ranks)
+                if len(shared):
+                    plan.append((sent.cut(shared), place))
+                    missing.remove(wanted)
+                    missing += _without(wanted, shared)
+        if missing:
+            return None
+        return sorted(plan, key=lambda planned: planned[0].ranks.start)
+
+    def _arrive(self, group: Group, found: list[Sent]) -> None:
+        """Let a group go on when what it received is there and its link has taken it in."""
+        count, times, first = len(group.ranks), [], 0
+        for sent in found:
+            chosen = slice(first, first + len(sent.ranks))
+            clock, link = part(group.clock, chosen), part(group.link, chosen)
+            times.append(np.maximum(np.maximum(clock, sent.there), link + sent.takes))
+            first = chosen.stop
+        if len(found) == 1:
+            time = settled(times[0] if np.ndim(times[0]) else float(times[0]))
+        elif all(not np.ndim(each_) for each_ in times) and len({float(each_) for each_ in times}) == 1:
+            time = float(times[0])
+        else:
+            lengths = [len(sent.ranks) for sent in found]
+            time = settled(np.concatenate([np.broadcast_to(t, n) for t, n in zip(times, lengths, strict=True)]))
+        assert first == count  # noqa: S101 - every process received one
+        group.clock = group.link = time
+
+    def _meet(self, group: Group, instruction: Instruction) -> None:
+        labels = instruction.labels
+        if empty := [label for label in labels if not self.counts[label]]:
+            raise ArithmeticError(f"{empty[0]} takes part in {instruction.kind} and has no processes")
+        size = float(self._one(group, instruction.values[0])) if instruction.values else 0.0
+        if size < 0:
+            raise ArithmeticError(f"the data size is {size:g}, expected a number of at least 0")
+        there = self.meetings.setdefault(labels, [])
+        if there and (there[0][1].kind, there[0][2]) != (instruction.kind, size):
+            other, earlier, amount = there[0]
+            raise InputError(
+                f"{group.label}[{group.ranks.start}] calls {instruction.kind} of {size:g} bytes at line "
+                f"{instruction.line}, where {other.label}[{other.ranks.start}] calls {earlier.kind} of {amount:g} "
+                f"bytes at line {earlier.line}",
+                where=self.application.name,
+            )
+        there.append((group, instruction, size))
+
+    def _met(self) -> list[Group]:
+        """The groups of collective operations that all have come to."""
+        found: list[Group] = []
+        for labels, there in [*self.meetings.items()]:
+            if sum(len(group.ranks) for group, _, _ in there) < sum(self.counts[label] for label in labels):
+                continue
+            del self.meetings[labels]
+            kind, size = there[0][1].kind, there[0][2]
+            end = max(float(np.max(group.clock)) for group, _, _ in there)
+            end += self.placement.collective(Block(kind), labels, size)
+            for group, _, _ in there:
+                if len(group.drawn) < DRAWN:
+                    group.drawn.append((kind, _first(group.clock), end))
+                group.clock, group.link = end, end
+                group.at += 1
+                found.append(group)
+        return found
+
+    def _received(self) -> list[Group]:
+        """The groups that need wait no longer."""
+        found = self._met()
+        waiting, self.waiting = self.waiting, []
+        for group, instruction in waiting:
+            if self._receive(group, instruction):
+                group.at += 1
+                found.append(group)
+            else:
+                self.waiting.append((group, instruction))
+        return found
+
+    def _parted(self) -> list[Group]:
+        """Split the groups of which some processes need wait no longer."""
+        for number, (group, instruction) in enumerate(self.waiting):
+            if len(group.ranks) == 1:
+                continue
+            can = np.zeros(len(group.ranks), dtype=np.bool_)
+            wanted = self._wanted(group, instruction)
+            if len(wanted) > 1:
+                can[:] = [self._plan(self.messages.get(key, []), senders) is not None for key, senders in wanted]
+            else:
+                (key, senders), place = wanted[0], 0
+                for sent in self.messages.get(key, []):
+                    for rank in _common(senders, sent.ranks):
+                        place = (rank - senders.start) // senders.step
+                        can[place] = True
+            if can.any():
+                del self.waiting[number]
+                parts = [*progressions(group.ranks, can), *progressions(group.ranks, ~can)]
+                smaller = [group.cut(ranks) for ranks in parts]
+                for each_ in smaller:
+                    self._renamed(each_)
+                return smaller
+        return []
+
+    def _deadlock(self, ended: list[Group]) -> str:
+        if self.waiting:
+            group, instruction = self.waiting[0]
+            key, senders = self._wanted(group, instruction)[0]
+            other, rank = key[0], senders.start
+            what = f"recv from {other}[{rank}]"
+        else:
+            labels, there = next(iter(self.meetings.items()))
+            group, instruction, _ = there[0]
+            come = {(each_.label, rank) for each_, _, _ in there for rank in each_.ranks}
+            missing = ((label, rank) for label in labels for rank in range(self.counts[label]))
+            other, rank = next(each_ for each_ in missing if each_ not in come)
+            what = instruction.kind
+        here = f"{group.label}[{group.ranks.start}] waits at line {instruction.line} ({what})"
+        return f"deadlock: {here}, and {self._state(other, rank, ended)}"
+
+    def _state(self, label: str, rank: int, ended: list[Group]) -> str:
+        """What has become of a process."""
+        name = f"{label}[{rank}]"
+        waiting = [*self.waiting, *((group, at) for there in self.meetings.values() for group, at, _ in there)]
+        for group, instruction in waiting:
+            if group.label == label and rank in group.ranks:
+                return f"{name} waits at line {instruction.line} ({instruction.kind})"
+        last = next((group.line for group in ended if group.label == label and rank in group.ranks), 0)
+        return f"{name} has ended at line {last}" if last else f"{name} does not run"

@@ -1,0 +1,279 @@
+"""Systems: networks within networks, nodes with a device and slots for labels, and what blocks take there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.blocks.entry import Block, Entry
+from metasched.blocks.formulas import answer
+from metasched.records import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Most processes, and most nodes of a kind.
+MOST = 2_000_000
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network: its name, the entry whose formulas or bandwidth it has, and the network that it hangs on."""
+
+    name: str
+    entry: Entry
+    within: str = ""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes alike.
+
+    Parameters
+    ----------
+    name, count : what they are called, how many there are.
+    network : that they hang on.
+    device : what computes: a cluster's entry with Table 1's formulas, or a processor or accelerator.
+    slots : how many processes of each label a node takes.
+    bus : what processes of one node talk over; the network where there is none.
+    disk : read and written; the device's own formulas where there is none.
+    failure_rate : of a node (1/s); the device's lambda where there is none.
+    """
+
+    name: str
+    count: int
+    network: str
+    device: Entry
+    slots: Mapping[str, int]
+    bus: Entry | None = None
+    disk: Entry | None = None
+    failure_rate: float | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Failures per second of a node; None where nobody knows."""
+        return self.device.get("lambda") if self.failure_rate is None else self.failure_rate
+
+    def power(self, active: Ints) -> Floats:
+        """Power of a node (W) with so many active processes; nan where the device tells none."""
+        distinct, which = np.unique(active, return_inverse=True)
+        return np.array([self._power(int(each)) for each in distinct])[which].reshape(active.shape)
+
+    def _power(self, active: int) -> float:
+        if "PW_low" in self.device.values or Block.power in self.device.blocks:
+            return answer(self.device, Block.power, threads=active).value
+        tdp = self.device.get("tdp")
+        idle = self.device.get("idle_power") or 0.0
+        return math.nan if tdp is None else idle + (tdp - idle) * min(active / sum(self.slots.values()), 1.0)
+
+
+@dataclass(frozen=True)
+class System:
+    """A system model.
+
+    Parameters
+    ----------
+    name : for titles.
+    networks, nodes : what there is.
+    processes : how many of each label, where nobody says otherwise.
+    waiting : whether a process that waits draws power as one that computes (it polls), or none.
+    """
+
+    name: str
+    networks: tuple[Network, ...]
+    nodes: tuple[Nodes, ...]
+    processes: Mapping[str, int] = field(default_factory=dict)
+    waiting: bool = True
+
+    @cached_property
+    def by_name(self) -> dict[str, Network]:
+        """Networks by name."""
+        return {network.name: network for network in self.networks}
+
+    def above(self, network: str) -> list[str]:
+        """A network and those that it hangs on, outwards."""
+        found = [network]
+        while self.by_name[found[-1]].within:
+            found.append(self.by_name[found[-1]].within)
+        return found
+
+    def slots(self, label: str) -> int:
+        """How many processes of a label there is room for."""
+        return sum(nodes.count * nodes.slots.get(label, 0) for nodes in self.nodes)
+
+
+class Placement:
+    """Processes on slots: the mapper fills one node after another, in the order of the system model.
+
+    Parameters
+    ----------
+    system : where.
+    counts : processes of each label.
+
+    Attributes
+    ----------
+    node : for each label an array of shape (n,), the node of each process.
+    kind : array of shape (m,), which of the system's kinds a node is of.
+    loads : array of shape (m,), processes of each node.
+
+    Raises
+    ------
+    InputError
+        When a label has more processes than slots.
+    """
+
+    def __init__(self, system: System, counts: Mapping[str, int]) -> None:
+        self.system, self.counts = system, dict(counts)
+        self.kind: Ints = np.repeat(np.arange(len(system.nodes)), [nodes.count for nodes in system.nodes])
+        first = np.concatenate([[0], np.cumsum([nodes.count for nodes in system.nodes])])
+        self.node: dict[str, Ints] = {}
+        for label, count in counts.items():
+            room = system.slots(label)
+            if not room:
+                raise InputError(f"label {label} has no slots in {system.name}")
+            if not 1 <= count <= room:
+                raise InputError(f"{count} processes of {label} are asked for, expected from 1 to its {room} slots")
+            taken, left = [], count
+            for place, nodes in enumerate(system.nodes):
+                slots = nodes.slots.get(label, 0)
+                here = min(left, slots * nodes.count)
+                if here:
+                    taken.append(first[place] + np.arange(here) // slots)
+                    left -= here
+            self.node[label] = np.concatenate(taken)
+        self.loads: Ints = np.bincount(np.concatenate([*self.node.values()]), minlength=self.kind.size)
+        self._times: dict[tuple[object, ...], float] = {}
+        self._rates: dict[tuple[str, range], Floats | float] = {}
+
+    def nodes_of(self, label: str, ranks: range) -> Ints:
+        """The nodes of some processes of a label."""
+        return self.node[label][ranks.start : ranks.stop : ranks.step]
+
+    def compute(self, label: str, ranks: range, operations: Floats | float) -> Floats | float:
+        """Seconds that computation takes, for each process or for all alike."""
+        if (label, ranks) not in self._rates:
+            nodes = self.nodes_of(label, ranks)
+            alike, which = np.unique(
+                np.column_stack([self.kind[nodes], self.loads[nodes]]), axis=0, return_inverse=True
+            )
+            rates = np.array([self._per_operation(kind, load) for kind, load in alike.tolist()])
+            self._rates[label, ranks] = _same(rates[which.ravel()])
+        return self._rates[label, ranks] * operations
+
+    def _per_operation(self, kind: int, load: int) -> float:
+        nodes = self.system.nodes[kind]
+        device = nodes.device
+        if "T_min" in device.values or Block.compute in device.blocks:
+            return answer(device, Block.compute, instructions=1.0, threads=load).value
+        if (speed := device.get("speed")) is not None:
+            return max(load / (device.get("cores") or 1.0), 1.0) / speed
+        peak = device.get("peak_double") or device.get("peak_single")
+        if peak is None:
+            raise InputError(f"{device.name} has no T_min, speed or peak_double, which compute needs")
+        return max(load, sum(nodes.slots.values()), device.get("cores") or 1.0) / peak
+
+    def disk(self, label: str, ranks: range, block: Block, size: Floats | float) -> Floats | float:
+        """Seconds that reading or writing takes."""
+        kinds = self.kind[self.nodes_of(label, ranks)]
+        found = np.zeros(len(ranks))
+        sizes = np.broadcast_to(size, found.shape)
+        for kind, each in np.unique(np.column_stack([kinds, sizes]), axis=0).tolist():
+            nodes = self.system.nodes[int(kind)]
+            found[(kinds == kind) & (sizes == each)] = self._answer(nodes.disk or nodes.device, block, each, 1)
+        return _same(found)
+
+    def message(self, here: Ints, there: Ints, size: Floats | float) -> Floats | float:
+        """Seconds that a message takes from nodes to nodes; arrays of shape (n,)."""
+        crossed = np.where(
+            here == there, -1 - self.kind[here], self.kind[here] * len(self.system.nodes) + self.kind[there]
+        )
+        sizes = np.broadcast_to(size, crossed.shape)
+        found = np.zeros(crossed.shape)
+        for way in np.unique(crossed).tolist():
+            chosen = crossed == way
+            entry = self._crossed(way)
+            for each in np.unique(sizes[chosen]).tolist():
+                found[chosen & (sizes == each)] = self._answer(entry, Block.p2p, each, 2)
+        return _same(found)
+
+    def _crossed(self, way: int) -> Entry:
+        """The entry of the lowest level that two nodes have in common."""
+        nodes = self.system.nodes
+        if way < 0:
+            kind = nodes[-1 - way]
+            return kind.bus or self.system.by_name[kind.network].entry
+        one, other = (self.system.above(nodes[each].network) for each in divmod(way, len(nodes)))
+        common = next((name for name in one if name in other), None)
+        if common is None:
+            raise InputError(f"no network connects {one[0]} and {other[0]}")
+        return self.system.by_name[common].entry
+
+    def collective(self, block: Block, labels: Sequence[str], size: float) -> float:
+        """Seconds that a collective operation takes: on each level among those of the level below that take part."""
+        total = 0.0
+        nodes = np.concatenate([self.node[label] for label in labels])
+        distinct, per_node = np.unique(nodes, return_counts=True)
+        kinds = self.kind[distinct]
+        most = 0.0
+        for kind in np.unique(kinds).tolist():
+            among = int(per_node[kinds == kind].max())
+            if among > 1:
+                most = max(most, self._answer(self._crossed(-1 - kind), block, size, among))
+        total += most
+        members: dict[str, int] = {}
+        for kind, count in zip(*np.unique(kinds, return_counts=True), strict=True):
+            network = self.system.nodes[int(kind)].network
+            members[network] = members.get(network, 0) + int(count)
+        while members:
+            total += max(
+                (
+                    self._answer(self.system.by_name[name].entry, block, size, count)
+                    for name, count in members.items()
+                    if count > 1
+                ),
+                default=0.0,
+            )
+            if len(members) == 1:
+                return total
+            above: dict[str, int] = {}
+            for name in members:
+                within = self.system.by_name[name].within
+                if not within:
+                    if len(above) + len(members) > 1 and any(self.system.by_name[each].within for each in members):
+                        above[name] = above.get(name, 0) + 1
+                        continue
+                    raise InputError(f"no network connects {', '.join(members)}")
+                above[within] = above.get(within, 0) + 1
+            members = above
+        return total
+
+    def _answer(self, entry: Entry, block: Block, size: float, nodes: int) -> float:
+        key = (entry.name, block, size, nodes)
+        if key not in self._times:
+            self._times[key] = self._ask(entry, block, size, nodes)
+        return self._times[key]
+
+    def _ask(self, entry: Entry, block: Block, size: float, nodes: int) -> float:
+        bandwidth = entry.get("bandwidth")
+        if "T_p2p" in entry.values or entry.blocks or bandwidth is None:
+            return answer(entry, block, data_size=size, nodes=nodes).value
+        # A link or a bus knows its bandwidth only: trees of messages, as MPI libraries send them.
+        latency, rounds = entry.get("latency") or 0.0, math.ceil(math.log2(max(nodes, 1)))
+        if block in (Block.p2p, Block.read, Block.write):
+            return latency + size / bandwidth
+        if block == Block.bcast:
+            return rounds * (latency + size / bandwidth)
+        if block == Block.barrier:
+            return rounds * latency
+        if block == Block.alltoall:
+            return (nodes - 1) * (latency + size / bandwidth)
+        return rounds * latency + size * (nodes - 1) / nodes / bandwidth
+
+
+def _same(values: Floats) -> Floats | float:
+    return float(values[0]) if np.all(values == values[0]) else values

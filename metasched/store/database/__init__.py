@@ -1,0 +1,1 @@
+"""The database through SQLAlchemy: runs, loads, models, placements, tokens, and its migrations."""

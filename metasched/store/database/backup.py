@@ -1,0 +1,179 @@
+"""Backup and restore of a whole database: what a backup holds, it holds in a SQLite file, whatever it was taken from.
+
+So one taken from SQLite restores into PostgreSQL and the other way, and no program of the server is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, delete, func, insert, select, text
+
+from metasched.records import InputError
+from metasched.store.database.engine import connect, default_location, opening, reading, writing
+from metasched.store.database.integrity import damage
+from metasched.store.database.leadership import led
+from metasched.store.database.manifest import prove, seal
+from metasched.store.database.schema import HEAD, revision_of
+from metasched.store.database.store import Store
+from metasched.store.database.tables import kept_tables
+from metasched.store.errors import StoreError
+
+#: Rows that are copied at once.
+TOGETHER = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Upgraded:
+    """The schema before (None where there was no database yet) and after."""
+
+    database: str
+    before: str | None
+    after: str
+
+
+def upgrade(location: str | None) -> Upgraded:
+    """Bring a database to the newest schema, making it where there is none.
+
+    Raises
+    ------
+    InputError
+        When there is no database and none can be made there, or it is another program's, or of a newer schema.
+    """
+    engine = connect(location or default_location(), 10.0)
+    try:
+        with opening(), reading(engine) as connection:
+            before = revision_of(connection)
+    finally:
+        engine.dispose()
+    with Store.open(location) as store:
+        return Upgraded(store.name, before, HEAD)
+
+
+def backup(store: Store, to: str | os.PathLike[str]) -> Mapping[str, int]:
+    """Write everything as it is at one moment into a new SQLite file; the database may be in use meanwhile.
+
+    Returns
+    -------
+    Mapping
+        How many rows of each table.
+
+    Raises
+    ------
+    InputError
+        When there is such a file already, or it cannot be written; nothing is left behind then.
+    """
+    path = Path(to)
+    if path.exists():
+        raise InputError("is there already, expected a new file", where=str(path))
+    if not path.parent.is_dir():
+        raise InputError("there is no such folder", where=str(path.parent))
+    try:
+        folder = tempfile.mkdtemp(prefix=".backup-", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"cannot be written: {(error.strerror or str(error)).lower()}", where=str(path)) from None
+    try:
+        # A folder of its own, which nobody else may read: the file holds the tokens' digests.
+        fresh = Path(folder, "backup.db")
+        with Store.open(fresh) as copy, _snapshot(store) as source, writing(copy.engine) as target:
+            counts = _copied(source, target)
+        with _opened_alone(fresh):
+            pass
+        seal(fresh, store.name)
+        fresh.chmod(0o600)
+        os.replace(fresh, path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return counts
+
+
+def restore(store: Store, backed_up: str | os.PathLike[str], *, replace: bool = False) -> Mapping[str, int]:
+    """Put everything that a backup holds into a database, all or nothing; an older backup is upgraded on the way.
+
+    The file proves itself a backup, whole and unchanged, before the database is touched.
+
+    Parameters
+    ----------
+    store : where to; empty, unless ``replace`` says that what it holds may go.
+    backed_up : the backup's file, which stays as it is.
+    replace : remove what the database holds first.
+
+    Raises
+    ------
+    InputError
+        When the file is no sound backup, or the database is not empty, or a daemon runs on it.
+    """
+    path = Path(backed_up)
+    if not path.is_file():
+        raise InputError("there is no such file", where=str(path))
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "backup.db")
+        try:
+            shutil.copyfile(path, copy)
+            prove(copy)
+            with (
+                _opened_alone(copy) as backed,
+                reading(backed.engine) as source,
+                led(store.engine),
+                writing(store.engine) as target,
+            ):
+                if not replace and (held := _held(target)):
+                    raise InputError(f"holds {held} already, expected an empty database", where=store.name)
+                for table in reversed(kept_tables()):
+                    target.execute(delete(table))
+                return _copied(source, target)
+        except (InputError, StoreError, OSError) as error:
+            if str(copy) not in str(error):
+                raise
+            raise InputError(str(error).replace(str(copy), str(path))) from None
+
+
+@contextmanager
+def _snapshot(store: Store) -> Iterator[Connection]:
+    """A transaction in which nothing changes: SQLite's always are, PostgreSQL's when told so."""
+    engine = store.engine
+    if engine.dialect.name == "postgresql":
+        engine = engine.execution_options(isolation_level="REPEATABLE READ")
+    with reading(engine) as connection:
+        yield connection
+
+
+@contextmanager
+def _opened_alone(path: Path) -> Iterator[Store]:
+    """A SQLite file that nobody else has open, checked and with nothing left in files beside it."""
+    with Store.open(path) as store:
+        if told := damage(store):
+            raise InputError(f"is damaged: {told}", where=str(path))
+        yield store
+        raw = store.engine.raw_connection()
+        raw.cursor().execute("PRAGMA journal_mode = DELETE")
+        raw.close()
+
+
+def _copied(source: Connection, target: Connection) -> dict[str, int]:
+    counts = {}
+    for table in kept_tables():
+        rows = source.execution_options(stream_results=True).execute(select(table)).mappings()
+        counts[table.name] = 0
+        for some in rows.partitions(TOGETHER):
+            target.execute(insert(table), [dict(row) for row in some])
+            counts[table.name] += len(some)
+    if target.dialect.name == "postgresql":
+        # The numbers that PostgreSQL gives to new runs go on after those that were copied.
+        last = "(SELECT coalesce(max(id), 0) + 1 FROM runs)"
+        target.execute(text(f"SELECT setval(pg_get_serial_sequence('runs', 'id'), {last}, false)"))
+    return counts
+
+
+def _held(connection: Connection) -> str:
+    """What a database holds first, such as "12 runs"; empty where it holds nothing."""
+    for table in kept_tables():
+        if count := connection.scalar(select(func.count()).select_from(table)):
+            return f"{count} {table.name}"
+    return ""

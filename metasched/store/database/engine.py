@@ -1,0 +1,153 @@
+"""How the database is reached: where it lies, the connections to it, and its errors said in one line.
+
+SQLite needs a few things set that its driver leaves as they were twenty years ago. Transactions are begun here and
+not by the driver, which would begin them too late; those that will write take the write lock at once, since two readers
+that both decide to write would otherwise end in a deadlock that no waiting resolves. With write-ahead logging readers
+never wait; ``synchronous=NORMAL`` then survives the death of any process, and costs at most the last few runs in a
+power cut.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from json import JSONDecodeError
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from metasched.records import InputError
+from metasched.store.errors import StoreError
+
+_NO_DATABASE = "is not a SQLite database"
+_DAMAGED = "is damaged; restore it from a copy"
+_NO_ACCESS = "cannot be opened: there is no such folder, or no permission"
+#: What SQLite's messages mean to the user.
+_MEANINGS = {
+    "readonly": "is read-only",
+    "is locked": "is locked by another process",
+    "not a database": _NO_DATABASE,
+    "malformed": _DAMAGED,
+    "unable to open": _NO_ACCESS,
+    "Could not decode": _DAMAGED,
+    "disk is full": "cannot grow: the disk is full",
+}
+
+
+def default_location() -> str:
+    """Where the database lies when nobody says: ``$METASCHED_DB``, else ``metasched.db`` in the user's data folder."""
+    if named := os.environ.get("METASCHED_DB"):
+        return named
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    folder = Path(data) / "metasched"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {(error.strerror or str(error)).lower()}", where=str(folder)) from None
+    return str(folder / "metasched.db")
+
+
+def connect(location: str | os.PathLike[str], patience: float) -> Engine:
+    """Make an engine for a URL, or for the path of a SQLite file; a lock is waited for up to ``patience`` seconds."""
+    text = os.fspath(location)
+    try:
+        url = make_url(text) if "://" in text else URL.create("sqlite", database=text)
+        engine = _engine(url)
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise InputError(f"no driver is installed for it ({error})", where=name_of(url)) from None
+    except (ArgumentError, ValueError):
+        raise InputError("is not the URL of a database") from None
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", lambda connection, _: _prepare(connection, patience))
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def make_as_folder_owner(engine: Engine) -> None:
+    """Let a SQLite file that root makes belong to whom its folder belongs to.
+
+    An administrator makes the first token, or looks around, as root; the daemon has to write the file as its own user.
+    """
+    name = engine.url.database
+    in_memory = name in (None, "", ":memory:") or "uri" in engine.url.query
+    if engine.dialect.name != "sqlite" or name is None or in_memory or os.geteuid() != 0:
+        return
+    path = Path(name)
+    try:
+        folder = os.stat(path.parent)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o640))
+        os.chown(path, folder.st_uid, folder.st_gid)
+    except OSError:
+        return  # It is there already, or cannot be made: whoever opens it next says so.
+
+
+def _engine(url: URL) -> Engine:
+    """An engine whose connections hold little: one is used again before the next, and none keeps its statements.
+
+    Each connection that is used has a cache of its own, and a statement kept by SQLite's driver keeps the last values
+    that it was given, blocks of megabytes among them.
+    """
+    held = {"connect_args": {"cached_statements": 0}} if url.get_backend_name() == "sqlite" else {}
+    try:
+        return create_engine(url, pool_use_lifo=True, **held)
+    except TypeError:  # a database in memory has no such pool
+        return create_engine(url, **held)
+
+
+def name_of(url: URL) -> str:
+    """What to call the database in messages: the path of a file, else the URL without its password."""
+    return url.database or "memory" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that sees one consistent state and writes nothing."""
+    with _said_clearly(engine), engine.connect() as connection:
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that holds the write lock from its beginning; committed at the end, undone by any exception."""
+    with _said_clearly(engine), engine.execution_options(begin="IMMEDIATE").begin() as connection:
+        yield connection
+
+
+@contextmanager
+def _said_clearly(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    except (DBAPIError, PoolTimeoutError) as error:
+        said = str(getattr(error, "orig", None) or error)
+        meaning = next((meaning for sign, meaning in _MEANINGS.items() if sign in said), " ".join(said.split()))
+        # Only a value that no column can hold is the fault of whoever gave it.
+        kind = InputError if isinstance(error, DataError) else StoreError
+        raise kind(meaning, where=name_of(engine.url)) from error
+    except (JSONDecodeError, UnicodeDecodeError) as error:
+        raise StoreError(_DAMAGED, where=name_of(engine.url)) from error
+
+
+@contextmanager
+def opening() -> Iterator[None]:
+    """While a database is opened, a place where none can be is wrong input: somebody has just named it."""
+    try:
+        yield
+    except StoreError as error:
+        if str(error).endswith((_NO_DATABASE, _NO_ACCESS)):
+            raise InputError(str(error)) from error
+        raise
+
+
+def _prepare(connection: Any, patience: float) -> None:
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {int(1000 * patience)}")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('begin', 'DEFERRED')}")

@@ -1,0 +1,83 @@
+"""Whether a database is still what was written into it.
+
+SQLite notices by itself only what it stumbles over: a page with a few flipped bits is served as it is. Its own check
+walks the whole file; :func:`check` looks at every row besides, as it would be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from sqlalchemy import select
+
+from metasched.advised_placements import AdvisedPlacement
+from metasched.records import InputError
+from metasched.store.database import load_blocks
+from metasched.store.database.engine import reading
+from metasched.store.database.store import Store
+from metasched.store.database.tables import LoadBlockRow, PlacementRow
+from metasched.store.errors import StoreError
+
+#: Faults that are told of at most.
+MOST = 10
+
+
+def damage(store: Store) -> str:
+    """What SQLite's own check finds first, empty where it finds nothing; a server checks its pages itself.
+
+    Raises
+    ------
+    StoreError
+        When the database cannot be read at all now.
+    """
+    if store.engine.dialect.name != "sqlite":
+        return ""
+    try:
+        with reading(store.engine) as connection:
+            told = str(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar())
+    except StoreError as error:
+        if "damaged" not in str(error):
+            raise
+        told = "it cannot be read to its end"
+    return "" if told == "ok" else " ".join(told.split())
+
+
+def check(store: Store) -> tuple[str, ...]:
+    """The first few faults of a database, each in one line; reads all of it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    ...     check(store)
+    ()
+    >>> folder.cleanup()
+    """
+    found: list[str] = [told] if (told := damage(store)) else []
+
+    def read(what: Callable[[], object]) -> None:
+        try:
+            what()
+        except (InputError, StoreError) as error:
+            found.append(str(error))
+
+    def each_model() -> None:
+        for application, platform, _, _ in store.models.all():
+            read(partial(store.models.predictor, application, platform))
+
+    def each_placement() -> None:
+        columns = (PlacementRow.uid, PlacementRow.made_at, PlacementRow.question, PlacementRow.answer)
+        with reading(store.engine) as connection:
+            for row in connection.execute(select(*columns, PlacementRow.outcome)):
+                read(partial(AdvisedPlacement.read, *row))
+
+    def each_block() -> None:
+        with reading(store.engine) as connection:
+            for minute in connection.scalars(select(LoadBlockRow.minute)).all():
+                load_blocks.read(connection, minute, minute + load_blocks.MINUTE)
+
+    for part in (store.runs.all, each_model, each_placement, each_block, store.tokens.all, store.modes.newest):
+        read(part)
+    return tuple(found[:MOST])

@@ -1,0 +1,186 @@
+"""Which daemon leads where several are started on one database: only one may write, or runs would be learned by halves.
+
+A SQLite file has a lock file beside it, which the system lets go of when its process ends, however it ends. On a
+PostgreSQL server an advisory lock belongs to a session, and goes with it. A leader whose session was lost, and who does
+not know it yet, writes nothing: each of its transactions looks whether the lock is still its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from metasched.records import InputError
+from metasched.store.database.engine import name_of, reading, writing
+from metasched.store.database.tables import LeaderRow
+from metasched.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Any fixed number below 2 ** 31: the advisory lock of a database's leader.
+KEY = 0x6D657461
+#: How long a new leader waits before it reads what there is (s): the one before has noticed by then.
+SETTLED = 3.0
+#: A leader's session is given up by the server when its host has been silent for some 5 s.
+_KEEPALIVES = "SET tcp_keepalives_idle = 2; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3"
+_OURS = text(
+    "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = :key AND pid = :session"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
+class Leadership:
+    """The lead of one database, held or not.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from metasched.store.database.store import Store
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    ...     one, other = Leadership(store.engine), Leadership(store.engine)
+    ...     one.take(), other.take()
+    ...     one.release()
+    ...     other.take()
+    ...     other.release()
+    (True, False)
+    True
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._file: int | None = None
+        self._session: Connection | None = None
+        self._session_id: int | None = None
+        self._number: int | None = None
+        self.name = f"{socket.gethostname()}, process {os.getpid()}"
+
+    @property
+    def shared(self) -> bool:
+        """Whether several daemons may wait for the lead: on a server, not on a file."""
+        return self._engine.dialect.name == "postgresql"
+
+    def take(self) -> bool:
+        """Take the lead, where nobody has it.
+
+        Raises
+        ------
+        StoreError
+            When the database cannot be asked.
+        """
+        if self.shared:
+            return self._take_session()
+        path = self._engine.url.database
+        if not path or path == ":memory:" or "uri" in self._engine.url.query:
+            return True
+        return self._take_file(f"{os.path.realpath(path)}-leader")
+
+    def holds(self) -> bool:
+        """Whether the lead is still held."""
+        if self._session is None:
+            return not self.shared
+        try:
+            return bool(self._session.scalar(_OURS, {"key": KEY, "session": self._session_id}))
+        except SQLAlchemyError:
+            self._drop_session()
+            return False
+
+    def note(self) -> bool:
+        """Note in the database who leads; tell whether nobody else has led since this one last did."""
+        with writing(self._engine) as connection:
+            last = connection.scalar(select(func.max(LeaderRow.number))) or 0
+            alone = self._number in (None, last)
+            self._number = last + 1
+            row = {"number": self._number, "name": self.name, "since": time.time()}
+            connection.execute(insert(LeaderRow), row)
+            connection.execute(delete(LeaderRow).where(LeaderRow.number < self._number))
+        return alone
+
+    def leader(self) -> str:
+        """Who leads, or led last; empty where nobody ever did."""
+        with reading(self._engine) as connection:
+            return connection.scalar(select(LeaderRow.name).order_by(LeaderRow.number.desc()).limit(1)) or ""
+
+    def guard(self) -> None:
+        """From now on nothing is written through this engine unless the lead is held."""
+        if self.shared:
+            event.listen(self._engine, "begin", self._check)
+
+    def release(self) -> None:
+        """Give the lead up."""
+        self._drop_session()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _check(self, connection: Connection) -> None:
+        if connection.get_execution_options().get("begin") != "IMMEDIATE":
+            return
+        if self._session_id is None or connection.scalar(_OURS, {"key": KEY, "session": self._session_id}) != 1:
+            raise StoreError("another daemon leads, or none", where=name_of(self._engine.url))
+
+    def _take_file(self, path: str) -> bool:
+        try:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except PermissionError:  # root made it
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise StoreError(f"cannot be locked: {(error.strerror or str(error)).lower()}", where=path) from None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            return False
+        self._file = file
+        return True
+
+    def _take_session(self) -> bool:
+        self._drop_session()
+        try:
+            # A session of its own, which no transaction of others can end.
+            session = create_engine(self._engine.url, isolation_level="AUTOCOMMIT", poolclass=NullPool).connect()
+            session.exec_driver_sql(_KEEPALIVES)
+            if not session.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": KEY}):
+                session.close()
+                return False
+            self._session, self._session_id = session, session.scalar(text("SELECT pg_backend_pid()"))
+        except SQLAlchemyError as error:
+            said = " ".join(str(getattr(error, "orig", None) or error).split())
+            raise StoreError(said, where=name_of(self._engine.url)) from error
+        return True
+
+    def _drop_session(self) -> None:
+        session, self._session, self._session_id = self._session, None, None
+        if session is not None:
+            with suppress(SQLAlchemyError):
+                session.invalidate()
+            with suppress(SQLAlchemyError):
+                session.close()
+
+
+@contextmanager
+def led(engine: Engine) -> Iterator[Leadership]:
+    """Have the lead of a database while something is done with it that no daemon may see by halves.
+
+    Raises
+    ------
+    InputError
+        When a daemon has it.
+    """
+    lead = Leadership(engine)
+    if not lead.take():
+        raise InputError("a daemon runs on it, expected it to be stopped first", where=name_of(engine.url))
+    try:
+        yield lead
+    finally:
+        lead.release()

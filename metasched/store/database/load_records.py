@@ -1,0 +1,72 @@
+"""What nodes had to spare, in the database: samples as they came in, and whole spans of time read fast."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Engine, func, select
+
+from metasched.records import Load
+from metasched.store.database import load_blocks as packed
+from metasched.store.database.engine import reading, writing
+from metasched.store.database.rows import insert_new
+from metasched.store.database.tables import FIVE_MINUTES, LateSlotRow, LoadRow, table
+from metasched.store.files.campaigns import Loads
+
+
+class LoadRecords:
+    """The loads of all nodes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def add(self, loads: Iterable[Load]) -> int:
+        """Store loads, all or none; a node has one load a moment, the first stored. Return how many were new."""
+        rows: list[dict[str, Any]] = [
+            {
+                "node": load.node,
+                "time": load.time,
+                "available_cpu": load.available_cpu,
+                "available_bandwidth": load.available_bandwidth,
+            }
+            for load in loads
+        ]
+        with writing(self._engine) as connection:
+            late = packed.drop(connection, {load["time"] for load in rows}, time.time())
+            slots = [{"slot": slot} for slot in {minute // FIVE_MINUTES * FIVE_MINUTES for minute in late}]
+            insert_new(connection, table(LateSlotRow), slots)
+            return insert_new(connection, table(LoadRow), rows)
+
+    def all(self, *, node: str | None = None, since: float | None = None, until: float | None = None) -> Loads:
+        """The loads of one node or of all, from ``since`` up to and without ``until`` (s)."""
+        if node is not None:
+            return self.oldest(node, None, since=since, until=until)
+        with reading(self._engine) as connection:
+            return packed.read(connection, *_span(since, until))
+
+    def of(self, nodes: Sequence[str], *, since: float, until: float) -> Loads:
+        """The loads of some nodes from ``since`` up to and without ``until`` (s), asked for at once."""
+        with reading(self._engine) as connection:
+            return packed.read_nodes(connection, nodes, since, until)
+
+    def oldest(self, node: str, most: int | None, *, since: float | None = None, until: float | None = None) -> Loads:
+        """The oldest loads of one node from ``since`` up to and without ``until`` (s), at most so many."""
+        with reading(self._engine) as connection:
+            return packed.read_node(connection, node, *_span(since, until), most)
+
+    def newest(self, *, since: float) -> tuple[Load, ...]:
+        """The newest load of each node that has one from ``since`` on (s)."""
+        newest = select(LoadRow.node, func.max(LoadRow.time).label("time")).where(LoadRow.time >= since)
+        of = newest.group_by(LoadRow.node).subquery()
+        query = select(LoadRow.time, LoadRow.node, LoadRow.available_cpu, LoadRow.available_bandwidth).join(
+            of, (LoadRow.node == of.c.node) & (LoadRow.time == of.c.time)
+        )
+        with reading(self._engine) as connection:
+            return tuple(Load(*row) for row in connection.execute(query))
+
+
+def _span(since: float | None, until: float | None) -> tuple[float, float]:
+    return -math.inf if since is None else since, math.inf if until is None else until

@@ -1,0 +1,82 @@
+"""Placements in the database as they were advised, each beside the outcome of its job."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sqlalchemy import Connection, Engine, insert, select, update
+
+from metasched.advised_placements import AdvisedPlacement, Outcome
+from metasched.records import InputError
+from metasched.store.database.engine import reading, writing
+from metasched.store.database.tables import PlacementRow
+
+_log = logging.getLogger(__name__)
+
+
+def settle(connection: Connection, uid: str, outcome: Outcome) -> bool:
+    """Store the outcome of a job; tell whether its placement is known and had none yet."""
+    change = update(PlacementRow).where(PlacementRow.uid == uid, PlacementRow.outcome.is_(None))
+    return connection.execute(change.values(outcome=outcome.as_dict())).rowcount > 0
+
+
+class PlacementRecords:
+    """The journal of placements."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def add(self, advised: Iterable[AdvisedPlacement]) -> None:
+        """Store placements, all or none."""
+        rows = []
+        for each in advised:
+            row = each.as_dict()
+            rows.append(row | {"uid": row.pop("id")})
+        if rows:
+            with writing(self._engine) as connection:
+                connection.execute(insert(PlacementRow), rows)
+
+    def settle(self, uid: str, outcome: Outcome) -> bool:
+        """Store the outcome of a job; tell whether its placement is known and had none yet."""
+        with writing(self._engine) as connection:
+            return settle(connection, uid, outcome)
+
+    def find(self, uid: str) -> AdvisedPlacement | None:
+        """One placement."""
+        found = self._select(select(*_COLUMNS).where(PlacementRow.uid == uid))
+        return found[0] if found else None
+
+    def recent(
+        self, limit: int = 100, *, settled: bool | None = None, users: Collection[str] | None = None
+    ) -> tuple[AdvisedPlacement, ...]:
+        """The newest placements, newest first: all, or only those whose job has ended, or has not; or of some users."""
+        query = select(*_COLUMNS).order_by(PlacementRow.made_at.desc()).limit(limit)
+        if settled is not None:
+            query = query.where(PlacementRow.outcome.is_not(None) if settled else PlacementRow.outcome.is_(None))
+        if users is not None:
+            query = query.where(PlacementRow.question["user"].as_string().in_(users))
+        return self._select(query)
+
+    def made_between(self, since: float, until: float) -> tuple[AdvisedPlacement, ...]:
+        """Placements made in [since, until) (s), oldest first."""
+        query = select(*_COLUMNS).where(PlacementRow.made_at >= since, PlacementRow.made_at < until)
+        return self._select(query.order_by(PlacementRow.made_at))
+
+    def _select(self, query: Any) -> tuple[AdvisedPlacement, ...]:
+        """Placements of rows; one that cannot be understood, such as one changed by hand, does not hide the others."""
+        with reading(self._engine) as connection:
+            rows = connection.execute(query).all()
+        found = []
+        for row in rows:
+            try:
+                found.append(AdvisedPlacement.read(*row))
+            except InputError as error:
+                _log.warning("%s; it is left out", error)
+        return tuple(found)
+
+
+_COLUMNS = (
+    PlacementRow.uid, PlacementRow.made_at, PlacementRow.question, PlacementRow.answer, PlacementRow.outcome,
+)  # fmt: skip

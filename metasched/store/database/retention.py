@@ -1,0 +1,41 @@
+"""Letting go of what is too old to be of use."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import delete
+
+from metasched.store.database import load_blocks as packed
+from metasched.store.database.engine import writing
+from metasched.store.database.load_means import forget_means, roll_up, update_means
+from metasched.store.database.store import Store
+from metasched.store.database.tables import FIVE_MINUTES, LoadRow, PlacementRow
+
+#: How many times as long as samples their five-minute means stay.
+MEANS_KEEP = 9.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How many rows were let go."""
+
+    loads: int
+    placements: int
+
+
+def prune(store: Store, *, loads_before: float, placements_before: float) -> Pruned:
+    """Remove loads and placements from before these times (s). Runs and models are what was learned: they stay.
+
+    Of the loads the means stay: those over five minutes ten times as long as the samples, those over hours for good.
+    """
+    update_means(store)
+    roll_up(store, loads_before, since=-math.inf)  # once more with whatever came late, before its samples go
+    with writing(store.engine) as connection:
+        forget_means(connection, FIVE_MINUTES, loads_before - MEANS_KEEP * max(time.time() - loads_before, 0.0))
+        packed.forget(connection, loads_before)
+        loads = connection.execute(delete(LoadRow).where(LoadRow.time < loads_before)).rowcount
+        placements = connection.execute(delete(PlacementRow).where(PlacementRow.made_at < placements_before)).rowcount
+    return Pruned(loads, placements)

@@ -1,0 +1,33 @@
+"""What several kinds of records need to write their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table
+
+
+def insert_new(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Insert rows, all but those whose key is there already; return how many were new."""
+    if not rows:
+        return 0
+    statement = _insert(connection, into)
+    return connection.execute(statement, rows, execution_options={"preserve_rowcount": True}).rowcount
+
+
+def insert_new_by(connection: Connection, into: Table, rows: Iterable[Mapping[str, Any]], key: str) -> frozenset[Any]:
+    """The same; return the keys, values of a unique column, that were new."""
+    apart = {row[key]: row for row in rows}
+    if not apart:
+        return frozenset()
+    statement = _insert(connection, into).returning(into.c[key])
+    return frozenset(connection.scalars(statement, list(apart.values())))
+
+
+def _insert(connection: Connection, into: Table) -> Any:
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert
+    else:
+        from sqlalchemy.dialects.sqlite import insert  # type: ignore[assignment]
+    return insert(into).on_conflict_do_nothing()

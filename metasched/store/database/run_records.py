@@ -1,0 +1,286 @@
+"""Finished runs in the database, with how each ended and whether a model has learned it."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, case, delete, func, select, update
+
+from metasched.records import InputError, Run, Settings
+from metasched.store.database.engine import name_of, reading, writing
+from metasched.store.database.rows import insert_new_by
+from metasched.store.database.tables import ModelRow, RunRow, table
+from metasched.store.errors import StoreError
+
+#: Key among a run's further columns where it was forgotten.
+FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A run with how it ended.
+
+    Parameters
+    ----------
+    run : what was measured.
+    exit_status : status of the command, 128 plus the signal's number where it was killed.
+    learnable : whether models may learn from it; False where it failed or could not be measured.
+    uid : 32 characters that name it, so that storing it again does nothing.
+    """
+
+    run: Run
+    exit_status: int = 0
+    learnable: bool = True
+    uid: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as JSON shows it; a minimum that was not measured is null."""
+        run = self.run
+        return {
+            "id": self.uid,
+            "user": run.user,
+            "application": run.application,
+            "cluster": run.cluster,
+            "problem_size": run.problem_size,
+            "processors": run.processors,
+            **{name: None if math.isnan(value := getattr(run, name)) else value for name in _MINIMA},
+            "execution_time": run.execution_time,
+            "start_time": run.start_time,
+            "nodes": list(run.nodes),
+            "phase": run.phase,
+            **run.settings.as_dict(),
+            "exit_status": self.exit_status,
+            "learnable": self.learnable,
+        }
+
+    @classmethod
+    def of_dict(cls, told: Mapping[str, Any]) -> RecordedRun:
+        """The record that :meth:`as_dict` shows.
+
+        Raises
+        ------
+        InputError
+            When it cannot be one.
+        """
+        try:
+            fields = {name: told[name] for name in _RUN_FIELDS}
+            fields |= {name: math.nan for name in _MINIMA if fields[name] is None}
+            parameters = tuple(sorted(told["parameters"].items()))
+            extra = Settings(told["processes_per_node"], told["threads"], parameters).cells
+            extra |= {"user": told["user"]} if told["user"] else {}
+            run = Run(**fields, nodes=tuple(told["nodes"]), extra=MappingProxyType(extra))
+            return cls(run, int(told["exit_status"]), bool(told["learnable"]), told["id"])
+        except (AttributeError, KeyError, TypeError) as error:
+            raise InputError(f"is not a stored run: {error}") from None
+
+
+def insert_runs(connection: Connection, records: Iterable[RecordedRun]) -> frozenset[str]:
+    """Store runs; return the uids that are new: runs that are there already stay as they are."""
+    return insert_new_by(connection, table(RunRow), map(_row, records), "uid")
+
+
+def correct_run(connection: Connection, record: RecordedRun) -> bool:
+    """Correct how a stored run ended, and what it was a run of, by a record of the same uid; not if forgotten."""
+    extra = connection.scalar(select(RunRow.extra).where(RunRow.uid == record.uid))
+    if extra is None or FORGOTTEN in extra:
+        return False
+    connection.execute(update(RunRow).where(RunRow.uid == record.uid).values(**_row(record)))
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some of the stored runs; what is None selects nothing, and of what is given all must fit.
+
+    Parameters
+    ----------
+    uids : names of runs.
+    user : whose runs.
+    since, until : bounds of the start (s), the second excluded.
+    application, platform : of which runs.
+    """
+
+    uids: tuple[str, ...] | None = None
+    user: str | None = None
+    since: float | None = None
+    until: float | None = None
+    application: str | None = None
+    platform: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.uids is None and self.user is None and self.since is None and self.until is None:
+            raise InputError("nothing says which runs, expected ids, a user, or a time")
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise InputError(f"since is {self.since:g}, expected a time before until, {self.until:g}")
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """What a row must fulfil."""
+        found: list[ColumnElement[bool]] = []
+        if self.uids is not None:
+            found.append(RunRow.uid.in_(self.uids))
+        if self.user is not None:
+            found.append(RunRow.extra["user"].as_string() == self.user)
+        if self.since is not None:
+            found.append(RunRow.start_time >= self.since)
+        if self.until is not None:
+            found.append(RunRow.start_time < self.until)
+        for column, wanted in ((RunRow.application, self.application), (RunRow.cluster, self.platform)):
+            if wanted is not None:
+                found.append(column == wanted)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """How many runs were forgotten, and which models, by application and platform, are to be learned anew."""
+
+    runs: int
+    models: tuple[tuple[str, str], ...]
+
+
+def forgotten_document(found: Forgotten) -> dict[str, Any]:
+    """What was forgotten, as JSON."""
+    return {
+        "forgotten": found.runs,
+        "models": [{"application": application, "platform": platform} for application, platform in found.models],
+    }
+
+
+class RunRecords:
+    """The runs of all applications on all platforms."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def add(self, run: Run, *, exit_status: int = 0, learnable: bool = True) -> None:
+        """Store one run."""
+        self.add_all([RecordedRun(run, exit_status, learnable)])
+
+    def add_all(self, records: Iterable[RecordedRun]) -> frozenset[str]:
+        """Store runs, all or none; return the uids that are new: runs that are there already stay as they are."""
+        with writing(self._engine) as connection:
+            return insert_runs(connection, records)
+
+    def learnable(
+        self, *, application: str | None = None, platform: str | None = None, last: int | None = None
+    ) -> tuple[Run, ...]:
+        """The runs that models may learn from, in the order in which they were stored: all, or the last so many."""
+        found = self.all(application=application, platform=platform, learnable=True, last=last)
+        return tuple(record.run for record in found)
+
+    def all(
+        self,
+        *,
+        application: str | None = None,
+        platform: str | None = None,
+        learnable: bool | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        last: int | None = None,
+        users: Collection[str] | None = None,
+    ) -> tuple[RecordedRun, ...]:
+        """All runs with how they ended, in the order in which they were stored; a filter that is None lets all by.
+
+        ``since`` and ``until`` bound the start (s), ``last`` the number: the newest stay. ``users`` whose they are.
+        """
+        query = select(*table(RunRow).columns)
+        query = query.order_by(RunRow.id) if last is None else query.order_by(RunRow.id.desc()).limit(last)
+        query = _only(query, application, platform, users)
+        if learnable is not None:
+            query = query.where(RunRow.learnable == learnable)
+        if since is not None:
+            query = query.where(RunRow.start_time >= since)
+        if until is not None:
+            query = query.where(RunRow.start_time < until)
+        with reading(self._engine) as connection:
+            found = tuple(self._record(row) for row in connection.execute(query).mappings())
+        return found if last is None else found[::-1]
+
+    def count(self, *, application: str | None, platform: str | None, users: Collection[str] | None) -> int:
+        """How many runs there are; a filter that is None lets all by."""
+        with reading(self._engine) as connection:
+            query = select(func.count()).select_from(RunRow)
+            return int(connection.scalar(_only(query, application, platform, users)) or 0)
+
+    def forget(self, which: Selection) -> Forgotten:
+        """Have runs teach no model any more; they stay, marked as forgotten, so that no scheduler tells them again.
+
+        The saved models that had learned of them, or might have, are deleted: all other runs of theirs are to be
+        learned again.
+        """
+        query = select(RunRow.id, RunRow.application, RunRow.cluster, RunRow.extra).where(*which.conditions())
+        with writing(self._engine) as connection:
+            rows = [row for row in connection.execute(query) if FORGOTTEN not in row.extra]
+            for row in rows:
+                changed = update(RunRow).where(RunRow.id == row.id)
+                connection.execute(
+                    changed.values(learnable=False, learned=False, extra={**row.extra, FORGOTTEN: "yes"})
+                )
+            models = sorted({(row.application, row.cluster) for row in rows})
+            for application, platform in models:
+                for kind in (RunRow, ModelRow):
+                    of_this = (kind.application == application, kind.cluster == platform)
+                    change = update(kind).values(learned=False) if kind is RunRow else delete(kind)
+                    connection.execute(change.where(*of_this))
+        return Forgotten(len(rows), tuple(models))
+
+    def to_learn(self) -> tuple[RecordedRun, ...]:
+        """The runs that models may learn from and that no saved model has learned, in the order they were stored."""
+        query = select(*table(RunRow).columns).where(RunRow.learnable, RunRow.learned.is_(False)).order_by(RunRow.id)
+        with reading(self._engine) as connection:
+            return tuple(self._record(row) for row in connection.execute(query).mappings())
+
+    def learned(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """Of each application and platform how many runs a saved model has learned, and how many without loads."""
+        unmeasured = RunRow.min_avg_avail_cpu.is_(None) | RunRow.min_avg_avail_bw.is_(None)
+        query = (
+            select(RunRow.application, RunRow.cluster, func.count(), func.sum(case((unmeasured, 1), else_=0)))
+            .where(RunRow.learned)
+            .group_by(RunRow.application, RunRow.cluster)
+        )
+        with reading(self._engine) as connection:
+            return {(row[0], row[1]): (int(row[2]), int(row[3])) for row in connection.execute(query)}
+
+    def _record(self, row: RowMapping) -> RecordedRun:
+        """Make the record of a row; a row that somebody changed by hand is checked like any other input."""
+        values = {name: row[name] for name in _RUN_FIELDS}
+        values |= {name: math.nan for name in _MINIMA if values[name] is None}
+        nodes, extra = tuple(row["nodes"].split()), MappingProxyType(dict(row["extra"]))
+        try:
+            run = Run(**values, nodes=nodes, extra=extra)
+        except InputError as error:
+            raise StoreError(str(error), where=f"{name_of(self._engine.url)}, run {row['id']}") from None
+        return RecordedRun(run, row["exit_status"], row["learnable"], row["uid"])
+
+
+def _only(query: Any, application: str | None, platform: str | None, users: Collection[str] | None) -> Any:
+    if application is not None:
+        query = query.where(RunRow.application == application)
+    if platform is not None:
+        query = query.where(RunRow.cluster == platform)
+    if users is not None:
+        query = query.where(RunRow.extra["user"].as_string().in_(users))
+    return query
+
+
+#: Fields of a run that a row holds under the same name and in the same form.
+_RUN_FIELDS = tuple(f.name for f in fields(Run) if f.name not in ("nodes", "extra", "marks"))
+#: Those that may not have been measured.
+_MINIMA = ("min_avg_avail_cpu", "min_avg_avail_bw")
+
+
+def _row(record: RecordedRun) -> dict[str, Any]:
+    values = {name: getattr(record.run, name) for name in _RUN_FIELDS}
+    values |= {name: None for name in _MINIMA if math.isnan(values[name])}
+    return values | {
+        "nodes": " ".join(record.run.nodes),
+        "extra": dict(record.run.extra),
+        "exit_status": record.exit_status,
+        "learnable": record.learnable,
+        "uid": record.uid,
+    }

@@ -1,0 +1,100 @@
+"""The database of runs, loads, models, placements, tokens and modes, safe with many processes that use it at once.
+
+SQLite by default, one file; any database that SQLAlchemy reaches by URL and that can ``INSERT ... ON CONFLICT``, so
+PostgreSQL too. Everything that is stored is checked first by the records, and every method is one transaction: what it
+was given is stored whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Self
+
+from sqlalchemy import Engine
+
+from metasched.store.database.ended_records import EndedRecords
+from metasched.store.database.engine import connect, default_location, make_as_folder_owner, name_of, opening
+from metasched.store.database.load_records import LoadRecords
+from metasched.store.database.model_records import ModelRecords
+from metasched.store.database.modes import Modes
+from metasched.store.database.placement_records import PlacementRecords
+from metasched.store.database.run_records import RunRecords
+from metasched.store.database.schema import bring_up
+from metasched.store.database.tokens import Tokens
+
+
+class Store:
+    """One database, and the kinds of records in it.
+
+    Attributes
+    ----------
+    runs, loads, models, placements, tokens, modes, ended : the records, each with verbs of its own.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from metasched.records import Run
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    ...     store.runs.add(Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25))
+    ...     store.runs.add(Run("cg", "c8", 1400, 4, 0.8, 93.5, 1.5), exit_status=137, learnable=False)
+    ...     [run.execution_time for run in store.runs.learnable(application="cg")]
+    ...     store.models.save("cg", "c8", {"format": 1})
+    ...     store.models.document("cg", "c8")
+    [12.25]
+    1
+    {'format': 1}
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.runs, self.loads, self.models = RunRecords(engine), LoadRecords(engine), ModelRecords(engine)
+        self.placements, self.tokens, self.modes = PlacementRecords(engine), Tokens(engine), Modes(engine)
+        self.ended = EndedRecords(engine)
+
+    @classmethod
+    def open(cls, location: str | os.PathLike[str] | None = None, *, patience: float = 10.0) -> Self:
+        """Open a database, making it or upgrading its schema where needed.
+
+        Parameters
+        ----------
+        location : path of a SQLite file or URL; by default ``$METASCHED_DB`` or a file in the user's data folder.
+        patience : how long to wait for other processes that hold the lock (s).
+
+        Raises
+        ------
+        InputError
+            When there is no database and none can be made there, or it is another program's, or of a newer schema.
+        StoreError
+            When it is locked, damaged, or its server does not answer.
+        """
+        engine = connect(default_location() if location is None else location, patience)
+        make_as_folder_owner(engine)
+        try:
+            with opening():
+                bring_up(engine)
+        except BaseException:
+            engine.dispose()
+            raise
+        return cls(engine)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """The path of the file, or the URL without its password."""
+        return name_of(self._engine.url)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, for what concerns the database as a whole: means of loads, retention, backups."""
+        return self._engine

@@ -1,0 +1,166 @@
+"""The tables of the database: runs, loads, models, and what the daemon keeps: placements, tokens, modes.
+
+This is the schema as the code uses it today; how a database gets there from an older one is in ``migrations``. A test
+holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Double, Index, String, Table, Text, false
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+#: Seconds of a slot whose mean is kept.
+FIVE_MINUTES = 300
+
+
+class Base(DeclarativeBase):
+    """Common base, which carries the metadata."""
+
+    type_annotation_map = {float: Double, dict[str, str]: JSON, dict[str, Any]: JSON}  # noqa: RUF012
+
+
+def kept_tables() -> list[Table]:
+    """The tables of what is kept, those that others refer to first: all but who leads at the moment."""
+    return [each for each in Base.metadata.sorted_tables if each.name != LeaderRow.__tablename__]
+
+
+def table(row: type[Base]) -> Table:
+    """The table behind a class of rows."""
+    return Base.metadata.tables[row.__tablename__]
+
+
+class RunRow(Base):
+    """One finished run. ``uid`` makes storing it twice the same as storing it once.
+
+    ``learned`` says that the saved model of its application has learned it. A minimum that was not measured is NULL.
+    """
+
+    __tablename__ = "runs"
+    __table_args__ = (
+        Index("runs_of_application", "application", "cluster", "id"),
+        Index("runs_by_start", "start_time"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uid: Mapped[str] = mapped_column(String(32), unique=True)
+    application: Mapped[str]
+    cluster: Mapped[str]
+    problem_size: Mapped[float]
+    processors: Mapped[int]
+    min_avg_avail_cpu: Mapped[float | None]
+    min_avg_avail_bw: Mapped[float | None]
+    execution_time: Mapped[float]
+    start_time: Mapped[float | None]
+    nodes: Mapped[str]
+    phase: Mapped[str | None]
+    extra: Mapped[dict[str, str]]
+    exit_status: Mapped[int]
+    learnable: Mapped[bool]
+    learned: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+
+class LoadRow(Base):
+    """What one node had to spare at one moment; a table ordered by its key, so that a node's hour lies together."""
+
+    __tablename__ = "loads"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    node: Mapped[str] = mapped_column(primary_key=True)
+    time: Mapped[float] = mapped_column(primary_key=True)
+    available_cpu: Mapped[float]
+    available_bandwidth: Mapped[float]
+
+
+class LoadMeanRow(Base):
+    """The mean of one node's loads over ``step`` seconds from ``time`` on; a span of time lies together."""
+
+    __tablename__ = "load_means"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
+
+    step: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    time: Mapped[float] = mapped_column(primary_key=True)
+    node: Mapped[str] = mapped_column(primary_key=True)
+    available_cpu: Mapped[float]
+    available_bandwidth: Mapped[float]
+    samples: Mapped[int]
+
+
+class LoadBlockRow(Base):
+    """One minute of all nodes' loads, packed; see :mod:`metasched.store.database.load_blocks`."""
+
+    __tablename__ = "load_blocks"
+
+    minute: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    nodes: Mapped[str] = mapped_column(Text)
+    samples: Mapped[bytes]
+
+
+class LateSlotRow(Base):
+    """Five minutes that got a sample when their blocks were gone: their means are to be made again."""
+
+    __tablename__ = "late_slots"
+
+    slot: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+
+
+class ModelRow(Base):
+    """One version of the model of one application on one cluster, as a JSON document."""
+
+    __tablename__ = "models"
+
+    application: Mapped[str] = mapped_column(primary_key=True)
+    cluster: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    saved_at: Mapped[float]
+    document: Mapped[dict[str, Any]]
+
+
+class PlacementRow(Base):
+    """One placement that was advised, and what became of the job; ``outcome`` is None until it has ended."""
+
+    __tablename__ = "placements"
+    __table_args__ = (Index("placements_by_time", "made_at"),)
+
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    made_at: Mapped[float]
+    application: Mapped[str]
+    question: Mapped[dict[str, Any]]
+    answer: Mapped[dict[str, Any]]
+    outcome: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+
+class TokenRow(Base):
+    """Who may talk to the daemon, and as what. Only a digest of the secret is kept."""
+
+    __tablename__ = "tokens"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    role: Mapped[str]
+    node: Mapped[str | None]
+    user: Mapped[str | None]
+    made_at: Mapped[float]
+
+
+class LeaderRow(Base):
+    """Which daemon leads, since when (s); the one with the highest number, others are let go."""
+
+    __tablename__ = "leaders"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str]
+    since: Mapped[float]
+
+
+class ModeRow(Base):
+    """A mode that an administrator has set on the running daemon; the one with the highest number counts."""
+
+    __tablename__ = "modes"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    set_at: Mapped[float]
+    mode: Mapped[str]
+    configured: Mapped[str]
+    set_by: Mapped[str]

@@ -1,0 +1,101 @@
+"""Tokens: who may talk to the daemon, and as what.
+
+A secret is 256 random bits, so a plain digest of it can neither be guessed nor looked up in a table; it is shown once,
+when it is made, and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any, cast
+
+from sqlalchemy import Engine, delete, insert, select
+
+from metasched.records import InputError
+from metasched.store.database.engine import reading, writing
+from metasched.store.database.tables import TokenRow
+from metasched.store.roles import ROLES, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token without its secret; an agent may write loads of its ``node``, a reader see the jobs of its ``user``."""
+
+    name: str
+    role: Role
+    node: str | None
+    digest: str
+    made_at: float
+    user: str | None = None
+
+
+def digest(secret: str) -> str:
+    """What is kept of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class Tokens:
+    """The tokens in a database.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from metasched.store.database.store import Store
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    ...     secret = store.tokens.add("n1's agent", "agent", node="n1")
+    ...     [(token.name, token.digest == digest(secret)) for token in store.tokens.all()]
+    [("n1's agent", True)]
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def add(self, name: str, role: Role, *, node: str | None = None, user: str | None = None) -> str:
+        """Make a token and return its secret.
+
+        Raises
+        ------
+        InputError
+            When there is a token of that name, or the role is not known, or it is an agent's and names no node, or it
+            is not a reader's and names a user.
+        """
+        if role not in ROLES:
+            raise InputError(f"role is {role!r}, expected one of {', '.join(ROLES)}")
+        if not name:
+            raise InputError("name of the token is empty, expected a name")
+        if (role == "agent") != (node is not None):
+            raise InputError("a node must be named for an agent, and only for an agent")
+        if user is not None and (role != "reader" or not user):
+            raise InputError("a user may be named for a reader only: other roles see no jobs, or all")
+        secret = f"metasched_{secrets.token_urlsafe(32)}"
+        row = {"name": name, "digest": digest(secret), "role": role, "made_at": time.time()}
+        named = {"node": node, "user": user}
+        with writing(self._engine) as connection:
+            if connection.scalar(select(TokenRow.name).where(TokenRow.name == name)) is not None:
+                raise InputError(f"there is a token {name} already; revoke it first")
+            connection.execute(insert(TokenRow), row | named)
+        return secret
+
+    def revoke(self, name: str) -> None:
+        """Take a token away.
+
+        Raises
+        ------
+        InputError
+            When there is none of that name.
+        """
+        with writing(self._engine) as connection:
+            if not connection.execute(delete(TokenRow).where(TokenRow.name == name)).rowcount:
+                raise InputError(f"there is no token {name}")
+
+    def all(self) -> tuple[Token, ...]:
+        """All tokens, by name."""
+        columns = (TokenRow.name, TokenRow.role, TokenRow.node, TokenRow.digest, TokenRow.made_at, TokenRow.user)
+        with reading(self._engine) as connection:
+            rows = connection.execute(select(*columns).order_by(TokenRow.name)).all()
+        return tuple(Token(name, cast(Role, role), *others) for name, role, *others in cast(Any, rows))

@@ -1,0 +1,245 @@
+"""Documents of the adaptive predictors, published and robust."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, FiniteFloat, model_validator
+
+from metasched.predictors.formulas.published import PublishedPredictor, PublishedState
+from metasched.predictors.gaussian_process import Scales
+from metasched.predictors.memory.calibration import Calibration
+from metasched.predictors.memory.setting_columns import MOST_COLUMNS
+from metasched.predictors.memory.window import RunWindow, measured
+from metasched.predictors.robust.drift import Drift, Surprise
+from metasched.predictors.robust.model import Model
+from metasched.predictors.robust.predictor import RobustPredictor, RobustState
+from metasched.predictors.robust.structure import Numbers, Structure
+from metasched.records import InputError
+from metasched.store.documents.parts import (
+    Count,
+    DomainPart,
+    ListPart,
+    Part,
+    Positive,
+    Row,
+    Scores,
+    SettingPart,
+    rows,
+    runs_of,
+    settings_of,
+    window,
+)
+
+#: Fields of robust documents from when the method was a committee, which are passed over.
+COMMITTEE = ("trend", "kernels", "record", "extrapolation")
+
+
+class _Adaptive(Part):
+    format: Literal["metasched-model"] = "metasched-model"
+    version: Literal[1] = 1
+    application: str
+    cluster: str
+    capacity: Annotated[int, Field(ge=1, le=1_000_000)]
+    #: Runs of the window, oldest first.
+    window: list[Row] = Field(min_length=1)
+    #: Their settings, in the same order; none where no run has any.
+    settings: list[SettingPart] = Field(default_factory=list)
+    seen: Count
+    scores: Scores
+    rehearsed: Annotated[int, Field(ge=0)]
+    domain: DomainPart
+    notes: list[str]
+    since_search: Annotated[int, Field(ge=0)]
+
+    def runs(self) -> RunWindow:
+        """The window, as it was."""
+        return window(self.window, self.application, self.cluster, self.seen, self.capacity, self.settings)
+
+
+class PublishedDocument(_Adaptive):
+    """A published predictor."""
+
+    method: Literal["published"] = "published"
+    models: Literal["multiple", "single"]
+    parallel: ListPart
+    alone: ListPart | None
+    tried: list[int]
+
+    @classmethod
+    def of(cls, predictor: PublishedPredictor) -> PublishedDocument:
+        """What a predictor is kept as."""
+        state = predictor.state
+        return cls(
+            **_common(predictor, state),
+            models=predictor.models,
+            parallel=ListPart.of(state.parallel),
+            alone=ListPart.of(state.alone) if state.alone is not None else None,
+            tried=list(state.tried),
+        )
+
+    def build(self) -> PublishedPredictor:
+        """The predictor."""
+        predictor = PublishedPredictor(self.application, self.cluster, models=self.models, capacity=self.capacity)
+        predictor.window = self.runs()
+        predictor.state = PublishedState(
+            parallel=self.parallel.build(),
+            alone=self.alone.build() if self.alone is not None else None,
+            calibration=Calibration(tuple(self.scores), self.rehearsed),
+            domain=self.domain.build(),
+            tried=tuple(self.tried),
+            notes=tuple(self.notes),
+            since_search=self.since_search,
+        )
+        return predictor
+
+
+class _Scales(Part):
+    bend: Positive
+    lengths: Annotated[list[Positive], Field(min_length=2, max_length=2 + MOST_COLUMNS)]
+    scaling: Positive
+    noise: Positive
+
+
+class _Formula(Part):
+    numbers: dict[str, FiniteFloat]
+    size: Positive
+    processors: Positive
+    bandwidth: Positive
+    #: Numbers of the effects of settings, in their order.
+    powers: list[FiniteFloat] = Field(default_factory=list)
+
+    def build(self) -> Structure:
+        if set(self.numbers) != set(Numbers._fields):
+            raise InputError(f"numbers are {', '.join(self.numbers)}, expected {', '.join(Numbers._fields)}")
+        return Structure(Numbers(**self.numbers), self.size, self.processors, self.bandwidth, powers=tuple(self.powers))
+
+
+class _Surprise(Part):
+    number: Annotated[int, Field(ge=0)]
+    user: str
+    error: FiniteFloat
+    spread: Positive
+
+
+class _Drift(Part):
+    since: Annotated[int, Field(ge=0)]
+    factor: Positive
+    runs: Count
+
+
+class RobustDocument(_Adaptive):
+    """A robust predictor."""
+
+    method: Literal["robust"] = "robust"
+    #: Whose runs those of the window are, and which users are not believed; empty in documents without users.
+    users: list[str] = Field(default_factory=list)
+    doubted: list[str] = Field(default_factory=list)
+    surprises: list[_Surprise] = Field(default_factory=list)
+    drift: _Drift | None = None
+    #: None in documents of the committee that the method once was: the model is fitted again to the window.
+    formula: _Formula | None = None
+    scales: _Scales | None = None
+    weights: list[Annotated[float, Field(gt=0, le=1)]] = Field(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_committee(cls, document: Any) -> Any:
+        if not isinstance(document, dict) or "trend" not in document:
+            return document
+        return {name: value for name, value in document.items() if name not in COMMITTEE} | {
+            "scores": [],
+            "rehearsed": 0,
+        }
+
+    @classmethod
+    def of(cls, predictor: RobustPredictor) -> RobustDocument:
+        """What a predictor is kept as."""
+        state = predictor.state
+        model, scales = state.model, state.model.process.scales
+        formula = model.formula
+        return cls(
+            **_common(predictor, state),
+            formula=_Formula(
+                numbers=formula.numbers._asdict(),
+                size=formula.size,
+                processors=formula.processors,
+                bandwidth=formula.bandwidth,
+                powers=list(formula.powers),
+            ),
+            scales=_Scales(bend=scales.bend, lengths=list(scales.lengths), scaling=scales.scaling, noise=scales.noise),
+            weights=model.weights.tolist(),
+            users=users if any(users := [run.user for run in predictor.window]) else [],
+            doubted=sorted(state.doubted),
+            surprises=[_Surprise(**asdict(one)) for one in state.surprises],
+            drift=_Drift(**asdict(state.drift)) if state.drift is not None else None,
+        )
+
+    def runs(self) -> RunWindow:
+        """The window, as it was."""
+        if not self.users:
+            return super().runs()
+        if len(self.users) != len(self.window):
+            raise InputError(f"users has {len(self.users)} names, expected {len(self.window)}, one for each run")
+        bare = runs_of(self.window, self.application, self.cluster, self.settings)
+        of_user = zip(bare, self.users, strict=True)
+        runs = (replace(run, extra=MappingProxyType({**run.extra, "user": user})) for run, user in of_user)
+        return RunWindow(runs, self.capacity, self.seen)
+
+    def build(self) -> RobustPredictor:
+        """The predictor; its process is conditioned again on the window."""
+        predictor = RobustPredictor(self.application, self.cluster, capacity=self.capacity)
+        if self.formula is None or self.scales is None:
+            return predictor.fit(self.runs())
+        predictor.window = self.runs()
+        scales = Scales(self.scales.bend, tuple(self.scales.lengths), self.scales.scaling, self.scales.noise)
+        doubted = frozenset(self.doubted)
+        taught = [run for run in predictor.window if run.user not in doubted]
+        if not taught:
+            raise InputError("doubted names every user of the window, expected some to be believed")
+        predictor.state = RobustState(
+            model=Model.of(
+                self.formula.build(),
+                measured(taught),
+                scales,
+                self.weights,
+                tuple(run.settings for run in taught),
+            ),
+            calibration=Calibration(tuple(self.scores), self.rehearsed),
+            domain=self.domain.build(),
+            notes=tuple(self.notes),
+            since_search=self.since_search,
+            doubted=doubted,
+            surprises=tuple(Surprise(**one.model_dump()) for one in self.surprises),
+            drift=Drift(**self.drift.model_dump()) if self.drift is not None else None,
+        )
+        return predictor
+
+
+#: Documents that may stand inside another.
+AdaptiveDocument = Annotated[PublishedDocument | RobustDocument, Field(discriminator="method")]
+
+
+def document_of(predictor: PublishedPredictor | RobustPredictor) -> PublishedDocument | RobustDocument:
+    """What an adaptive predictor is kept as."""
+    if isinstance(predictor, PublishedPredictor):
+        return PublishedDocument.of(predictor)
+    return RobustDocument.of(predictor)
+
+
+def _common(predictor: PublishedPredictor | RobustPredictor, state: PublishedState | RobustState) -> dict[str, Any]:
+    return {
+        "application": predictor.application,
+        "cluster": predictor.cluster,
+        "capacity": predictor.window.capacity,
+        "window": rows(predictor.window),
+        "settings": settings_of(predictor.window),
+        "seen": predictor.window.seen,
+        "scores": list(state.calibration.scores),
+        "rehearsed": state.calibration.rehearsed,
+        "domain": DomainPart.of(state.domain),
+        "notes": list(state.notes),
+        "since_search": state.since_search,
+    }

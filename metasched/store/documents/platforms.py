@@ -1,0 +1,38 @@
+"""Documents of models on several platforms: each one's own document; what is borrowed is found again from these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from metasched.predictors.porting.platforms import PlatformsPredictor
+from metasched.records import InputError
+from metasched.store.documents.adaptive import RobustDocument
+from metasched.store.documents.parts import Part
+
+
+class PlatformsDocument(Part):
+    """An application on several platforms."""
+
+    format: Literal["metasched-model"] = "metasched-model"
+    version: Literal[1] = 1
+    method: Literal["platforms"] = "platforms"
+    application: str
+    models: Annotated[list[RobustDocument], Field(min_length=1, max_length=1000)]
+
+    @classmethod
+    def of(cls, predictor: PlatformsPredictor) -> PlatformsDocument:
+        """What a predictor is kept as."""
+        if not predictor.models:
+            raise InputError("a platforms predictor that has learned nothing yet cannot be saved")
+        return cls(
+            application=predictor.application, models=[RobustDocument.of(model) for model in predictor.models.values()]
+        )
+
+    def build(self) -> PlatformsPredictor:
+        """The predictor."""
+        models = {document.cluster: document.build() for document in self.models}
+        if len(models) != len(self.models):
+            raise InputError("models names a platform twice, expected each once")
+        return PlatformsPredictor(self.application, models)

@@ -1,0 +1,113 @@
+"""Documents of ported predictors: the reference model in full, the scale factors, and what the target has taught."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from metasched.predictors.gaussian_process import Scales
+from metasched.predictors.memory.calibration import Calibration
+from metasched.predictors.porting.factors import Factor
+from metasched.predictors.porting.link_sharing import LinkSharing
+from metasched.predictors.porting.predictor import PortedPredictor, PortedState
+from metasched.store.documents.adaptive import AdaptiveDocument, document_of
+from metasched.store.documents.parts import Count, DomainPart, Part, Positive, Row, Scores, rows, runs_of, window
+
+Nodes = Annotated[int | None, Field(ge=1, le=1_000_000)]
+
+
+class _Factor(Part):
+    value: Positive
+    low: Positive
+    high: Positive
+
+    @classmethod
+    def of(cls, factor: Factor) -> _Factor:
+        return cls(value=factor.value, low=factor.low, high=factor.high)
+
+    def build(self) -> Factor:
+        return Factor(self.value, self.low, self.high)
+
+
+class _Scales(Part):
+    bend: Positive
+    lengths: Annotated[list[Positive], Field(min_length=4, max_length=4)]
+    scaling: Positive
+    noise: Positive
+
+
+class PortedDocument(Part):
+    """A ported predictor."""
+
+    format: Literal["metasched-model"] = "metasched-model"
+    version: Literal[1] = 1
+    method: Literal["ported"] = "ported"
+    reference: AdaptiveDocument
+    cluster: str
+    rcpu: _Factor
+    rbw: _Factor
+    bandwidth_ratio: Positive
+    #: Dedicated runs of the reference, and how many nodes both platforms have.
+    dedicated: list[Row] = Field(default_factory=list)
+    reference_nodes: Nodes = None
+    target_nodes: Nodes = None
+    capacity: Annotated[int, Field(ge=1, le=1_000_000)]
+    #: Runs of the target, oldest first.
+    window: list[Row] = Field(min_length=1)
+    seen: Count
+    scales: _Scales
+    scores: Scores
+    rehearsed: Annotated[int, Field(ge=0)]
+    domain: DomainPart
+    notes: list[str]
+    since_search: Annotated[int, Field(ge=0)]
+
+    @classmethod
+    def of(cls, predictor: PortedPredictor) -> PortedDocument:
+        """What a predictor is kept as."""
+        state = predictor.state
+        scales = state.process.scales
+        return cls(
+            reference=document_of(predictor.reference),
+            cluster=predictor.cluster,
+            rcpu=_Factor.of(predictor.rcpu),
+            rbw=_Factor.of(predictor.rbw),
+            bandwidth_ratio=predictor.bandwidth_ratio,
+            dedicated=rows(predictor.dedicated_runs),
+            reference_nodes=predictor.formula.sharing.reference,
+            target_nodes=predictor.formula.sharing.target,
+            capacity=predictor.window.capacity,
+            window=rows(predictor.window),
+            seen=predictor.window.seen,
+            scales=_Scales(bend=scales.bend, lengths=list(scales.lengths), scaling=scales.scaling, noise=scales.noise),
+            scores=list(state.calibration.scores),
+            rehearsed=state.calibration.rehearsed,
+            domain=DomainPart.of(state.domain),
+            notes=list(state.notes),
+            since_search=state.since_search,
+        )
+
+    def build(self) -> PortedPredictor:
+        """The predictor; its process is conditioned again on the window."""
+        reference = self.reference.build()
+        predictor = PortedPredictor(
+            reference,
+            self.cluster,
+            self.rcpu.build(),
+            self.rbw.build(),
+            bandwidth_ratio=self.bandwidth_ratio,
+            dedicated_runs=runs_of(self.dedicated, reference.application, reference.cluster),
+            sharing=LinkSharing(self.reference_nodes, self.target_nodes),
+            capacity=self.capacity,
+        )
+        predictor.window = window(self.window, predictor.application, self.cluster, self.seen, self.capacity)
+        scales = Scales(self.scales.bend, tuple(self.scales.lengths), self.scales.scaling, self.scales.noise)
+        predictor.state = PortedState(
+            predictor.fit_process(scales),
+            Calibration(tuple(self.scores), self.rehearsed),
+            self.domain.build(),
+            tuple(self.notes),
+            self.since_search,
+        )
+        return predictor

@@ -1,0 +1,110 @@
+"""Documents of tournaments: every entrant's own document, and its recent errors."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from metasched.predictors.analytic.cloud.predictor import CloudPredictor
+from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
+from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.predictors.tournament import WINDOW, Tournament
+from metasched.records import InputError
+from metasched.store.documents.adaptive import PublishedDocument, RobustDocument
+from metasched.store.documents.cloud import CloudDocument
+from metasched.store.documents.parts import Part, Row, rows, window
+from metasched.store.documents.spmd import SpmdDocument
+
+Entrant = PublishedPredictor | RobustPredictor | SpmdPredictor | CloudPredictor
+_Document = Annotated[PublishedDocument | RobustDocument | SpmdDocument | CloudDocument, Field(discriminator="method")]
+#: Infinite errors are kept as None, which JSON knows.
+_Error = Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+
+
+class _Entrant(Part):
+    name: str
+    #: None for one that sits out and has learned nothing.
+    document: _Document | None
+    errors: Annotated[list[_Error], Field(max_length=WINDOW)]
+    absent: str | None
+
+    def build(self, application: str, cluster: str) -> Entrant:
+        if self.document is not None:
+            if self.document.method != self.name:
+                raise InputError(f"entrant {self.name} has a document of method {self.document.method}")
+            return self.document.build()
+        if self.name == "published":
+            return PublishedPredictor(application, cluster)
+        if self.name == "robust":
+            return RobustPredictor(application, cluster)
+        raise InputError(f"entrant {self.name} has no document")
+
+
+class TournamentDocument(Part):
+    """A tournament."""
+
+    format: Literal["metasched-model"] = "metasched-model"
+    version: Literal[1] = 1
+    method: Literal["tournament"] = "tournament"
+    application: str
+    cluster: str
+    entrants: Annotated[list[_Entrant], Field(min_length=1, max_length=20)]
+    window: list[Row] = Field(min_length=1)
+    seen: Annotated[int, Field(ge=1)]
+
+    @classmethod
+    def of(cls, tournament: Tournament) -> TournamentDocument:
+        """What a tournament is kept as."""
+        if not tournament.errors:
+            raise InputError("a tournament that has learned nothing yet cannot be saved")
+        return cls(
+            application=tournament.application,
+            cluster=tournament.cluster,
+            entrants=[
+                _Entrant(
+                    name=_known(entrant).name,
+                    document=_document(_known(entrant), entrant.name in tournament.absent),
+                    errors=[error if error < float("inf") else None for error in tournament.errors[entrant.name]],
+                    absent=tournament.absent.get(entrant.name),
+                )
+                for entrant in tournament.entrants
+            ],
+            window=rows(tournament.window),
+            seen=tournament.window.seen,
+        )
+
+    def build(self) -> Tournament:
+        """The tournament."""
+        entrants = [entrant.build(self.application, self.cluster) for entrant in self.entrants]
+        tournament = Tournament(entrants, self.application, self.cluster)
+        tournament.window = window(self.window, self.application, self.cluster, self.seen, tournament.window.capacity)
+        for entrant in self.entrants:
+            errors = (float("inf") if error is None else error for error in entrant.errors)
+            tournament.errors[entrant.name] = deque(errors, maxlen=WINDOW)
+            if entrant.absent is not None:
+                tournament.absent[entrant.name] = entrant.absent
+            elif entrant.document is None or (isinstance(entrant.document, SpmdDocument) and not entrant.document.fit):
+                raise InputError(f"entrant {entrant.name} has learned nothing, expected a word on why it sits out")
+        if len(tournament.absent) == len(entrants):
+            raise InputError("all entrants sit out, expected one that answers")
+        return tournament
+
+
+def _known(entrant: object) -> Entrant:
+    if not isinstance(entrant, Entrant):
+        name = getattr(entrant, "name", type(entrant).__name__)
+        raise InputError(f"a tournament with a {name} predictor cannot be saved")
+    return entrant
+
+
+def _document(entrant: Entrant, absent: bool) -> _Document | None:
+    if isinstance(entrant, SpmdPredictor):
+        return SpmdDocument.of(entrant)
+    if isinstance(entrant, CloudPredictor):
+        return CloudDocument.of(entrant)
+    if absent:
+        return None
+    return PublishedDocument.of(entrant) if isinstance(entrant, PublishedPredictor) else RobustDocument.of(entrant)

@@ -1,0 +1,84 @@
+"""Reads application profiles from CSV and hardware descriptions from TOML; what is wrong ends in one clear line.
+
+A profile file has the columns processes, sends, message_size (bytes), waiting_time (s), execution_time (s), and where
+known mean_distance, exchanges, dimensions and servers, the number of servers (the first ones) that the run was spread
+over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from metasched.predictors.analytic.cloud.hardware import Hardware, Server
+from metasched.predictors.analytic.cloud.profile import Profile
+from metasched.records import InputError, check_count
+from metasched.store.files.csv_tables import csv_number, csv_table
+from metasched.store.files.whole_files import read_text
+from metasched.validation import first_complaint, parse_toml
+
+_NEEDED = ("processes", "sends", "message_size", "waiting_time", "execution_time")
+_OPTIONAL = ("mean_distance", "exchanges", "dimensions")
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=100_000, strict=True)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Server(_Table):
+    name: Annotated[str, Field(min_length=1)] = "server"
+    cores: Count
+    speed: Positive = 1.0
+    count: Count = 1
+
+
+class _Hardware(_Table):
+    word_time: Seconds
+    startup_time: Seconds = 0.0
+    shared_word_time: Seconds | None = None
+    server: Annotated[list[_Server], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledRun:
+    """A profile and the number of servers it ran on."""
+
+    profile: Profile
+    servers: int = 1
+
+
+def read_profiles(path: Path) -> list[ProfiledRun]:
+    """Read a CSV of profiled runs; InputError for the first thing wrong with it, with the row and the column."""
+    header, rows = csv_table(path, _NEEDED)
+    runs = []
+    for line, row in rows:
+        cells = {name: cell for name, cell in zip(header, row, strict=True) if cell or name in _NEEDED}
+        try:
+            values = {name: csv_number(cells, name) for name in (*_NEEDED, *_OPTIONAL) if name in cells}
+            servers = csv_number(cells, "servers") if "servers" in cells else 1.0
+            check_count("servers", servers)
+            runs.append(ProfiledRun(Profile(**values), int(servers)))  # type: ignore[arg-type]
+        except InputError as error:
+            raise InputError(str(error), where=f"{path}, row {line}") from None
+    return runs
+
+
+def read_hardware(path: Path) -> Hardware:
+    """Read a hardware description: the times of the network, and [[server]] with name, cores, speed and count."""
+    try:
+        document = _Hardware.model_validate(parse_toml(read_text(path), where=str(path)))
+    except ValidationError as error:
+        raise InputError(first_complaint(error), where=str(path)) from None
+    servers = [
+        Server(f"{group.name}{index}" if group.count > 1 else group.name, group.cores, group.speed)
+        for group in document.server
+        for index in range(group.count)
+    ]
+    return Hardware(tuple(servers), document.word_time, document.startup_time, document.shared_word_time)

@@ -1,0 +1,60 @@
+"""CSV tables as they come from users: a checked header, rows with their line in the file, cells with numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping
+
+from metasched.records import InputError
+from metasched.store.files.whole_files import read_text
+
+
+def csv_table(
+    path: str | os.PathLike[str], required: tuple[str, ...]
+) -> tuple[list[str], Iterator[tuple[int, tuple[str, ...]]]]:
+    """Split a CSV file into its header and its rows, each with its line in the file; blank lines are left out."""
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+
+    def records() -> Iterator[tuple[int, tuple[str, ...]]]:
+        line = 1
+        try:
+            for cells in reader:
+                if any(cells):
+                    yield line, tuple(cell.strip() for cell in cells)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(f"is not CSV ({error})", where=f"{path}, row {line}") from None
+
+    def rows() -> Iterator[tuple[int, tuple[str, ...]]]:
+        for line, cells in table:
+            if len(cells) != len(header):
+                raise InputError(f"has {len(cells)} cells, expected {len(header)}", where=f"{path}, row {line}")
+            yield line, cells
+
+    table = records()
+    _, first = next(table, (1, ()))
+    if not first:
+        raise InputError(f"is empty, expected a header with {', '.join(required)}", where=str(path))
+    header = list(first)
+    if missing := [name for name in required if name not in header]:
+        plural = "column" if len(missing) == 1 else "columns"
+        raise InputError(f"{plural} {', '.join(missing)} missing", where=f"{path}, row 1")
+    if twice := [name for name in header if header.count(name) > 1]:
+        raise InputError(f"column {twice[0]} is given twice", where=f"{path}, row 1")
+    return header, rows()
+
+
+def csv_number(cells: Mapping[str, str], name: str) -> float:
+    """The number in a named cell."""
+    try:
+        return parsed(cells[name])
+    except ValueError:
+        raise InputError(f"{name} is {cells[name][:80]!r}, expected a number") from None
+
+
+def parsed(cell: str) -> float:
+    """Read a number; ValueError where there is none."""
+    # Python reads 1_000 as a number; in a table it is more likely a slip.
+    return float(cell.replace("_", "x"))

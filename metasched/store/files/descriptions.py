@@ -1,0 +1,24 @@
+"""Description files: clusters and applications in TOML, with the host lists and Slurm files that they name."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from metasched.placement.clusters.description import Description, parse_description
+from metasched.store.files.sources import placed
+from metasched.store.files.whole_files import read_text
+
+
+def read_description(path: str | os.PathLike[str]) -> Description:
+    """Read a description; files that it names are looked for beside it.
+
+    Raises
+    ------
+    InputError
+        With the file, the field, its value and what was expected.
+    """
+    beside = Path(path).parent
+    found = parse_description(read_text(path), where=str(path), read=lambda name: read_text(beside / name))
+    return replace(found, sources=placed(found.sources, beside))

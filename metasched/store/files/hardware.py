@@ -1,0 +1,150 @@
+"""The hardware database: entries of the package and entries in files, all in one form of TOML.
+
+An entry has ``kind``, ``title``, ``source``, perhaps ``log_base``, ``published`` and ``notes``, and ``[values]``, each
+``NAME = { value = 3.7, unit = "us" }`` with a ``source`` of its own where it is another one, and an ``uncertainty``
+where it was fitted. Blocks whose form is not Table 1's stand as terms in ``[blocks]``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from metasched.blocks.entry import Block, Entry, Kind, Quantity
+from metasched.blocks.terms import Term
+from metasched.records import InputError
+from metasched.store.files.whole_files import read_text, write_text_atomically
+from metasched.validation import first_complaint, parse_toml
+
+_Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Value(_Strict):
+    value: _Number
+    unit: str
+    source: str = ""
+    uncertainty: Annotated[_Number, Field(ge=0)] | None = None
+
+
+class _Term(_Strict):
+    coefficient: Annotated[_Number, Field(ge=0)]
+    uncertainty: Annotated[_Number, Field(ge=0)] = 0.0
+    growth: str = "1"
+    above: Annotated[_Number, Field(ge=0)] | None = None
+    below: Annotated[_Number, Field(gt=0)] | None = None
+
+
+class _Document(_Strict):
+    name: Annotated[str, Field(min_length=1, max_length=200)] = ""
+    kind: Kind
+    title: str = ""
+    source: Annotated[str, Field(min_length=1)]
+    published: bool = False
+    log_base: _Number = 2.0
+    notes: list[str] = []
+    values: dict[str, _Value]
+    blocks: dict[Block, list[_Term]] = {}
+
+
+def names() -> list[str]:
+    """Names of the package's entries."""
+    return sorted(path.name.removesuffix(".toml") for path in _folder().iterdir() if path.name.endswith(".toml"))
+
+
+def read_entry(name: str) -> Entry:
+    """An entry by its name, or by the path of its file, which ends in ``.toml``.
+
+    Raises
+    ------
+    InputError
+        When there is none, or for the first thing wrong with it.
+
+    Examples
+    --------
+    >>> read_entry("galera-plus")["T_p2p"]
+    3.7e-06
+    """
+    if name.endswith(".toml"):
+        return _entry(read_text(name), Path(name).stem, where=name)
+    if name not in names():
+        raise InputError(f"there is no hardware {name!r}, expected a file in .toml or one of {', '.join(names())}")
+    return _entry((_folder() / f"{name}.toml").read_text(encoding="utf-8"), name, where=name)
+
+
+def _folder() -> Any:
+    return resources.files("metasched.blocks") / "entries"
+
+
+def _entry(text: str, name: str, *, where: str) -> Entry:
+    try:
+        document = _Document.model_validate(parse_toml(text, where=where))
+    except ValidationError as error:
+        raise InputError(first_complaint(error), where=where) from None
+    try:
+        return Entry(
+            name=document.name or name,
+            kind=document.kind,
+            title=document.title,
+            values={
+                key: Quantity(each.value, each.unit, each.source or document.source, each.uncertainty)
+                for key, each in document.values.items()
+            },
+            log_base=document.log_base,
+            published=document.published,
+            blocks={
+                block: tuple(
+                    Term(each.coefficient, each.uncertainty, each.growth, each.above, each.below or math.inf)
+                    for each in terms
+                )
+                for block, terms in document.blocks.items()
+            },
+            notes=tuple(document.notes),
+        )
+    except InputError as error:
+        raise InputError(str(error), where=where) from None
+
+
+def write_entry(path: Path, entry: Entry) -> None:
+    """Write an entry to a file, all of it or nothing."""
+    if path.suffix != ".toml":
+        raise InputError(f"the file of an entry is {path}, expected a name that ends in .toml")
+    write_text_atomically(path, entry_text(entry))
+
+
+def entry_text(entry: Entry) -> str:
+    """An entry in TOML, as :func:`read_entry` reads it."""
+    # JSON's texts, numbers and lists are TOML's, once nothing in them is infinite or null.
+    sources = [each.source for each in entry.values.values()] or [entry.title or entry.name]
+    common = max(dict.fromkeys(sources), key=sources.count)
+    head: dict[str, Any] = {"name": entry.name, "kind": entry.kind, "title": entry.title, "source": common}
+    head |= {"published": entry.published, "log_base": entry.log_base, "notes": list(entry.notes)}
+    lines = [f"{key} = {_json(value)}" for key, value in head.items()] + ["", "[values]"]
+    for name, each in entry.values.items():
+        row = {"value": each.value, "unit": each.unit, "uncertainty": each.uncertainty}
+        row |= {"source": None if each.source == common else each.source}
+        lines.append(f"{name} = {_table(row)}")
+    for block, terms in entry.blocks.items():
+        lines += ["", *(["[blocks]"] if block == next(iter(entry.blocks)) else []), f"{block} = ["]
+        for term in terms:
+            ends = {"above": term.above, "below": None if math.isinf(term.below) else term.below}
+            row = {"coefficient": term.coefficient, "uncertainty": term.uncertainty, "growth": term.growth} | ends
+            lines.append(f"    {_table(row)},")
+        lines.append("]")
+    return "\n".join(lines) + "\n"
+
+
+def _table(row: dict[str, Any]) -> str:
+    return "{ " + ", ".join(f"{key} = {_json(value)}" for key, value in row.items() if value is not None) + " }"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

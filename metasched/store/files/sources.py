@@ -1,0 +1,45 @@
+"""Files that hold ``[[source]]`` tables: where live loads come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from metasched.records import InputError
+from metasched.store.files.whole_files import read_text
+from metasched.validation import first_complaint, parse_toml
+from monitors.sources.settings import SourceTable
+
+
+class _File(BaseModel):
+    """A file of sources; the daemon's configuration is one too, so other tables are left to it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    source: list[SourceTable] = Field(min_length=1)
+
+
+def read_sources(path: str | os.PathLike[str]) -> tuple[SourceTable, ...]:
+    """The sources of a file; relative paths in it start at its folder.
+
+    Raises
+    ------
+    InputError
+        With the file, the field, its value and what was expected.
+    """
+    try:
+        found = _File.model_validate(parse_toml(read_text(path), where=str(path))).source
+    except ValidationError as error:
+        raise InputError(first_complaint(error), where=str(path)) from None
+    return placed(found, Path(path).parent)
+
+
+def placed(tables: Iterable[SourceTable], folder: Path) -> tuple[SourceTable, ...]:
+    """The tables with the paths of their token files starting at a folder."""
+    return tuple(
+        table if table.token_file is None else table.model_copy(update={"token_file": folder / table.token_file})
+        for table in tables
+    )

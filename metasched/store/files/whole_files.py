@@ -1,0 +1,105 @@
+"""Reading and writing whole files, so that no reader ever sees half of one.
+
+A file is written beside its destination, flushed to the disk, and then renamed over it: readers see the old text or the
+new, never a part. Whatever the file system refuses comes back as an :class:`InputError` that names the file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+from metasched.records import InputError
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Read a text file in UTF-8, with or without a byte order mark; unpack it first when its name ends in ``.gz``.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, it is a directory, it may not be read, or what it holds is not UTF-8 (or not gzip).
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"byte {data[error.start]:#04x} is not UTF-8", where=f"{path}, row {line}") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"is not a whole gzip file ({error})", where=str(path)) from None
+    except OSError as error:
+        raise InputError(refusal(error), where=str(path)) from None
+
+
+def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file in UTF-8, all of it or nothing.
+
+    An existing file keeps its permissions; a symbolic link is followed, so that the link stays one.
+
+    Raises
+    ------
+    InputError
+        When the folder does not exist or may not be written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "greeting.txt")
+    ...     write_text_atomically(path, "hello")
+    ...     path.read_text(), len(list(path.parent.iterdir()))
+    ('hello', 1)
+    """
+    write_bytes_atomically(path, text.encode("utf-8"))
+
+
+def write_bytes_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file, all of it or nothing, as :func:`write_text_atomically` does.
+
+    Raises
+    ------
+    InputError
+        When the folder does not exist or may not be written.
+    """
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise InputError("is a directory, expected a file", where=str(path))
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
+    except OSError as error:
+        raise InputError(f"cannot be written: {refusal(error)}", where=str(path)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise InputError(f"cannot be written: {refusal(error)}", where=str(path)) from None
+        raise
+
+
+def _mode(target: Path) -> int:
+    """Permissions for the new file: those of the one it replaces, else what the umask leaves."""
+    with suppress(OSError):
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def refusal(error: OSError) -> str:
+    """What the file system says, in a few words."""
+    return (error.strerror or str(error)).lower()

@@ -1,5 +1,0 @@
-"""The history of the database's schema, one Alembic revision a file in ``versions``.
-
-:mod:`metasched.store.schema` walks it. Revisions are numbered 0001, 0002, ... so that a newer schema is told from an
-older one at sight.
-"""

@@ -1,0 +1,78 @@
+"""Turns what is wrong with a document into one line: the path to the field, what stands there, what was expected."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from typing import Any
+
+from pydantic import ValidationError
+
+from metasched.records import InputError
+
+
+def parse_toml(text: str, *, where: str) -> dict[str, Any]:
+    """The tables of a TOML text.
+
+    Raises
+    ------
+    InputError
+        When it is no TOML, is nested too deeply, or holds a whole number of too many digits.
+
+    Examples
+    --------
+    >>> parse_toml("a = ", where="x.toml")
+    Traceback (most recent call last):
+    metasched.records.InputError: x.toml: is not valid TOML: Invalid value (at end of document)
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is not valid TOML: {error}", where=where) from None
+    except RecursionError:
+        raise InputError("is not valid TOML: it is nested too deeply", where=where) from None
+    except ValueError:
+        most = sys.get_int_max_str_digits()
+        raise InputError(f"is not valid TOML: it holds a number of more than {most} digits", where=where) from None
+
+
+def first_complaint(error: ValidationError) -> str:
+    """One line about the first thing wrong."""
+    complaints = error.errors(include_url=False)
+    # A field that may be one value or a list complains once for each: the deeper complaint is about what was written.
+    field = [step for step in complaints[0]["loc"] if not _is_branch(step)]
+    complaint = max(
+        (
+            other
+            for other in complaints
+            if [step for step in other["loc"] if not _is_branch(step)][: len(field)] == field
+        ),
+        key=lambda other: len(other["loc"]),
+    )
+    path = ""
+    for step in complaint["loc"]:
+        if not _is_branch(step):
+            path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    if complaint["type"] == "extra_forbidden":
+        return f"{path} is not a key known here"
+    if complaint["type"] == "missing":
+        return f"{path} is missing"
+    if complaint["type"] == "too_short":
+        return f"{path} is empty, expected at least one"
+    if complaint["type"] == "value_error":
+        return complaint["msg"].removeprefix("Value error, ")
+    return f"{path or 'the document'} is {_short(complaint['input'])}, expected {_expected(complaint['msg'])}"
+
+
+def _expected(message: str) -> str:
+    return message.removeprefix("Input should be ")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _is_branch(step: int | str) -> bool:
+    """Whether a step of a complaint's path names a branch of a union rather than a key or a place in a list."""
+    return isinstance(step, str) and ("[" in step or step in ("float", "int", "constrained-float", "constrained-int"))

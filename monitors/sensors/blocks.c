@@ -1,0 +1,132 @@
+/* Times the blocks of an application: messages, collective operations, computation, a file.
+ *
+ *   blocks REPETITIONS FILE SIZE...
+ *
+ * One process a node.  The answer is CSV on standard output, a line for each repetition of each block with each size (bytes):
+ * block,value,data_size,nodes,threads,instructions, value in seconds.  Collective operations begin together, by a
+ * barrier that is timed apart, and end when the last process has ended.  FILE, where it is not -, is written and read by
+ * process 0. Computation is timed with 1 thread in each process; instructions are those of the loop as compiled, about 4 each.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, nodes;
+
+static void tell(const char* block, double value, long size)
+{
+  double last;
+  MPI_Reduce(&value, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  if (rank == 0)
+    printf("%s,%.9e,%ld,%d,1,\n", block, last, size, nodes);
+}
+
+/* From one process to another: half of the way there and back. */
+static void point_to_point(char* data, long size)
+{
+  if (nodes < 2)
+    return;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double begin = MPI_Wtime();
+  if (rank == 0) {
+    MPI_Send(data, size, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    MPI_Recv(data, size, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else if (rank == 1) {
+    MPI_Recv(data, size, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(data, size, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+  }
+  if (rank == 0)
+    printf("p2p,%.9e,%ld,2,1,\n", (MPI_Wtime() - begin) / 2, size);
+}
+
+static void collective(const char* block, char* data, char* other, long size)
+{
+  const long part = (size + nodes - 1) / nodes;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double begin = MPI_Wtime();
+  if (!strcmp(block, "bcast"))
+    MPI_Bcast(data, size, MPI_BYTE, 0, MPI_COMM_WORLD);
+  else if (!strcmp(block, "scatter"))
+    MPI_Scatter(data, part, MPI_BYTE, other, part, MPI_BYTE, 0, MPI_COMM_WORLD);
+  else if (!strcmp(block, "gather"))
+    MPI_Gather(data, part, MPI_BYTE, other, part, MPI_BYTE, 0, MPI_COMM_WORLD);
+  else if (!strcmp(block, "alltoall"))
+    MPI_Alltoall(data, size, MPI_BYTE, other, size, MPI_BYTE, MPI_COMM_WORLD);
+  else
+    MPI_Barrier(MPI_COMM_WORLD);
+  const double value = MPI_Wtime() - begin;
+  tell(block, value, !strcmp(block, "scatter") || !strcmp(block, "gather") ? part * nodes : size);
+}
+
+static volatile double sink;
+
+static void compute(long turns)
+{
+  double a = 1.0, b = 1e-9;
+  const double begin = MPI_Wtime();
+  for (long turn = 0; turn < turns; turn++)
+    a = a * 0.999999 + b;
+  sink = a;
+  if (rank == 0)
+    printf("compute,%.9e,,1,1,%ld\n", MPI_Wtime() - begin, 4 * turns);
+}
+
+static void file(const char* name, char* data, long size)
+{
+  FILE* stream = fopen(name, "wb");
+  if (stream == NULL)
+    return;
+  double begin = MPI_Wtime();
+  fwrite(data, 1, size, stream);
+  fclose(stream);
+  printf("write,%.9e,%ld,1,1,\n", MPI_Wtime() - begin, size);
+  stream = fopen(name, "rb");
+  begin = MPI_Wtime();
+  if (stream == NULL || fread(data, 1, size, stream) != (size_t)size)
+    return;
+  printf("read,%.9e,%ld,1,1,\n", MPI_Wtime() - begin, size);
+  fclose(stream);
+  remove(name);
+}
+
+int main(int argc, char** argv)
+{
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &nodes);
+  if (argc < 4) {
+    fprintf(stderr, "usage: blocks REPETITIONS FILE SIZE...\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  const int repetitions = atoi(argv[1]);
+  const char* sized[]   = {"bcast", "scatter", "gather"};
+  long most             = 0;
+  for (int each = 3; each < argc; each++)
+    most = atol(argv[each]) > most ? atol(argv[each]) : most;
+  char* data  = calloc(most + nodes, 1);
+  char* other = calloc(most + nodes, 1);
+  if (data == NULL || other == NULL) {
+    fprintf(stderr, "not enough memory for messages of %ld bytes\n", most);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  for (int repetition = 0; repetition < repetitions; repetition++) {
+    collective("barrier", data, other, 0);
+    for (int argument = 3; argument < argc; argument++) {
+      const long size = atol(argv[argument]);
+      point_to_point(data, size);
+      for (int each = 0; each < 3; each++)
+        collective(sized[each], data, other, size);
+      if (size * nodes <= most)
+        collective("alltoall", data, other, size);
+      if (rank == 0 && strcmp(argv[2], "-"))
+        file(argv[2], data, size);
+    }
+    for (long turns = 1L << 16; turns <= 1L << 20; turns *= 2)
+      compute(turns);
+  }
+  free(data);
+  free(other);
+  MPI_Finalize();
+  return 0;
+}

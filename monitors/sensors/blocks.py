@@ -1,0 +1,97 @@
+"""Measures the blocks of applications on this cluster by a small MPI program, which is built when it is first run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("blocks.c")
+HEADER = "block,value,data_size,nodes,threads,instructions"
+
+
+def build(compiler: str = "mpicc") -> Path:
+    """The program for a compiler of MPI (``mpicc``, ``smpicc``), compiled once for each state of its source.
+
+    Raises
+    ------
+    ValueError
+        When there is no such compiler, or it fails.
+    """
+    found = shutil.which(compiler)
+    if found is None:
+        raise ValueError(f"{compiler} is not installed; on Debian: apt-get install libopenmpi-dev or libmpich-dev")
+    state = hashlib.sha256(SOURCE.read_bytes() + os.path.realpath(found).encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metasched"
+    target = cache / f"blocks-{state}"
+    if not target.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            made = Path(folder) / "blocks"
+            _run([found, "-O1", str(SOURCE), "-o", str(made)], timeout=120.0)
+            made.replace(target)
+    return target
+
+
+def measure(
+    launcher: Sequence[str],
+    program: Path,
+    processes: Sequence[int],
+    sizes: Sequence[int],
+    repetitions: int,
+    file: str = "",
+    timeout: float = 3600.0,
+) -> str:
+    """Run the program with several numbers of processes.
+
+    Parameters
+    ----------
+    launcher : what starts an MPI program, with its arguments; ``-np P`` is added.
+    program : from :func:`build`.
+    processes : numbers of processes, each on a node of its own.
+    sizes : of messages (bytes).
+    repetitions : of each block with each size.
+    file : on the disk that is to be measured; empty for none.
+    timeout : seconds for each number of processes.
+
+    Returns
+    -------
+    CSV with the median of the repetitions of each point. What takes no time that a clock can see is left out.
+
+    Raises
+    ------
+    ValueError
+        When the launcher fails, or what it starts tells nothing.
+    """
+    points: dict[tuple[str, ...], list[float]] = {}
+    for count in processes:
+        words = [*launcher, "-np", str(count), str(program), str(repetitions), file or "-", *map(str, sizes)]
+        for line in _run(words, timeout).splitlines():
+            block, value, *rest = line.split(",")
+            if len(rest) == 4:
+                points.setdefault((block, *rest), []).append(float(value))
+    medians = {point: statistics.median(values) for point, values in points.items()}
+    rows = [f"{point[0]},{value:.9g},{','.join(point[1:])}" for point, value in medians.items() if value > 0]
+    if not rows:
+        raise ValueError(f"{' '.join(launcher)} ran, but nothing was measured")
+    return "\n".join([HEADER, *rows]) + "\n"
+
+
+def _run(words: Sequence[str], timeout: float) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603 - a list of arguments without a shell
+            words, capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=timeout, check=False
+        )
+    except OSError as error:
+        raise ValueError(f"{words[0]} cannot be run: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"{words[0]} took longer than {timeout:g} s") from None
+    if done.returncode:
+        said = " ".join(done.stderr.split())
+        raise ValueError(f"{words[0]} failed with status {done.returncode}: {said[:500]}")
+    return done.stdout

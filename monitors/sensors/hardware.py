@@ -1,0 +1,107 @@
+"""What this host is made of: processors by ``lscpu``, clocks by cpufreq, power limits by powercap, speeds of links."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Found(NamedTuple):
+    """A fact about this host: its name, value and unit, and where it was read."""
+
+    name: str
+    value: float
+    unit: str
+    source: str
+
+
+def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
+    """The processor's model and what is known of the host; what it does not tell is not there.
+
+    Parameters
+    ----------
+    root : where ``proc`` and ``sys`` are.
+
+    Examples
+    --------
+    >>> model, found = detect()
+    >>> {"cores", "threads"} <= {each.name for each in found} if model else True
+    True
+    """
+    told = _lscpu(root)
+    found = []
+    sockets, cores = _number(told.get("Socket(s)")), _number(told.get("Core(s) per socket"))
+    if sockets and cores:
+        per_core = _number(told.get("Thread(s) per core")) or 1
+        found += [Found("sockets", sockets, "1", "lscpu"), Found("cores", sockets * cores, "1", "lscpu")]
+        found += [Found("threads", sockets * cores * per_core, "1", "lscpu")]
+    cpufreq = root / "sys/devices/system/cpu/cpu0/cpufreq"
+    for name, file in (
+        ("clock", "base_frequency"),
+        ("clock_max", "cpuinfo_max_freq"),
+        ("clock_min", "cpuinfo_min_freq"),
+    ):
+        kilohertz = _read(cpufreq / file)
+        if kilohertz:
+            found.append(Found(name, kilohertz / 1000, "MHz", f"cpufreq, {file}"))
+    cache = _number(told.get("L3 cache"))
+    if cache:
+        found.append(Found("cache", cache, "B", "lscpu, L3"))
+    memory = _read_memory(root / "proc/meminfo")
+    if memory:
+        found.append(Found("memory", memory, "B", "/proc/meminfo"))
+    limits = [
+        _read(zone / "constraint_0_power_limit_uw")
+        for zone in sorted((root / "sys/class/powercap").glob("*-rapl:*"))
+        if _text(zone / "name").startswith("package")
+    ]
+    if limits and all(limits):
+        found.append(Found("tdp", sum(limits) / 1e6, "W", "powercap, long-term limits of all packages"))
+    speeds = [_read(link / "speed") for link in (root / "sys/class/net").glob("*") if (link / "device").exists()]
+    if max(speeds, default=0) > 0:
+        found.append(Found("bandwidth", max(speeds), "Mbit/s", "/sys/class/net, the fastest link"))
+    return told.get("Model name", ""), found
+
+
+def _lscpu(root: Path) -> dict[str, str]:
+    if shutil.which("lscpu") is None:
+        return {}
+    command = ["lscpu", "--json", "--bytes", "--sysroot", str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"LC_ALL": "C"})  # noqa: S603
+    try:
+        rows = [*json.loads(done.stdout)["lscpu"]]
+    except (ValueError, KeyError):
+        return {}
+    told = {}
+    while rows:  # newer releases nest what belongs together
+        row = rows.pop(0)
+        told[str(row["field"]).rstrip(":")] = str(row.get("data") or "")
+        rows += row.get("children", [])
+    return told
+
+
+def _number(text: str | None) -> float:
+    """The number that a text begins with, 0 where it begins with none."""
+    try:
+        return float((text or "").split()[0])
+    except (ValueError, IndexError):
+        return 0.0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _read(path: Path) -> float:
+    return _number(_text(path))
+
+
+def _read_memory(path: Path) -> float:
+    rows = [line.split() for line in _text(path).splitlines()]
+    return next((1024 * _number(row[1]) for row in rows if row[0] == "MemTotal:"), 0.0)

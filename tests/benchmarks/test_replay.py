@@ -1,0 +1,47 @@
+"""The tables of replays: fairness, the bootstrap by weeks, and the shaken replays behind them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.replay.__main__ import largest_user, shaken_slowdowns, weekly_bound, worst_tenth
+from benchmarks.replay.made_log import made_log
+from metasched.history.job_log import JobLog
+from metasched.history.replay import Policy, Replay, replay
+from metasched.history.run_times.simple import Clairvoyant, Requests
+
+
+def waited(waits: list[float], users: list[int]) -> Replay:
+    """Jobs of one length that waited so long."""
+    count = len(waits)
+    ones = np.ones(count)
+    labels = {"user": np.array(users)}
+    log = JobLog(np.arange(count, dtype=float), 60.0 * ones, ones.astype(np.int64), 90.0 * ones, labels=labels)
+    return Replay(log, log.submit_time + np.array(waits))
+
+
+def test_rows_of_fairness_are_means_over_the_worst_tenth_and_the_largest_user() -> None:
+    done = waited([0.0] * 18 + [100.0, 300.0], [0] * 15 + [1] * 5)
+    assert worst_tenth(done) == 200.0
+    assert largest_user(done) == 0.0
+
+
+def test_the_bootstrap_by_weeks_bounds_the_ratio_and_is_exact_where_nothing_differs() -> None:
+    log = made_log(1200, seed=3)
+    base = replay(log, 64, Policy.order_only, Requests(log))
+    better = replay(log, 64, Policy.order_only, Clairvoyant(log))
+    assert weekly_bound(base, base, seed=1) == pytest.approx(1.0)
+    ratio = better.bounded_slowdown.mean() / base.bounded_slowdown.mean()
+    assert weekly_bound(better, base, seed=1) >= ratio
+
+
+def test_shaken_replays_compare_the_predictors_on_the_same_logs() -> None:
+    found = shaken_slowdowns(made_log(400, seed=1), 64, shakes=2, seed=5)
+    assert {name: values.shape for name, values in found.items()} == dict.fromkeys(
+        ("requests", "metasched", "clairvoyant"), (2,)
+    )
+    again = shaken_slowdowns(made_log(400, seed=1), 64, shakes=2, seed=5)
+    assert {name: values.tolist() for name, values in again.items()} == {
+        name: values.tolist() for name, values in found.items()
+    }

@@ -1,0 +1,109 @@
+"""Parameters are found again in measurements that were made with them; what cannot be fitted is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metasched.blocks.entry import Block
+from metasched.blocks.formulas import as_printed
+from metasched.cli.app import main
+from metasched.store.files.hardware import read_entry
+
+TRUTH = dataclasses.replace(read_entry("galera-plus"), log_base=2.0)
+THREADS = [*range(1, 27), 30, 36, 42, 48]
+
+
+def made(path: Path, blocks: list[str], repetitions: int, noise: float) -> Path:
+    """Measurements of Table 1's formulas with Table 3's parameters, and noise."""
+    rng, lines = np.random.default_rng(5), ["block,value,data_size,nodes,threads,instructions"]
+    for block in blocks:
+        for size in [0.0] if block in ("compute", "power", "barrier") else 2.0 ** np.arange(0, 23):
+            for nodes in (1, 2, 4, 8, 16, 32) if block in ("bcast", "barrier", "alltoall") else (1,):
+                for threads in THREADS if block in ("compute", "power") else (1,):
+                    asked = {"data_size": size, "nodes": nodes, "threads": threads, "instructions": 1e6}
+                    value = as_printed(TRUTH, Block(block), **asked)
+                    for factor in 1 + noise * rng.standard_normal(repetitions):
+                        lines.append(f"{block},{value * factor:.12g},{size:g},{nodes},{threads},1000000")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def calibrated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    with pytest.raises(SystemExit) as left:
+        main(["hardware", "calibrate", *arguments, "--json"])
+    captured = capsys.readouterr()
+    assert (left.value.code, captured.err) == (0, "")
+    return json.loads(captured.out)
+
+
+def test_published_forms_are_found_again_with_their_breakpoints(capsys, tmp_path: Path) -> None:
+    file = made(tmp_path / "m.csv", ["compute", "p2p", "bcast", "barrier", "read"], 8, 0.02)
+    told = calibrated(capsys, str(file), "--method", "published", "-o", str(tmp_path / "own.toml"))
+    found = told["parameters"]
+    # T_hi is a tenth of what is measured beyond P_hi: its own uncertainty says how little is known of it.
+    wrong = {name for name, each in found.items() if abs(each["value"] / (TRUTH[name] or 1) - 1) > 0.05}
+    assert wrong <= {"T_hi"}
+    assert abs(found["T_hi"]["value"] - TRUTH["T_hi"]) < 4 * found["T_hi"]["uncertainty"]
+    assert (found["D_tu"]["value"], found["P_low"]["value"], found["P_hi"]["value"]) == (2048, 12, 24)
+    assert {each["form"] for each in told["blocks"].values()} == {"published"}
+    assert min(each["r_squared"] for each in told["blocks"].values()) > 0.99
+    assert max(each["mean_percentage_error"] for each in told["blocks"].values()) < 2.5
+    assert read_entry(str(tmp_path / "own.toml"))["K_p2p"] == pytest.approx(TRUTH["K_p2p"], rel=0.05)
+
+
+def test_robust_forms_bend_where_a_protocol_switches(capsys, tmp_path: Path) -> None:
+    lines, rng = ["block,value,data_size"], np.random.default_rng(2)
+    for size in 2.0 ** np.arange(0, 23):
+        time = 2e-6 + 1e-9 * size if size <= 8192 else 30e-6 + 0.4e-9 * size
+        lines += [f"p2p,{time * factor:.9g},{size:g}" for factor in 1 + 0.01 * rng.standard_normal(3)]
+    (tmp_path / "m.csv").write_text("\n".join(lines))
+    told = calibrated(capsys, str(tmp_path / "m.csv"), "-o", str(tmp_path / "own.toml"))["blocks"]["p2p"]
+    assert told["form"] == "terms"
+    assert told["mean_percentage_error"] < 4
+    assert told["r_squared"] > 0.99
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("block,value\n", "has no rows"),
+        ("block,seconds\np2p,1\n", "column value missing"),
+        ("block,value,data_size\nsend,1,1\n", "row 2: block is 'send', expected one of compute"),
+        ("block,value,data_size\np2p,0,1\n", "row 2: value is 0, expected a number above 0"),
+        ("block,value,data_size\np2p,1,-1\n", "row 2: data_size is -1"),
+        ("block,value\np2p,1\n", "row 2: data_size is missing, which p2p needs"),
+        ("block,value,data_size\np2p,1,8\np2p,1,8\n", "determine"),
+    ],
+)
+def test_unfit_measurements_end_in_one_line_and_nothing_is_written(
+    capsys, tmp_path: Path, text: str, told: str
+) -> None:
+    (tmp_path / "m.csv").write_text(text)
+    arguments = [str(tmp_path / "m.csv"), "--method", "published", "-o", str(tmp_path / "own.toml")]
+    with pytest.raises(SystemExit) as left:
+        main(["hardware", "calibrate", *arguments])
+    captured = capsys.readouterr()
+    assert (left.value.code, captured.out, len(captured.err.splitlines())) == (2, "", 1)
+    assert told in captured.err
+    assert not (tmp_path / "own.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "told"),
+    [
+        (["--compiler", "no-such-compiler"], 1, "no-such-compiler is not installed"),
+        (["--processes", "2,x"], 2, "--processes is '2,x', expected whole numbers above 0"),
+        (["--sizes", "0"], 2, "--sizes is '0'"),
+    ],
+)
+def test_what_cannot_be_measured_ends_in_one_line(
+    capsys, tmp_path: Path, options: list[str], status: int, told: str
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["hardware", "measure", "-o", str(tmp_path / "m.csv"), *options])
+    assert (left.value.code, told in capsys.readouterr().err, (tmp_path / "m.csv").exists()) == (status, True, False)

@@ -1,0 +1,72 @@
+"""The list of verbs: each has its line from its own help, and showing them loads none of the heavy libraries."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+
+from metasched.cli.app import VERBS, load, summary
+
+CLI = Path(__file__).parents[2] / "metasched" / "cli"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_loads_and_its_line_is_the_first_of_its_own_help(verb: str) -> None:
+    command = load(verb)
+    assert (command.name, " ".join((command.help or "").split("\n\n")[0].split())) == (verb, summary(verb))
+
+
+def test_every_command_of_the_package_is_a_verb() -> None:
+    groups = {f"{path.stem}.{name}" for path in CLI.glob("*.py")
+              for name in re.findall(r"^(\w+) = typer\.Typer\(", path.read_text(), re.MULTILINE)}  # fmt: skip
+    assert groups == {
+        "database.db",
+        "hardware.hardware",
+        "history.history",
+        "plot.plot",
+        "runs.runs",
+        "service.token",
+        "setup.setup",
+    }
+    assert groups < set(VERBS.values())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
+def test_the_list_of_verbs_loads_no_heavy_library(arguments: list[str]) -> None:
+    program = f"""
+import sys
+from metasched.cli import main
+try:
+    main({arguments!r})
+except SystemExit:
+    pass
+heavy = set("numpy scipy sklearn pandas matplotlib sqlalchemy pydantic fastapi httpx networkx".split())
+print(sorted(heavy & sys.modules.keys()), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (bool(done.stdout), done.stderr.splitlines()[-1]) == (True, "[]")
+
+
+def test_help_shows_every_verb_with_what_it_does() -> None:
+    command, wide = [sys.executable, "-m", "metasched", "--help"], os.environ | {"COLUMNS": "200"}
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=wide).stdout
+    missing = [verb for verb in VERBS if summary(verb) not in shown]
+    assert not missing
+
+
+def test_no_bracket_of_a_help_text_is_lost_as_markup() -> None:
+    texts = {
+        (verb, parameter.name): text
+        for verb in VERBS
+        for parameter in load(verb).params
+        if "[" in (text := getattr(parameter, "help", None) or "")
+    }
+    assert "[[source]]" in Text.from_markup(texts["rank", "source"]).plain
+    shown = {name: Text.from_markup(text).plain for name, text in texts.items()}
+    assert shown == {name: text.replace("\\[", "[") for name, text in texts.items()}

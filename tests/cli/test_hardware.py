@@ -1,0 +1,69 @@
+"""What ``metasched hardware`` prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metasched.cli.app import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["hardware", *arguments])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    status, out, err = run(capsys, *arguments, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def test_a_block_is_answered_with_its_quantity_and_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    scattered = answered(capsys, "block", "galera-plus", "scatter", "--data-size", "1048576", "--nodes", "64")
+    assert (scattered["time"], len(scattered["warnings"])) == (pytest.approx(105.61434e-6, rel=1e-6), 1)
+    computed = answered(capsys, "block", "galera-plus", "compute", "--instructions", "11e6", "--threads", "25")
+    assert computed == {"time": pytest.approx(25_509e-6), "warnings": []}
+    drawn = answered(capsys, "block", "galera-plus", "power", "--threads", "24")
+    assert drawn == {"power": pytest.approx(154.6), "warnings": []}
+    survived = answered(capsys, "block", "galera-plus", "success", "--nodes", "192", "--duration", "86400")
+    assert survived == {"probability": pytest.approx(0.9916844, abs=6e-8), "warnings": []}
+
+
+def test_entries_are_listed_and_shown_with_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = answered(capsys, "list", "--kind", "gpu")
+    assert {each["kind"] for each in listed} == {"gpu"}
+    shown = answered(capsys, "show", "kask")
+    assert shown["values"]["T_bcast"]["value"] == -1.04
+    assert shown["values"]["T_bcast"]["unit"] == "us"
+    assert "Table 3" in shown["values"]["T_bcast"]["source"]
+    assert shown["not_known"] == ["PW_low", "KW_low", "PW_hi", "KW_hi", "PW_max", "lambda"]
+
+
+def test_this_host_becomes_an_entry_that_can_be_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "host.toml"
+    made = answered(capsys, "detect", "-o", str(file))
+    assert (made["name"], made["kind"]) == ("host", "cpu")
+    assert answered(capsys, "show", str(file))["values"] == made["values"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["block", "gallera", "p2p", "--data-size", "1"], "there is no hardware 'gallera'"),
+        (["block", "galera", "send", "--data-size", "1"], "there is no block 'send', expected one of compute, p2p"),
+        (["block", "galera", "p2p", "--data-size", "-1"], "data size is -1"),
+        (["block", "galera", "power", "--threads", "1"], "galera has no PW_low, KW_low"),
+        (["show", "nowhere.toml"], "nowhere.toml: no such file"),
+        (["detect", "-o", "host.json"], "expected a name that ends in .toml"),
+    ],
+)
+def test_a_wrong_question_ends_in_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
+    status, out, err = run(capsys, *arguments)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert told in err

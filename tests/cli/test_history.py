@@ -1,0 +1,84 @@
+"""What ``metasched history`` prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.replay.made_log import as_csv, made_log
+from metasched.cli.app import main
+
+KEYS = {"jobs", "mae", "median_error", "underestimated", "interval_coverage", "avebsld", "mean_wait", "wait_mae",
+        "wait_coverage", "seconds"}  # fmt: skip
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["history", *arguments])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    path = tmp_path / "log.csv"
+    path.write_text(as_csv(made_log(600, seed=1)), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("predictor", ["requests", "last-two", "keyed", "metasched", "clairvoyant"])
+def test_every_predictor_is_judged_under_every_policy(capsys, log: str, predictor: str) -> None:
+    told = {}
+    for policy in ("easy", "sjbf", "order-only"):
+        arguments = [log, "--processors", "64", "--policy", policy, "--predictor", predictor, "--json"]
+        status, out, _ = _run(capsys, "evaluate", *arguments)
+        assert status == 0
+        told[policy] = json.loads(out)
+        assert set(told[policy]) >= KEYS
+        assert told[policy]["jobs"] == 600
+        assert told[policy]["avebsld"] >= 1.0
+    assert (told["easy"]["mae"] == 0) == (predictor == "clairvoyant")
+
+
+def test_shaken_replays_are_told_one_by_one_and_by_their_mean(capsys, log: str) -> None:
+    status, out, _ = _run(
+        capsys, "evaluate", log, "--processors", "64", "--predictor", "requests", "--shakes", "3", "--json"
+    )
+    told = json.loads(out)
+    assert (status, len(told["shaken"])) == (0, 3)
+    assert told["avebsld"] == pytest.approx(sum(each["avebsld"] for each in told["shaken"]) / 3)
+
+
+def test_what_a_log_lacks_is_done_without_and_said(capsys, tmp_path: Path) -> None:
+    path = tmp_path / "poor.csv"
+    path.write_text("submit_time,run_time,processors\n0,60,4\n5,30,8\n6,x,8\n9,30,4\n", encoding="utf-8")
+    status, out, err = _run(capsys, "evaluate", str(path))
+    assert status == 0
+    assert "3 jobs" in out
+    said = (
+        "1 jobs torn or unreadable",
+        "3 jobs without a request",
+        "no requested times",
+        "names no users",
+        "no number of",
+    )
+    assert [line for line in said if line not in err] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.csv"], "No such file|no such file|not found|does not exist|there is no"),
+        (["LOG", "--processors", "0"], "processors"),
+        (["LOG", "--policy", "best"], "policy"),
+        (["LOG", "--shakes", "-1"], "shakes"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_status_two(capsys, log: str, arguments: list[str], message: str) -> None:
+    import re
+
+    status, out, err = _run(capsys, "evaluate", *(log if each == "LOG" else each for each in arguments))
+    assert (status, out) == (2, "")
+    assert re.search(message, err)

@@ -1,0 +1,46 @@
+"""Man pages tell of every verb and every option, in words that the formatter takes without complaint."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from metasched.cli.app import VERBS, load
+from metasched.cli.manual import pages, write
+
+
+def test_every_verb_has_a_page_with_every_option_of_it() -> None:
+    found = dict(pages())
+    assert set(found) == {"metasched.1", *(f"metasched-{verb}.1" for verb in VERBS)}
+    text = found["metasched-rank.1"]
+    options = [name for each in load("rank").params for name in each.opts if name.startswith("--")]
+    assert len(options) > 20
+    assert not [name for name in options if name.replace("-", "\\-") not in text]
+    assert "token add" in found["metasched-token.1"]
+    assert not [verb for verb in VERBS if f"metasched\\-{verb}" not in found["metasched.1"]]
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="there is no groff to format them")
+def test_the_formatter_takes_them_without_a_warning(tmp_path: Path) -> None:
+    assert write(tmp_path) == len(VERBS) + 1
+    words = ["groff", "-man", "-ww", "-Tutf8", *map(str, sorted(tmp_path.iterdir()))]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin", "LANG": "C"})
+    assert done.stderr == ""
+    assert "metasched-walltime - Suggest time limits" in " ".join(done.stdout.split())
+
+
+def completed(*words: str) -> list[str]:
+    program = "import sys; sys.argv = ['metasched']; from metasched.cli import main; main()"
+    told = {"_METASCHED_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("metasched", *words)), "COMP_CWORD": "0"}
+    told["COMP_CWORD"] = str(len(words))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=told, check=True)
+    return done.stdout.split()
+
+
+def test_the_shell_completes_verbs_and_their_options() -> None:
+    assert completed("wal") == ["walltime"]
+    assert completed("walltime", "--pl") == ["--placement"]

@@ -1,0 +1,128 @@
+"""Layouts and parameters by name from files and options to predictions, and the lines that refuse what cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from metasched.cli import main
+from metasched.store.files.campaigns import write_runs
+from tests.predictors.laid_out import laid_out, true_time, without_settings
+
+Answer = tuple[int, str, str]
+PREDICT = ("predict", "m.json", "--problem-size", 700, "--processors", 8, "--cpu", 0.9, "--bandwidth", 90)
+CLUSTERS = """
+[[cluster]]
+name = "c8"
+nodes = [{names = "n[1-8]", processors = 2, available_bandwidth = 90.0}]
+"""
+
+
+@pytest.fixture
+def metasched(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Answer]:
+    monkeypatch.chdir(tmp_path)
+    write_runs("runs.csv", laid_out(40))
+
+    def call(*arguments: object) -> Answer:
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return call
+
+
+def test_a_prediction_minds_layout_and_parameters(metasched: Callable[..., Answer]) -> None:
+    assert metasched("fit", "runs.csv", "-o", "m.json")[0] == 0
+    asked = ("--processes-per-node", 4, "--threads", 2, "--parameter", "steps=300", "--parameter", "solver=cg")
+    status, out, err = metasched(*PREDICT, *asked, "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["execution_time"] == pytest.approx(true_time(700, 8, 4, 300.0, "cg", 2), rel=0.15)
+    assert "k^" in json.loads(out)["model"]
+    status, out, err = metasched(*PREDICT)
+    assert status == 0
+    assert "steps is not told, the usual one is taken" in err
+
+
+def test_a_ranking_minds_parameters(metasched: Callable[..., Answer]) -> None:
+    Path("clusters.toml").write_text(CLUSTERS)
+    metasched("fit", "runs.csv", "-o", "m.json")
+    asked = ("rank", "--application", "cg", "--problem-size", 700, "--clusters", "clusters.toml", "--model", "m.json")
+    times = []
+    for steps in (30, 300):
+        status, out, _ = metasched(*asked, "--parameter", f"steps={steps}", "--json")
+        assert status == 0
+        times.append(json.loads(out)["placements"][0]["execution_time"])
+    assert times[1] > 5 * times[0]
+
+
+def test_a_campaign_of_layouts_is_evaluated_beside_peers_that_know_them(metasched: Callable[..., Answer]) -> None:
+    status, out, _ = metasched("evaluate", "runs.csv", "--training", 25, "--no-learning", "--peers", "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert found["ppe_mean"] < min(found["peers"][name]["ppe_mean"] for name in ("power_law", "amdahl", "ridge"))
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--parameter", "step=3"), "parameter 'step' is unknown, expected one of solver, steps"),
+        (("--parameter", "steps=many"), "parameter steps is 'many', expected a number"),
+        (("--parameter", "steps"), "--parameter is steps, expected such as steps=100"),
+        (("--parameter", "steps=1", "--parameter", "steps=2"), "--parameter steps is given twice"),
+        (("--parameter", "steps=nan"), "steps is nan, expected a finite number or a word"),
+        (("--processes-per-node", 9), "processes_per_node is 9, expected at most its 8 processors"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(
+    metasched: Callable[..., Answer], options: tuple[object, ...], complaint: str
+) -> None:
+    metasched("fit", "runs.csv", "-o", "m.json")
+    status, out, err = metasched(*PREDICT, *options)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert complaint in err
+
+
+def test_a_method_that_tells_no_settings_apart_says_so(metasched: Callable[..., Answer]) -> None:
+    write_runs("plain.csv", without_settings(laid_out(40)))
+    metasched("fit", "plain.csv", "-o", "m.json", "--method", "published")
+    status, _, err = metasched(*PREDICT, "--parameter", "solver=amg")
+    assert status == 2
+    assert "solver amg is asked, but published models tell no such things apart" in err
+
+
+def test_a_plan_names_runs_and_what_they_do_to_intervals(metasched: Callable[..., Answer]) -> None:
+    metasched("fit", "runs.csv", "-o", "m.json")
+    asked = ("plan", "m.json", "--problem-size", 3000, "--processors", "16,64", "--parameter", "steps=100")
+    status, out, _ = metasched(*asked, "--budget", 2000, "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert sum(run["execution_time"] for run in found["runs"]) == pytest.approx(found["seconds"])
+    assert 0 < found["seconds"] <= 2000
+    assert [(one["processors"], one["width_then"] < one["width_now"]) for one in found["asked"]] == [
+        (16, True),
+        (64, True),
+    ]
+    status, out, _ = metasched(*asked, "--budget", 2000)
+    assert (status, "interval" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--budget", 0, "--processors", 8), "--budget is 0, expected a number of seconds above 0"),
+        (("--budget", 9, "--processors", ""), "--processors is empty, expected such as 8,16"),
+    ],
+)
+def test_a_plan_without_time_or_place_is_refused(
+    metasched: Callable[..., Answer], options: tuple[object, ...], complaint: str
+) -> None:
+    metasched("fit", "runs.csv", "-o", "m.json")
+    status, out, err = metasched("plan", "m.json", "--problem-size", 3000, *options)
+    assert (status, out) == (2, "")
+    assert complaint in err

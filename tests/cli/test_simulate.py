@@ -1,0 +1,112 @@
+"""What ``metasched simulate`` prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from metasched.cli.app import main
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "simulation"
+FIGURE_2 = (str(EXAMPLES / "figure2.toml"), str(EXAMPLES / "figure2.app"))
+STENCIL = (str(EXAMPLES / "stencil.toml"), str(EXAMPLES / "stencil.app"))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["simulate", *arguments])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    status, out, err = run(capsys, *arguments, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def test_the_papers_second_figure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = answered(capsys, *FIGURE_2, "-o", str(tmp_path / "figure.png"))
+    slaves, master = told["labels"]["slave1"], told["labels"]["master"]
+    assert (slaves["processes"], master["processes"]) == (12_800, 1)
+    assert slaves["finished"] == pytest.approx(13.208545, abs=1e-9)
+    assert slaves["energy"] / 3600 == pytest.approx(892.311, abs=5e-4)
+    assert told["execution_time"] == master["finished"] == pytest.approx(26.144715, abs=1e-9)
+    assert master["energy"] == pytest.approx(679.766, abs=0.01)
+    assert told["energy"] / 3600 == pytest.approx(892.4995, abs=1e-4)
+    assert told["power"]["peak"] == pytest.approx(2560 * 95 + 26)
+    assert told["power"]["mean"] == pytest.approx(told["energy"] / told["execution_time"])
+    assert (told["success"], told["expected_completion"]) == (None, None)
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_hundred_thousand_processes(capsys: pytest.CaptureFixture[str]) -> None:
+    told = answered(capsys, *STENCIL, "--processes", "cell=100000", "--set", "iterations=10")
+    few = answered(capsys, *STENCIL, "--processes", "cell=24", "--set", "iterations=10", "--set", "points=2.4e7")
+    assert told["execution_time"] == pytest.approx(few["execution_time"], rel=1e-6)
+    assert 0 < told["success"] < few["success"] < 1
+    assert told["expected_completion"] > told["execution_time"]
+
+
+def test_several_values_make_a_sweep_with_its_front(capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = [
+        *STENCIL,
+        "--processes",
+        "cell=12",
+        "--processes",
+        "cell=24",
+        "--set",
+        "iterations=5",
+        "--set",
+        "points=1e6",
+    ]
+    told = answered(capsys, *sweep, "--set", "points=2e6")
+    assert [(run["processes"], run["variables"]) for run in told["runs"]] == [
+        ({"cell": cells}, {"iterations": 5, "points": points}) for cells in (12, 24) for points in (1e6, 2e6)
+    ]
+    assert told["pareto"] == [0, 2]  # 12 cells take fewer joules, 24 less time
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--processes", "slave1"], "--processes is 'slave1', expected LABEL=N"),
+        (["--processes", "slave1=1.5"], "expected LABEL=N with a whole number N"),
+        (["--processes", "slave1=0"], "0 processes of slave1 are asked for, expected from 1 to its 12800 slots"),
+        (["--processes", "slave1=12801"], "expected from 1 to its 12800 slots"),
+        (["--processes", "helper=3"], "label helper has no code, expected one of master, slave1"),
+        (["--set", "rounds=3"], "has no variable rounds"),
+        (["--set", "operations=-1"], "line 12: the data size is -1"),
+        (
+            ["--set", "operations=1e12", "--set", "operations=2e12", "-o", "p.png"],
+            "-o draws one run, not the 2 of a sweep",
+        ),
+    ],
+)
+def test_wrong_options_end_in_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
+    status, out, err = run(capsys, *FIGURE_2, *arguments)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (('entry = "ethernet-1g"', 'entry = "string"'), "there is no hardware 'string'"),
+        (('device = "i7-2600k"', 'device = "ethernet-1g"'), "ethernet-1g has no T_min, speed or peak_double"),
+        (("slots = { slave1 = 5 }", "slots = { slave2 = 5 }"), "label slave1 has no slots"),
+        (("count = 2560", "count = -1"), "count is -1"),
+        (('network = "lan"', 'network = "wan"'), "hangs on network wan, which there is not"),
+        (('entry = "ethernet-1g"', 'entry = "ethernet-1g"\nwithin = "lan"'), "network lan is within itself"),
+        (("[[network]]", "[[networks]]"), "network"),
+    ],
+)
+def test_a_system_that_is_wrong_ends_in_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, change: tuple[str, str], told: str
+) -> None:
+    (tmp_path / "system.toml").write_text(Path(FIGURE_2[0]).read_text().replace(*change))
+    status, out, err = run(capsys, str(tmp_path / "system.toml"), FIGURE_2[1])
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert told in err

@@ -1,0 +1,52 @@
+"""What the command line loads before it can answer: no verb waits for the libraries of another."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+#: Takes long to load, and is needed to compute, to draw or to serve; not to ask the daemon.
+HEAVY = ("scipy.special", "scipy.stats", "scipy.optimize", "scipy.linalg", "sklearn", "matplotlib", "networkx",
+         "fastapi", "uvicorn", "sqlalchemy", "alembic", "apscheduler", "pandas")  # fmt: skip
+LOADED = """
+import sys
+from metasched.cli import main
+try:
+    main(sys.argv[2:])
+except SystemExit as left:
+    print(int(left.code or 0), *sorted(set(sys.argv[1].split(",")) & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def loaded(*argv: str) -> list[str]:
+    """The exit status, and the heavy modules that were loaded."""
+    words = [sys.executable, "-c", LOADED, ",".join(HEAVY), *argv]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stderr.splitlines()[-1].split()
+
+
+def test_a_daemon_has_what_models_need_before_the_first_question_comes() -> None:
+    program = "import sys, metasched.service.daemon; print(*(name for name in sys.argv[1:] if name in sys.modules))"
+    needed = ("scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats")
+    done = subprocess.run([sys.executable, "-c", program, *needed], capture_output=True, text=True, check=True)
+    assert tuple(done.stdout.split()) == needed
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("status",),
+        ("mode",),
+        ("rank", "--application", "cg", "--problem-size", "5"),
+        ("explain", "0" * 32),
+        ("walltime", "--placement", "0" * 32),
+    ],
+    ids=lambda argv: argv[0],
+)
+def test_what_asks_the_daemon_loads_nothing_that_computes(argv: tuple[str, ...], tmp_path: object) -> None:
+    configuration = f"{tmp_path}/metasched.toml"
+    with open(configuration, "w") as file:
+        file.write('[listen]\nsocket = "nobody.sock"\n')
+    status, *found = loaded(*argv, "--config", configuration)
+    assert (status, set(found) & set(HEAVY)) == ("1", set())

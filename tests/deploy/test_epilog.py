@@ -1,0 +1,230 @@
+"""The epilog keeps each job until the daemon has taken it, whatever the daemon says, on any Python from 3.6 on."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from metasched.jobs import digest
+
+SLURM = Path(__file__).parents[2] / "deploy" / "slurm"
+EPILOG = SLURM / "metasched-epilog"
+
+Answer = Callable[[dict[str, str]], int]
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[tuple[str, list[str]]]:
+    """A daemon that answers with a status for each job; its address, and the jobs it was told of."""
+    told: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            job = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            told.append(job["job"])
+            if (status := answer(job)) == 0:
+                self.connection.close()
+                return
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}", told
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The epilog with its state, where three jobs are kept already, and the controller's folder with a script."""
+    (tmp_path / "metasched-epilog").write_bytes(EPILOG.read_bytes())
+    (tmp_path / "hooks").mkdir()
+    for number in (1, 2, 3):
+        path = tmp_path / "hooks" / f"ended.{number}.5.0.json"
+        path.write_text(json.dumps({"job": str(number)}))
+        os.utime(path, (1e9 + number, 1e9 + number))
+    (tmp_path / "slurm.conf").write_text(f"# statesavelocation=/no\nStateSaveLocation = {tmp_path}/state\n")
+    (tmp_path / "state" / "hash.7" / "job.17").mkdir(parents=True)
+    (tmp_path / "state" / "hash.7" / "job.17" / "script").write_bytes(b"#!/bin/sh\ntrue\n\0")
+    os.utime(tmp_path / "state" / "hash.7" / "job.17" / "script", (1e9, 1e9))
+    return tmp_path
+
+
+def run(
+    folder: Path, address: str, *words: str, python: str = sys.executable, check: bool = True, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    (folder / "hooks.conf").write_text(f"address = {address}\nstate = {folder}/hooks\ncluster = c\n")
+    return subprocess.run(
+        [python, str(folder / "metasched-epilog"), *words],
+        env={"PATH": os.environ["PATH"]} | environment, capture_output=True, text=True, timeout=60, check=check,
+    )  # fmt: skip
+
+
+def kept(folder: Path, kind: str = "json") -> set[str]:
+    return {path.name.split(".")[1] for path in (folder / "hooks").glob(f"ended.*.{kind}")}
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 408, 429, 500, 502, 503, 504, 507, 302, 0])
+def test_what_the_daemon_cannot_store_now_is_kept_and_told_of_later(folder: Path, status: int) -> None:
+    with answering(lambda job: status) as (address, told):
+        run(folder, address, "--tell")
+        assert told
+        assert kept(folder) == {"1", "2", "3"}
+    with answering(lambda job: 200) as (address, told):
+        run(folder, address, "--tell")
+        assert sorted(told) == ["1", "2", "3"]
+        assert kept(folder) == kept(folder, "refused") == set()
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_job_that_cannot_be_taken_at_all_is_put_aside_and_holds_up_no_other(folder: Path, status: int) -> None:
+    with answering(lambda job: status if job["job"] == "1" else 200) as (address, told):
+        run(folder, address, "--tell")
+        assert told == ["1", "2", "3"]
+    assert kept(folder, "refused") == {"1"}
+    assert kept(folder) == set()
+
+
+@pytest.mark.parametrize("status", [500, 0])
+def test_a_job_that_breaks_the_daemon_holds_up_no_other(folder: Path, status: int) -> None:
+    with answering(lambda job: status if job["job"] == "1" else 200) as (address, _):
+        run(folder, address, "--tell")
+        run(folder, address, "--tell")
+    assert kept(folder) == {"1"}
+
+
+def test_while_nobody_listens_jobs_are_kept(folder: Path) -> None:
+    with answering(lambda job: 200) as (address, _):
+        pass
+    assert "metasched: " in run(folder, address, "--tell").stderr
+    assert kept(folder) == {"1", "2", "3"}
+
+
+ENDED = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_CPUS_PER_NODE": "4(x2),2",
+         "SLURM_JOB_EXIT_CODE2": "0:0", "SLURM_JOB_UID": "1000", "SLURM_JOB_NAME": "x"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [({}, None), ({"SLURM_ARRAY_JOB_ID": "17"}, "array"), ({"SLURM_HET_JOB_ID": "17"}, "heterogeneous")],
+)
+def test_a_job_that_has_ended_is_told_of_with_what_it_is_known_by(
+    folder: Path, more: dict[str, str], kind: str | None
+) -> None:
+    (folder / "hooks" / "start.17").write_text("1500.25\n")
+    with answering(lambda job: 503) as (address, _):
+        run(folder, address, **ENDED, **more)
+    (path,) = (folder / "hooks").glob("ended.17.*.json")
+    job = json.loads(path.read_text())
+    assert (job["scheduler"], job["processors"], job["start"], job["user"]) == ("c", 10, 1500.25, "1000")
+    assert (job["script"], job["submitted"]) == (digest(b"#!/bin/sh\ntrue\n"), 1e9)
+    assert job.get("kind") == kind
+
+
+def test_a_job_that_never_started_is_not_told_of(folder: Path) -> None:
+    with answering(lambda job: 503) as (address, told):
+        run(folder, address, **ENDED)
+        assert sorted(told) == ["1", "2", "3"]
+    assert kept(folder) == {"1", "2", "3"}
+
+
+def pythons() -> list[str]:
+    """Interpreters of this machine from 3.6 on: those on the path, and those that pyenv has installed."""
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    named = [path for minor in range(6, 15) if (path := shutil.which(f"python3.{minor}"))]
+    found: dict[str, str] = {}
+    for each in (*map(str, sorted(kept.glob("3.*/bin/python3"))), *named, sys.executable):
+        ask = [each, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        done = subprocess.run(ask, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode == 0 and tuple(map(int, done.stdout.split("."))) >= (3, 6):
+            found.setdefault(done.stdout.strip(), each)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_every_python_from_3_6_on_keeps_a_job_and_tells_of_it(python: str, folder: Path) -> None:
+    (folder / "hooks" / "start.17").write_text("1500.25\n")
+    with answering(lambda job: 503) as (address, _):
+        done = run(folder, address, python=python, **ENDED)
+    assert done.stderr == ""
+    assert kept(folder) == {"1", "2", "3", "17"}
+    with answering(lambda job: 200) as (address, told):
+        run(folder, address, "--tell", python=python)
+        run(folder, address, "--check", python=python)
+    assert sorted(told) == ["1", "17", "2", "3"]
+    assert kept(folder) == set()
+
+
+def test_a_file_stops_the_epilog(folder: Path) -> None:
+    (folder / "hooks" / "start.17").write_text("1500.25\n")
+    (folder / "metasched.off").touch()
+    with answering(lambda job: 200) as (address, told):
+        run(folder, address, **ENDED)
+    assert (told, kept(folder)) == ([], {"1", "2", "3"})
+
+
+def test_what_keeps_the_epilog_from_its_work_is_told(folder: Path) -> None:
+    with answering(lambda job: 200) as (address, _):
+        assert run(folder, address, "--check").stderr == ""
+    done = run(folder, address, "--check", check=False)
+    assert (done.returncode, "metasched: " in done.stderr) == (1, True)
+    with answering(lambda job: 200) as (address, _):
+        for path in (folder / "hooks").iterdir():
+            path.unlink()
+        (folder / "hooks").rmdir()
+        done = run(folder, address, "--check", check=False)
+    assert (done.returncode, "hooks" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_the_prolog_notes_the_start_unless_a_file_stops_it(off: bool, folder: Path) -> None:
+    shutil.copy(SLURM / "metasched-prolog", folder)
+    (folder / "hooks.conf").write_text(f"state = {folder}/hooks\n")
+    if off:
+        (folder / "metasched.off").touch()
+    environment = {"SLURM_JOB_ID": "17"}
+    subprocess.run([str(folder / "metasched-prolog")], env=environment, check=True, timeout=60)
+    assert (folder / "hooks" / "start.17").exists() != off
+
+
+def oldest_python(script: Path) -> tuple[int, int]:
+    """The oldest Python that has the syntax and the library that a script uses."""
+    words = [str(Path(sys.executable).with_name("vermin")), "--eval-annotations", "--no-tips", str(script)]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout
+    versions = re.search(r"Minimum required versions:.*?3\.(\d+)", found)
+    assert versions is not None, found
+    return 3, int(versions[1])
+
+
+def test_the_epilog_runs_on_python_3_6(tmp_path: Path) -> None:
+    ast.parse(EPILOG.read_text(), feature_version=(3, 6))
+    assert oldest_python(EPILOG) <= (3, 6)
+    newer = tmp_path / "newer.py"
+    newer.write_text(EPILOG.read_text() + "\nPath('x').unlink(missing_ok=True)\n")
+    assert oldest_python(newer) == (3, 8)

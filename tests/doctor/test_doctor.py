@@ -1,0 +1,258 @@
+"""The doctor finds what is wrong, one thing at a time, and leaves what is well alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metasched.cli import main, output
+from metasched.doctor.daemon import check_agents, check_daemon, check_database, check_socket
+from metasched.doctor.findings import Finding, User
+from metasched.doctor.slurm import check_slurm
+from metasched.records import InputError, Load
+from metasched.service.configuration import Configuration
+from metasched.store.database.store import Store
+
+DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
+NOW = 1e6
+SETTINGS = Configuration.model_validate({"slurm": [{"name": "c8"}]})
+
+
+def answer(listening: socket.socket) -> None:
+    """Answer every request on a socket as the daemon does when it is well, until it is closed."""
+    with suppress(OSError):
+        while True:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Iterator[Path]:
+    """Slurm's folder as it should be, SlurmUser being whoever runs this."""
+    folder = tmp_path / "slurm"
+    shutil.copytree(DEPLOYED, folder)
+    (folder / "hooks").mkdir()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(folder / "metasched.sock"))
+    listening.listen()
+    threading.Thread(target=answer, args=(listening,), daemon=True).start()
+    (folder / "hooks.conf").write_text(f"socket = {folder}/metasched.sock\ncluster = c8\nstate = {folder}/hooks\n")
+    (folder / "slurm.conf").write_text(
+        f"SlurmUser={os.getuid()}\nJobSubmitPlugins=lua\n# a comment\n"
+        f"PrologSlurmctld={folder}/metasched-prolog\nEpilogSlurmctld={folder}/metasched-epilog\n"
+    )
+    yield folder
+    listening.close()
+
+
+def found(folder: Path) -> list[Finding]:
+    every = check_slurm("c8", str(folder / "slurm.conf"), f"{folder}/metasched.sock")
+    # Whether a controller and Lua's modules are here is the machine's.
+    return [each for each in every if "controller" not in each.check and "Lua's" not in each.told]
+
+
+def wrong(folder: Path) -> set[str]:
+    return {each.check.removeprefix("c8: ") for each in found(folder) if each.state != "well"}
+
+
+def test_an_installation_as_it_should_be_is_well(slurm: Path) -> None:
+    assert wrong(slurm) == set()
+    assert {each.check for each in found(slurm)} == {
+        "c8: hook",
+        "c8: hooks.conf",
+        "c8: prolog",
+        "c8: epilog",
+        "c8: kept jobs",
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "checks"),
+    [
+        ("slurm.conf", "JobSubmitPlugins=lua\n", "", {"hook"}),
+        ("slurm.conf", "EpilogSlurmctld", "#EpilogSlurmctld", {"epilog"}),
+        ("slurm.conf", "SlurmUser=", "SlurmUser=nobody-of-this-name", {"SlurmUser"}),
+        ("hooks.conf", "cluster = c8", "cluster = other", {"hooks.conf"}),
+        ("hooks.conf", "metasched.sock", "elsewhere.sock", {"hooks.conf", "epilog"}),
+        ("hooks.conf", "cluster = c8", "cluster = c8\ndeadline = 30", {"hooks.conf"}),
+        ("hooks.conf", "cluster = c8", "cluster = c8\ndeadline = soon", {"hooks.conf"}),
+        ("hooks.conf", "/hooks\n", "/nowhere\n", {"kept jobs", "epilog"}),
+        ("job_submit.lua", None, "return slurm.SUCCESS", {"hook"}),
+        ("job_submit.lua", "local function given", "local fnction given", {"hook"}),
+        ("rules.lua", "return {", "return }", {"hook"}),
+        ("metasched-epilog", "def main", "def def main", {"epilog"}),
+        ("metasched-epilog", "/usr/bin/env python3", "/usr/bin/no-such-python", {"epilog"}),
+        ("metasched-prolog", "exit 0", "exit 1", {"prolog"}),
+        ("metasched-prolog", "date", "no-such-command", {"prolog"}),
+    ],
+)
+def test_what_is_wrong_is_found_and_nothing_else(
+    file: str, before: str | None, after: str, checks: set[str], slurm: Path
+) -> None:
+    path = slurm / file
+    text = path.read_text()
+    path.write_text(after if before is None else text.replace(before, after))
+    assert wrong(slurm) == checks
+    assert all(each.mend for each in found(slurm) if each.state != "well")
+
+
+def test_a_sites_own_hooks_that_call_metascheds_are_well_and_others_are_not(slurm: Path) -> None:
+    own = slurm / "metasched"
+    own.mkdir()
+    for name in ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog"):
+        (slurm / name).rename(own / name)
+    (slurm / "job_submit.lua").write_text(f'pcall(dofile, "{own}/job_submit.lua")\nreturn slurm.SUCCESS\n')
+    for kind in ("prolog", "epilog"):
+        (slurm / kind).write_text(f"#!/bin/sh\n{own}/metasched-{kind} || true\n")
+        (slurm / kind).chmod(0o755)
+    conf = slurm / "slurm.conf"
+    conf.write_text(conf.read_text().replace("metasched-", ""))
+    assert wrong(slurm) == set()
+    (own / "job_submit.lua").write_text("local x = = 1 -- /v1/placements\n")
+    (slurm / "epilog").write_text("#!/bin/sh\n# /etc/slurm/metasched-epilog\n")
+    assert wrong(slurm) == {"hook", "epilog"}
+
+
+@pytest.mark.parametrize(("name", "checks"), [("job_submit.lua", {"hook"}), ("metasched-prolog", {"prolog"})])
+def test_a_file_that_is_missing_is_named(name: str, checks: set[str], slurm: Path) -> None:
+    (slurm / name).unlink()
+    assert wrong(slurm) == checks
+
+
+def test_jobs_that_wait_to_be_told_of_are_to_be_watched(slurm: Path) -> None:
+    (slurm / "hooks" / "ended.7.1.5.json").write_text("{}")
+    assert [each.state for each in found(slurm) if each.check == "c8: kept jobs"] == ["watch"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
+def test_rights_are_those_of_the_user_and_not_of_whoever_asks(tmp_path: Path) -> None:
+    nobody = User.named("nobody")
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    path = folder / "file"
+    path.touch()
+    for above in tmp_path.parents:
+        if above.owner() == "root" and not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o001)
+    tmp_path.chmod(0o755)
+    folder.chmod(0o750)
+    assert str(folder) in nobody.may(path, "r")
+    folder.chmod(0o755)
+    path.chmod(0o640)
+    assert "read it" in nobody.may(path, "r")
+    os.chown(path, 0, min(nobody.groups))
+    assert nobody.may(path, "r") == ""
+    assert nobody.may(path, "rw") != ""
+    assert "no such file" in nobody.may(folder / "none", "r")
+
+
+def states(findings: Any) -> dict[str, str]:
+    return {each.check: each.state for each in findings}
+
+
+def test_a_database_is_checked_without_being_made_or_changed(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    assert states(check_database(str(path))) == {"database": "wrong"}
+    assert not path.exists()
+    settings = SETTINGS.model_copy(update={"database": str(path)})
+    assert list(check_agents(settings, ["n0"], NOW)) == []
+    assert not path.exists()
+    path.write_bytes(b"not a database" * 100)
+    assert states(check_database(str(path))) == {"database": "wrong"}
+    path.unlink()
+    with Store.open(path):
+        pass
+    assert states(check_database(str(path))) == {"database": "well"}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
+def test_a_database_that_root_makes_is_the_folders_owners_and_one_that_is_not_is_found(tmp_path: Path) -> None:
+    path, nobody = tmp_path / "m.db", User.named("nobody")
+    os.chown(tmp_path, nobody.uid, -1)
+    for above in tmp_path.parents:
+        if above.owner() == "root" and not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o001)
+    with Store.open(path) as store:
+        store.tokens.add("admin", "admin")
+        assert {each.owner() for each in tmp_path.iterdir()} == {"nobody"}
+    assert states(check_database(str(path))) == {"database": "well"}
+    os.chown(path, 0, -1)
+    (told,) = check_database(str(path))
+    assert (told.state, "belongs to root" in told.told, "chown nobody" in told.mend) == ("wrong", True, True)
+
+
+def test_agents_that_are_silent_or_whose_clocks_run_ahead_are_found(tmp_path: Path) -> None:
+    settings = SETTINGS.model_copy(update={"database": str(tmp_path / "m.db")})
+    with Store.open(tmp_path / "m.db") as store:
+        store.tokens.add("n0", "agent", node="n0")
+        store.loads.add([Load(NOW - 10, "n0", 0.5, 90.0)])
+    assert states(check_agents(settings, ["n0"], NOW)) == {"tokens": "well", "clocks": "well", "agents": "well"}
+    assert states(check_agents(settings, ["n0"], NOW + 1000))["agents"] == "wrong"
+    assert states(check_agents(settings, ["n0"], NOW - 100))["clocks"] == "wrong"
+    (never,) = (each for each in check_agents(settings, ["n0", "n1"], NOW) if each.state == "wrong")
+    assert ("n1" in never.told, "--node n1" in never.mend) == (True, True)
+
+
+def test_a_daemon_that_does_not_hear_its_scheduler_is_found() -> None:
+    told = {"version": "1", "mode": "act", "sources": {"c8": 5.0}, "learning_failures": 0}
+    assert set(states(check_daemon(SETTINGS, lambda path: told)).values()) == {"well"}
+    assert states(check_daemon(SETTINGS, lambda path: told | {"sources": {"c8": 5000.0}}))["scheduler c8"] == "wrong"
+    assert states(check_daemon(SETTINGS, lambda path: told | {"learning_failures": 2}))["learning"] == "watch"
+    source = {"name": "P", "age": 5.0, "period": 15.0, "nodes": 4, "fault": ""}
+    for change, state in (({}, "well"), ({"age": None}, "wrong"), ({"age": 61.0}, "wrong"), ({"fault": "no"}, "wrong")):
+        found = states(check_daemon(SETTINGS, lambda path, change=change: told | {"load_sources": [source | change]}))
+        assert found["source P"] == state
+
+    def down(path: str) -> Any:
+        raise RuntimeError("does not answer")
+
+    assert states(check_daemon(SETTINGS, down)) == {"daemon": "wrong"}
+
+    def closed(path: str) -> Any:
+        raise InputError("a token is needed")
+
+    assert states(check_daemon(SETTINGS, closed)) == {"daemon": "wrong"}
+
+
+def test_listening_to_others_without_tls_is_wrong() -> None:
+    open_to_all = Configuration.model_validate({"listen": {"host": "0.0.0.0"}})
+    assert states(check_socket(open_to_all)) == {"TLS": "wrong"}
+    assert states(check_socket(Configuration())) == {}
+
+
+def test_what_the_doctor_says_is_shown_whole_however_narrow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output.out, "width", 70)
+    configuration = tmp_path / "metasched.toml"
+    configuration.write_text('database = "m.db"\n[[slurm]]\nname = "c8"\nconfiguration = "/nowhere/slurm.conf"\n')
+    with pytest.raises(SystemExit):
+        main(["doctor", "--config", str(configuration)])
+    told = capsys.readouterr().out
+    assert "…" not in told
+    assert "[[slurm]]" in "".join(told.split())
+
+
+def test_the_verb_tells_in_json_and_leaves_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    configuration = tmp_path / "metasched.toml"
+    configuration.write_text('database = "m.db"\n[listen]\nsocket = "nobody.sock"\n')
+    with pytest.raises(SystemExit) as left:
+        main(["doctor", "--config", str(configuration), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert left.value.code == 1
+    assert {each["check"]: each["state"] for each in told} == {
+        "database": "wrong",
+        "daemon": "wrong",
+        "socket": "wrong",
+    }

@@ -1,0 +1,54 @@
+"""Every process by itself, on SimPy: what the simulation of groups must agree with.
+
+An application here is a list of actions for each process, as a test drew them; nothing is shared with the simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import simpy
+
+#: (kind, seconds, other process or participants)
+Action = tuple[str, float, object]
+
+
+def clocks(actions: Mapping[int, Sequence[Action]]) -> dict[int, float]:
+    """When each process ends.
+
+    Actions are ``("work", seconds, None)``, ``("send", seconds, to)``, ``("recv", 0, from)`` and
+    ``("meet", seconds, None)``, in which all processes take part.
+    """
+    world = simpy.Environment()
+    mail = {(one, other): simpy.Store(world) for one in actions for other in actions}
+    met = {"count": 0, "event": world.event()}
+    ends: dict[int, float] = {}
+
+    def process(me: int):
+        link = 0.0
+        for kind, seconds, other in actions[me]:
+            if kind == "work":
+                yield world.timeout(seconds)
+            elif kind == "send":
+                yield world.timeout(seconds)
+                mail[me, other].put((world.now, seconds))
+            elif kind == "recv":
+                there, took = yield mail[other, me].get()
+                free = max(world.now, there, link + took)
+                yield world.timeout(free - world.now)
+                link = world.now
+            else:
+                met["count"] += 1
+                gate = met["event"]
+                if met["count"] == len(actions):
+                    met["count"], met["event"] = 0, world.event()
+                    gate.succeed()
+                yield gate
+                yield world.timeout(seconds)
+                link = world.now
+        ends[me] = world.now
+
+    for me in actions:
+        world.process(process(me))
+    world.run()
+    return ends

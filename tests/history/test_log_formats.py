@@ -1,0 +1,139 @@
+"""Accounting logs in three formats: what they say, and what is wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.replay.made_log import as_csv, made_log
+from metasched.history.job_log import JobLog
+from metasched.history.log_formats import read_log
+from metasched.records import InputError
+from metasched.store.files.job_logs import read_job_log
+
+SWF = """; MaxNodes: 8
+; MaxProcs: 16
+1 0 10 60 4 -1 -1 4 300 -1 1 7 1 -1 2 -1 -1 -1
+2 5 0 0 4 -1 -1 4 300 -1 1 7 1 -1 2 -1 -1 -1
+3 6 0 -1 4 -1 -1 4 300 -1 5 7 1 -1 2 -1 -1 -1
+4 7 3 400 -1 -1 -1 8 300 -1 0 8 1 -1 2 -1 -1 -1
+5 9 3 20 -1 -1 -1 8 300 -1 3 8 1 -1 2 -1 -1 -1
+6 4 3 20 2 -1 -1 2 -1 -1 1 -1
+7 4 3
+8 x 3 20 2 -1 -1 2 -1 -1 1 -1
+9 11 1 20 0 -1 -1 0 60 -1 1 3
+""".splitlines()
+
+SACCT = """JobIDRaw|Submit|Eligible|Start|End|ElapsedRaw|AllocCPUS|TimelimitRaw|User|JobName|State
+10|2025-01-01T00:00:00|2025-01-01T00:00:00|2025-01-01T00:01:00|2025-01-01T01:01:00|3600|4|120|ada|a|b|COMPLETED
+10.batch|2025-01-01T00:00:00||2025-01-01T00:01:00|2025-01-01T01:01:00|3600|4|||batch|COMPLETED
+11|2025-01-01T00:00:00|Unknown|Unknown|2025-01-01T01:01:00|0|4|120|ada|x|CANCELLED by 1000
+12|1735689600|1735689660|1735689720|Unknown|60|1|UNLIMITED|$(reboot)|../x|RUNNING
+13|1735689600|1735689660|1735689720|1735689780|60|1|UNLIMITED|$(reboot)|../x|CANCELLED by 5
+13|1735689600|1735689660|1735689720|1735689780|60|1|UNLIMITED|$(reboot)|../x|CANCELLED by 5
+14|1735689600|1735689660|17
+""".splitlines()
+
+
+def test_swf_is_read_and_what_is_wrong_with_it_is_counted() -> None:
+    log = read_log(SWF)
+    assert log.submit_time.tolist() == [0.0, 4.0, 5.0, 7.0]
+    assert log.run_time.tolist() == [60.0, 20.0, 0.0, 400.0]
+    assert log.processors.tolist() == [4, 2, 4, 8]
+    assert log.wait.tolist() == [10.0, 3.0, 0.0, 3.0]
+    assert log.capacity == 16
+    assert log.labels["user"].tolist() == [0, -1, 0, 1]
+    assert dict(log.wrong) == {
+        "torn or unreadable": 2, "never ran": 1, "parts of a job told of as a whole elsewhere": 1,
+        "without processors": 1, "submitted before the job above (clock went back; sorted)": 1,
+        "with a run time of 0 (kept)": 1, "with a request below the run time (kept)": 1, "without a request (kept)": 1,
+    }  # fmt: skip
+
+
+def test_what_sacct_prints_is_read_whatever_people_call_their_jobs() -> None:
+    log = read_log(SACCT)
+    assert log.run_time.tolist() == [3600.0, 60.0]
+    assert log.wait.tolist() == [60.0, 60.0]
+    np.testing.assert_array_equal(log.requested_time, [7200.0, np.nan])
+    assert dict(log.wrong) == {
+        "with a separator in the name (mended)": 1, "never ran": 1, "not ended yet": 1, "told of twice": 1,
+        "torn or unreadable": 1, "without a request (kept)": 1,
+    }  # fmt: skip
+
+
+def test_quotes_that_never_end_tear_one_line_only() -> None:
+    log = read_log(["submit_time,run_time,processors,name", '0,5,1,"', '1,6,1,"a,b"', "2,7,1,\x00'; rm -rf"])
+    assert log.run_time.tolist() == [6.0, 7.0]
+    assert dict(log.wrong) == {"torn or unreadable": 1, "without a request (kept)": 2}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([], "begins with ''"),
+        (["hello"], "begins with 'hello'"),
+        (["submit_time,run_time"], "column processors missing"),
+        (["submit_time,run_time,processors,Runtime"], "column run_time is given twice"),
+        (["submit_time,run_time,processors", "0,1"], r"holds no job that ran \(1 torn or unreadable\)"),
+        (["JobIDRaw|Submit", "1|2"], "columns Start, AllocCPUS missing"),
+        (["JobIDRaw|Submit|Start|NCPUS", "1|2"], "columns ElapsedRaw and End missing"),
+    ],
+)
+def test_what_is_no_log_is_refused_by_one_line(lines: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_log(lines)
+
+
+@given(
+    st.lists(st.text(max_size=60), max_size=12), st.sampled_from([SWF[2], SACCT[0], "submit_time,run_time,processors"])
+)
+def test_no_line_ever_stops_the_reading(lines: list[str], first: str) -> None:
+    good = {SWF[2]: SWF[2], SACCT[0]: SACCT[5]}.get(first, "1,2,3")
+    log = read_log([first, *lines, good])
+    assert len(log) >= 1
+    assert np.isfinite(log.submit_time).all()
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True), st.floats(allow_nan=True), st.floats(allow_nan=True))
+def test_no_number_makes_a_job_that_cannot_be(submit: float, run: float, processors: float) -> None:
+    log = read_log(["submit_time,run_time,processors", "0,1,1", f"{submit},{run},{processors}"])
+    assert (log.run_time >= 0).all()
+    assert (log.processors >= 1).all()
+    assert (
+        len(log) + sum(log.wrong.get(each, 0) for each in ("torn or unreadable", "never ran", "without processors"))
+        == 2
+    )
+
+
+def test_a_packed_file_is_read_like_a_plain_one(tmp_path: Path) -> None:
+    text = as_csv(made_log(200, seed=3)).encode()
+    (tmp_path / "a.csv").write_bytes(text)
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(text))
+    plain, packed = read_job_log(tmp_path / "a.csv"), read_job_log(tmp_path / "b.csv.gz")
+    assert plain.run_time.tolist() == packed.run_time.tolist() == made_log(200, seed=3).run_time.tolist()
+    (tmp_path / "c.csv.gz").write_bytes(gzip.compress(text)[:-40])
+    with pytest.raises(InputError, match=r"c\.csv\.gz: is not a whole gzip file"):
+        read_job_log(tmp_path / "c.csv.gz")
+    with pytest.raises(InputError, match="missing"):
+        read_job_log(tmp_path / "missing.csv")
+
+
+def test_a_log_that_names_no_capacity_makes_one_likely() -> None:
+    ones = np.ones(3)
+    told = JobLog(np.array([0.0, 1.0, 2.0]), 10 * ones, np.array([4, 4, 4]), 60 * ones, np.array([0.0, 0.0, 9.0]))
+    assert told.likely_capacity() == 8
+    untold = JobLog(np.array([0.0, 1.0, 2.0]), 10 * ones, np.array([4, 4, 4]), 60 * ones)
+    assert untold.likely_capacity() == 15
+
+
+def test_jobs_larger_than_the_cluster_are_left_out_and_counted() -> None:
+    log = made_log(300, seed=1)
+    fitting = log.fitting(8)
+    assert len(fitting) + fitting.wrong["larger than the cluster"] == 300
+    assert int(fitting.processors.max()) == 8
+    assert log.fitting(64) is log

@@ -1,0 +1,162 @@
+"""Run times that are expected of jobs which say nothing: what is learned, when, and what is said of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.replay.made_log import made_log
+from metasched.history.evaluation import Recorder, evaluate
+from metasched.history.job_log import JobLog
+from metasched.history.replay import Policy, replay
+from metasched.history.run_times.known import PREDICTORS
+from metasched.history.run_times.learned import Learned
+from metasched.history.run_times.neighbours import Neighbours, Submission
+from metasched.history.run_times.simple import Keyed, LastTwo
+from metasched.history.waits import WaitErrors
+
+ADA = Submission("ada", 4, 3600.0)
+
+
+def past(runs: list[float], job: Submission = ADA, begin: float = 0.0) -> Neighbours:
+    """Somebody's runs, one after the other."""
+    found, now = Neighbours(), begin
+    for number, run in enumerate(runs):
+        found.submitted(number, job, now)
+        found.started(number, now)
+        found.ended(number, run, now + run)
+        now += run + 60.0
+    return found
+
+
+def test_nothing_is_known_at_first_but_the_limit() -> None:
+    told = Neighbours().expect(ADA, 0.0)
+    assert (told.run_time, told.low, told.high) == (3600.0, 0.0, 3600.0)
+    assert Neighbours().reason(ADA, 0.0) == "nothing is known of such jobs; the limit is 60 min"
+
+
+def test_a_job_is_expected_to_take_what_its_like_took() -> None:
+    told = past([600.0, 610.0, 590.0, 605.0, 595.0]).expect(ADA, 10_000.0)
+    assert 590 <= told.run_time <= 610
+    assert told.low <= told.run_time <= told.high
+
+
+def test_a_changed_habit_is_followed_within_a_few_jobs() -> None:
+    told = past([600.0] * 30 + [90.0] * 12).expect(ADA, 40_000.0)
+    assert told.run_time < 300
+
+
+def test_jobs_of_other_sizes_and_limits_count_less() -> None:
+    found = past([600.0] * 5)
+    for number in range(5):
+        found.submitted(f"large{number}", Submission("ada", 64, 36_000.0), 5000.0)
+        found.started(f"large{number}", 5000.0)
+        found.ended(f"large{number}", 30_000.0, 35_000.0)
+    assert found.expect(ADA, 36_000.0).run_time < 1000
+    assert found.expect(Submission("ada", 64, 36_000.0), 36_000.0).run_time > 20_000
+
+
+def test_jobs_of_the_same_name_count_more() -> None:
+    found = Neighbours()
+    for number in range(20):
+        job, run = Submission("ada", 4, 3600.0, "abfastslow"[2 + 4 * (number % 2) :][:4]), 60.0 + 3000.0 * (number % 2)
+        found.submitted(number, job, 4000.0 * number)
+        found.started(number, 4000.0 * number)
+        found.ended(number, run, 4000.0 * number + run)
+    assert found.expect(Submission("ada", 4, 3600.0, "fast"), 90_000.0).run_time < 200
+    assert found.expect(Submission("ada", 4, 3600.0, "slow"), 90_000.0).run_time > 2500
+    assert "same name, size and limit took 60 s" in found.reason(Submission("ada", 4, 3600.0, "fast"), 90_000.0)
+
+
+def test_what_runs_shows_that_it_takes_longer() -> None:
+    found = past([60.0, 62.0, 58.0])
+    for number in range(3):
+        found.submitted(f"on{number}", ADA, 300.0)
+        found.started(f"on{number}", 300.0)
+    before, after = found.expect(ADA, 301.0), found.expect(ADA, 300.0 + 1800.0)
+    assert before.quantiles[8] < 100
+    assert after.quantiles[-1] > 1000
+    assert (after.quantiles >= before.quantiles).all()
+
+
+def test_nothing_is_learned_before_a_job_has_ended() -> None:
+    log = made_log(300, seed=4)
+    seen: list[float] = []
+
+    class Spy(Learned):
+        def submitted(self, job: int, now: float):
+            found = super().submitted(job, now)
+            seen.append(found.run_time)
+            return found
+
+    replay(log, 64, Policy.order_only, Spy(log))
+    longer = log.run_time.copy()
+    longer[-1] = 5.0 * longer[-1]  # what has not ended cannot be known
+    before = list(seen)
+    seen.clear()
+    changed = JobLog(log.submit_time, longer, log.processors, log.requested_time, labels=log.labels)
+    replay(changed, 64, Policy.order_only, Spy(changed))
+    assert seen == before
+
+
+def test_a_user_can_be_forgotten() -> None:
+    found = past([600.0] * 9)
+    found.submitted("on", ADA, 9000.0)
+    found.started("on", 9000.0)
+    assert found.expect(ADA, 9500.0).run_time < 700
+    found.forget("ada")
+    assert found.expect(ADA, 9500.0).run_time == 3600.0
+    assert found.expect(Submission("bob", 4, 3600.0), 9500.0).run_time == 3600.0
+    assert found.ended("on", 700.0, 9700.0) is None
+
+
+def test_what_is_left_of_a_run_shrinks_and_never_ends_before_now() -> None:
+    found = past([600.0, 900.0, 1200.0, 1500.0, 1800.0])
+    told = found.submitted("on", ADA, 10_000.0)
+    assert found.remaining("on", 0.0) == told.run_time
+    left = [found.remaining("on", ran) for ran in (1.0, 500.0, 1300.0, 3000.0)]
+    assert min(left) > 0
+    assert left[0] > left[1]
+    assert 3000.0 + left[3] <= 3600.0
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_run_times_are_expected_better_than_by_the_keyed_median_and_intervals_hold(seed: int) -> None:
+    log = made_log(3000, seed=seed)
+    mae = {}
+    for name in ("keyed", "metasched"):
+        recorder = Recorder(PREDICTORS[name](log), len(log))
+        replay(log, 64, Policy.easy, recorder)
+        mae[name] = float(np.mean(np.abs(recorder.expected - log.run_time)))
+    assert mae["metasched"] < mae["keyed"]
+    assert 0.88 <= np.mean((recorder.low <= log.run_time) & (log.run_time <= recorder.high)) <= 0.92
+
+
+def test_the_simple_ways_do_what_they_say() -> None:
+    log = JobLog(np.array([0.0, 100.0, 200.0]), np.array([10.0, 30.0, 50.0]), np.array([1, 1, 1]), np.full(3, 60.0),
+                 labels={"user": np.zeros(3, dtype=np.int64)})  # fmt: skip
+    for kind, expected in ((LastTwo, [60.0, 60.0, 20.0]), (Keyed, [60.0, 10.0, 20.0])):
+        recorder = Recorder(kind(log), 3)
+        replay(log, 4, Policy.easy, recorder)
+        assert recorder.expected.tolist() == expected
+
+
+def test_waits_are_forecast_better_with_run_times_than_with_requests() -> None:
+    log = made_log(1500, seed=6)
+    told = {name: evaluate(log, 64, Policy.easy, PREDICTORS[name], waits=500) for name in ("requests", "clairvoyant")}
+    assert told["clairvoyant"]["wait_mae"] < told["requests"]["wait_mae"]
+    assert told["clairvoyant"]["wait_mae"] < 0.5 * told["clairvoyant"]["mean_wait"]
+
+
+def test_waits_learn_from_what_earlier_forecasts_missed() -> None:
+    errors = WaitErrors()
+    generator = np.random.default_rng(1)
+    inside = []
+    for _ in range(600):
+        said = float(generator.uniform(300, 7000))
+        waited = said * float(np.exp(generator.normal(0.3, 0.4)))
+        told = errors.expect(said)
+        inside.append(told.low <= waited <= told.high)
+        errors.learn(said, waited)
+    assert 0.85 <= np.mean(inside[100:]) <= 0.95
+    assert errors.expect(0.0).seconds == 0.0

@@ -1,0 +1,130 @@
+"""``metasched setup slurm`` shows what it would do, does it once, leaves a site's files alone, and undoes itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from metasched.cli import main
+from metasched.doctor.hooks import lua_error
+from metasched.doctor.slurm import check_slurm
+from metasched.installation.steps import digest
+from metasched.service.configuration import read_configuration
+
+CONF = f"ClusterName=east\nSlurmUser={os.getenv('USER', 'root') if os.getuid() else 'root'}\n"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm" / "slurm.conf").write_text(CONF)
+    return tmp_path
+
+
+def setup(site: Path, *more: str) -> int:
+    words = ["setup", "slurm", "--slurm-conf", f"{site}/slurm/slurm.conf", "--config", f"{site}/metasched.toml"]
+    words += ["--socket", f"{site}/m.sock", "--state", f"{site}/hooks", *more]
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    return int(left.value.code or 0)
+
+
+def files(site: Path) -> dict[str, str]:
+    return {str(path.relative_to(site)): path.read_text() for path in site.rglob("*") if path.is_file()}
+
+
+def test_the_plan_changes_nothing_and_the_setup_is_undone_to_the_byte(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = files(site)
+    assert setup(site, "--plan") == 0
+    planned = capsys.readouterr().out
+    assert files(site) == before
+    for expected in ("metasched-epilog", "slurm.conf", "metasched.toml", f"{site}/hooks"):
+        assert expected in planned
+    assert setup(site, "--yes") == 0
+    installed = files(site)
+    assert installed["slurm/slurm.conf"].startswith(CONF)
+    assert f"EpilogSlurmctld={site}/slurm/metasched/metasched-epilog" in installed["slurm/slurm.conf"]
+    assert lua_error(site / "slurm" / "job_submit.lua") in ("", None)
+    assert installed["slurm/job_submit.lua"].count("function slurm_job_") == 2
+    found = {each.check: each for each in check_slurm("east", f"{site}/slurm/slurm.conf", f"{site}/m.sock")}
+    assert found["east: prolog"].state == "well"
+    assert "Lua's" in found["east: hook"].told or found["east: hook"].state == "well"
+    settings = read_configuration(site / "metasched.toml")
+    assert [(each.name, each.configuration) for each in settings.slurm] == [("east", f"{site}/slurm/slurm.conf")]
+    capsys.readouterr()
+    assert setup(site, "--yes") == 0
+    assert capsys.readouterr().out == "nothing is to be done\n"
+    assert files(site) == installed
+    assert setup(site, "--undo", "--plan") == 0
+    assert files(site) == installed
+    assert setup(site, "--undo", "--yes") == 0
+    assert files(site) == before
+    assert sorted(path.name for path in site.iterdir()) == ["slurm"]
+
+
+def test_what_the_site_has_is_left_and_the_lines_it_needs_are_told(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {"job_submit.lua": "return slurm.SUCCESS\n", "prolog": "#!/bin/sh\n", "epilog": "#!/bin/sh\n"}
+    for name, text in own.items():
+        (site / "slurm" / name).write_text(text)
+    conf = f"{CONF}JobSubmitPlugins=all_partitions\n"
+    conf += "".join(f"{kind.title()}Slurmctld={site}/slurm/{kind}\n" for kind in ("prolog", "epilog"))
+    (site / "slurm" / "slurm.conf").write_text(conf)
+    (site / "metasched.toml").write_text('[[slurm]]\nname = "east"\n')
+    before = files(site)
+    assert setup(site, "--yes", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert before.items() <= files(site).items()
+    assert len(told["left_to_you"]) == 4
+    for expected in ("pcall(dofile", "metasched-prolog || true", "metasched-epilog || true", "all_partitions,lua"):
+        assert any(expected in line for line in told["left_to_you"])
+    assert setup(site, "--undo", "--yes") == 0
+    assert files(site) == before
+
+
+def test_what_was_changed_by_hand_stays(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert setup(site, "--yes") == 0
+    rules, epilog = (site / "slurm" / "metasched" / name for name in ("rules.lua", "metasched-epilog"))
+    rules.write_text("return { { application = 'cg', size = 1 } }\n")
+    epilog.write_text("#!/bin/sh\nexit 0\n")
+    with (site / "slurm" / "slurm.conf").open("a") as conf:
+        conf.write("MaxJobCount=5\n")
+    capsys.readouterr()
+    assert setup(site, "--yes") == 0
+    assert "metasched-epilog was changed by hand and stays" in capsys.readouterr().out
+    assert setup(site, "--undo", "--yes") == 0
+    assert files(site) == {
+        "slurm/slurm.conf": f"{CONF}MaxJobCount=5\n",
+        "slurm/metasched/rules.lua": rules.read_text(),
+        "slurm/metasched/metasched-epilog": epilog.read_text(),
+    }
+
+
+def test_an_older_file_of_ours_is_renewed(site: Path) -> None:
+    assert setup(site, "--yes") == 0
+    journal, epilog = (site / "slurm" / "metasched" / name for name in ("installed.json", "metasched-epilog"))
+    newest, told = epilog.read_text(), json.loads(journal.read_text())
+    epilog.write_text("older\n")
+    told["files"][str(epilog)] = digest("older\n")
+    journal.write_text(json.dumps(told))
+    assert setup(site, "--yes") == 0
+    assert epilog.read_text() == newest
+
+
+def test_without_yes_it_asks(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = files(site)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    assert setup(site) == 1
+    assert files(site) == before
+
+
+def test_a_slurm_conf_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert setup(tmp_path, "--yes") == 2
+    said = capsys.readouterr().err
+    assert (said.count("\n"), "slurm.conf" in said) == (1, True)

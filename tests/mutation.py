@@ -1,0 +1,253 @@
+"""Small faults put into the product one by one, to see which of them its tests notice: ``python -m tests.mutation``.
+
+Every room (a folder of modules) gets a seeded sample of mutants. Each runs the tests that can notice it, until one
+fails: the module's doctests, the tests named after it, those in the folder that mirrors the room, and those that import
+the module. The file that failed must pass without the mutant. All of it happens in a copy of the tree, so that no
+mutant stays behind. A mutant that exceeds the time limit counts as killed, and is shown.
+
+Seeds whose survivors chose tests are written down below: any other seed is a judgement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("candidate_functions", "metasched", "monitors")
+SEEDS_WORKED_ON: tuple[int, ...] = (11,)
+#: Seconds that all tests of a mutant may take; each test has a limit of its own besides.
+LIMIT = 1800.0
+#: The file of a test that failed, in pytest's summary.
+FAILED = re.compile(r"^(?:FAILED|ERROR) ([^:\s]+)", re.MULTILINE)
+LEFT_OUT = (".git", ".venv", ".hypothesis", "__pycache__", ".*_cache", "*.egg-info", "api-docs", "demo-output")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: a place in a module and what is done to it, in the words of cosmic-ray."""
+
+    module: Path
+    operator: str
+    occurrence: int
+
+    def apply(self, text: str) -> str:
+        """The module's text with the fault."""
+        from cosmic_ray.mutating import mutate_code  # an extra, which the quick tests do without
+        from cosmic_ray.plugins import get_operator
+
+        mutated = mutate_code(text, get_operator(self.operator)(), self.occurrence)
+        if mutated is None:
+            raise ValueError(f"{self.module} has no place {self.occurrence} for {self.operator}")
+        return str(mutated)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant: ``killed``, ``timeout`` or ``survived``, or ``unjudged`` where its tests fail anyway."""
+
+    mutant: Mutant
+    outcome: str
+    change: str
+
+
+def rooms(root: Path) -> list[str]:
+    """Every folder of the product that holds modules with statements of their own, migrations aside."""
+    folders = {path.parent.relative_to(root) for top in PRODUCT for path in modules(root / top, "**/*.py")}
+    return sorted(folder.as_posix() for folder in folders if "migrations" not in folder.parts)
+
+
+def modules(folder: Path, pattern: str = "*.py") -> list[Path]:
+    """Modules of a folder; one without a function has nothing to put a fault into."""
+    return [path for path in sorted(folder.glob(pattern)) if "def " in path.read_text(encoding="utf-8")]
+
+
+def mutants(module: Path) -> list[list[Mutant]]:
+    """All mutants of a module, by place; annotations are left out, since nothing runs them."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    text = module.read_text(encoding="utf-8")
+    silent = [(_begin(each), _end(each)) for each in _annotations(ast.parse(text))]
+    operators = {name: get_operator(name) for name in sorted(operator_names())}
+    counts: Counter[str] = Counter()
+    places: dict[tuple[int, int], list[Mutant]] = {}
+    plain = {name: operator() for name, operator in operators.items() if not operator.arguments()}
+    for node in ast_nodes(get_ast(text)):
+        for name, operator in plain.items():
+            for begin, _ in operator.mutation_positions(node):
+                if not any(first <= begin < last for first, last in silent):
+                    places.setdefault(begin, []).append(Mutant(module, name, counts[name]))
+                counts[name] += 1
+    return [places[place] for place in sorted(places)]
+
+
+def _annotations(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        found = (getattr(node, "annotation", None), getattr(node, "returns", None))
+        yield from (each for each in found if each is not None)
+
+
+def _begin(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+
+def drawn(root: Path, room: str, sample: int, seed: int) -> list[Mutant]:
+    """A sample of a room's mutants: places drawn evenly over its modules, then one mutant of each place."""
+    source = random.Random(f"{seed} {room}")
+    places = [place for module in modules(root / room) for place in mutants(module)]
+    return [source.choice(place) for place in source.sample(places, min(sample, len(places)))]
+
+
+def covering_tests(root: Path, module: Path) -> list[Path]:
+    """The module itself for its doctests, tests named after it, those in the folder of its room, who imports it."""
+    room = module.parent.relative_to(root)
+    parts = room.parts[1:] if room.parts[0] == "metasched" else room.parts
+    folder = root / "tests" / Path(*parts)
+    while not folder.is_dir():
+        folder = folder.parent
+    found = set(folder.glob("test_*.py")) if folder != root / "tests" else set()
+    name = ".".join(module.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+    quick = (path for path in (root / "tests").rglob("test_*.py") if "system" not in path.parts)
+    found |= {path for path in quick if name in imported(root, path)}
+    return [module, *sorted(found, key=lambda path: (module.stem not in path.stem, path.parent != folder, path))]
+
+
+def imported(root: Path, path: Path) -> set[str]:
+    """Modules of the product that a file imports, directly or by a name that a package passes on."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PRODUCT:
+            names |= {node.module}
+            for each in node.names:
+                names |= _meant(root, node.module, each.name)
+    return names
+
+
+def _meant(root: Path, module: str, name: str) -> set[str]:
+    """The modules that ``from module import name`` reaches, through packages that pass the name on."""
+    package = root / Path(*module.split("."))
+    if (package / f"{name}.py").exists() or (package / name).is_dir():
+        return {f"{module}.{name}"}
+    reached: set[str] = set()
+    if (package / "__init__.py").exists():
+        for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module and name in {each.name for each in node.names}:
+                reached |= {node.module} | _meant(root, node.module, name)
+    return reached
+
+
+def run(root: Path, tests: Sequence[Path], limit: float = LIMIT) -> tuple[str, Path | None]:
+    """Run tests in a copy of the tree until one fails.
+
+    Returns
+    -------
+    ``survived`` where all pass, ``killed`` where one fails, or ``timeout``; and the file of the test that failed, where
+    it is known.
+    """
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", *map(str, tests)]
+    # The copy must come before an installed product, and a mutant of the same size and second must not hide in a cache.
+    environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        command,
+        cwd=root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        text=True,
+    )
+    try:
+        said, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        return "timeout", None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    # pytest leaves with 5 where it found no test at all: nothing noticed the fault.
+    if process.returncode in (0, 5):
+        return "survived", None
+    failed = FAILED.search(said)
+    return "killed", root / failed[1] if failed else None
+
+
+def change(root: Path, mutant: Mutant, before: str, after: str) -> str:
+    """A mutant as one line: the module, the line's number, and its first line that differs, before and after."""
+    old, new = before.splitlines(), after.splitlines()
+    at = next(
+        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)) - 1
+    )
+    return f"{mutant.module.relative_to(root)}:{at + 1}: {old[at].strip()}  ->  {new[at].strip()}"
+
+
+def judge(root: Path, chosen: Sequence[str], sample: int, seed: int) -> Iterator[tuple[str, Verdict]]:
+    """Put a sample of faults into each room of a copy of the tree, one at a time, and say what became of each."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / root.name
+        shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        sound: dict[tuple[Path, ...], bool] = {}
+        for room in chosen:
+            for mutant in drawn(copy, room, sample, seed):
+                tests = covering_tests(copy, mutant.module)
+                before = mutant.module.read_text(encoding="utf-8")
+                after = mutant.apply(before)
+                mutant.module.write_text(after, encoding="utf-8")
+                outcome, failed = run(copy, tests)
+                mutant.module.write_text(before, encoding="utf-8")
+                if outcome == "killed":
+                    noticed = (failed,) if failed else tuple(tests)
+                    if noticed not in sound:
+                        sound[noticed] = run(copy, noticed)[0] == "survived"
+                    outcome = "killed" if sound[noticed] else "unjudged"
+                yield room, Verdict(mutant, outcome, change(copy, mutant, before, after))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Judge the rooms that are named, or all; leave with 1 where tests fail without any mutant."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sample", type=int, default=3, help="mutants in each room")
+    parser.add_argument("--rooms", nargs="+", default=rooms(ROOT), metavar="ROOM", help="such as metasched/store/files")
+    options = parser.parse_args(arguments)
+    if unknown := sorted({room.rstrip("/") for room in options.rooms} - set(rooms(ROOT))):
+        parser.error(f"--rooms names {unknown[0]}, expected a folder of modules such as {rooms(ROOT)[0]}")
+    if options.sample < 1:
+        parser.error(f"--sample is {options.sample}, expected at least 1")
+    counts: dict[str, Counter[str]] = {}
+    for room, verdict in judge(ROOT, [room.rstrip("/") for room in options.rooms], options.sample, options.seed):
+        counts.setdefault(room, Counter())[verdict.outcome] += 1
+        if verdict.outcome != "killed":
+            print(f"{verdict.outcome:9} {verdict.change}", flush=True)
+    total = sum(counts.values(), Counter[str]())
+    for room, each in [*counts.items(), ("all", total)]:
+        killed = each["killed"] + each["timeout"]
+        judged = killed + each["survived"]
+        share = f"{killed / judged:4.0%}" if judged else "   -"
+        print(f"{room:40} {killed:4} killed {each['survived']:4} survived {share}")
+    used = "worked on" if options.seed in SEEDS_WORKED_ON else "not worked on"
+    print(f"seed {options.seed}, {used}; {total['timeout']} killed by their time limit, {total['unjudged']} unjudged")
+    return int(total["unjudged"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

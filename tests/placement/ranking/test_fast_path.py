@@ -1,0 +1,149 @@
+"""The quick answer is the ranker's: on random clusters, loads of every kind, models and constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from known_model import Known
+
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.queue_wait import QueueWait
+from metasched.placement.clusters.state import ClusterState, SetMinima
+from metasched.placement.clusters.switch_tree import Topology
+from metasched.placement.loads.counted import Forecast, Loads
+from metasched.placement.loads.recent_placements import RecentPlacement
+from metasched.placement.ranking.fast_path import MOST_COUNTS, Quickest, fronts_of, quickest
+from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.placement.ranking.ranker import rank
+from metasched.placement.search.cpu_bandwidth_fronts import Fronts
+
+
+def site(draw: np.random.Generator, name: str) -> ClusterState:
+    nodes, switches = int(draw.integers(1, 9)), int(draw.integers(1, 4))
+    below = draw.integers(0, switches, nodes)
+    tree = Topology(
+        (*(f"r{k}" for k in range(switches)), "top"),
+        np.array([switches] * switches + [-1]),
+        np.append(draw.choice([30.0, 200.0, np.inf], switches), np.inf),
+        below,
+    )
+    return ClusterState.make(
+        name,
+        [f"{name}{k}" for k in range(nodes)],
+        processors=draw.integers(0, 4, nodes),
+        available_cpu=draw.choice([0.25, 0.5, 0.75, 1.0, draw.uniform(0.1, 1.0)], nodes),
+        available_bandwidth=draw.choice([50.0, 100.0, draw.uniform(10, 100)], nodes),
+        speed=draw.choice([1.0, 1.5]),
+        up=draw.uniform(size=nodes) < 0.9,
+        network=tree,
+        queue_wait=QueueWait.always(float(draw.choice([0.0, 40.0]))),
+        age=draw.choice([0.0, 20.0, 900.0], nodes, p=[0.5, 0.3, 0.2]),
+    )
+
+
+def forecast_of(draw: np.random.Generator) -> Forecast:
+    """Nodes that change at different paces, and sets that lose some of it, with a doubt."""
+    seed = int(draw.integers(0, 1000))
+
+    def forecast(state: ClusterState, seconds: float) -> ClusterState:
+        share = 1.0 / (1.0 + seconds / 300.0)
+        then = np.array([np.random.default_rng([seed, *node.encode()]).uniform(0.1, 1.0) for node in state.nodes])
+        part = np.linspace(1.0, 0.8, max(int(state.processors.sum()), 1))
+        ends = np.stack([np.linspace(0.9, 0.6, part.size), np.linspace(1.1, 1.5, part.size)])
+        return replace(
+            state,
+            available_cpu=share * state.available_cpu + (1 - share) * then,
+            minima=SetMinima(part, part**0.5, ends, ends),
+        )
+
+    return forecast
+
+
+def loads_of(draw: np.random.Generator, sites: Sequence[ClusterState]) -> Loads:
+    recent = [
+        RecentPlacement(each.name, (node,), (int(draw.integers(1, 4)),), float(draw.uniform(0, 100)), 500.0)
+        for each in sites
+        for node in each.nodes
+        if draw.uniform() < 0.3
+    ]
+    forecast = forecast_of(draw) if draw.uniform() < 0.6 else None
+    return Loads(forecast, tuple(recent), now=100.0, first_horizon=float(draw.choice([60.0, 500.0])))
+
+
+def quick(sites: Sequence[ClusterState], models: dict[str, Known], question: Question) -> Quickest | None:
+    return quickest(lambda horizon: [fronts_of(each, question, horizon) for each in sites], models, question)
+
+
+@given(st.integers(0, 100_000))
+def test_the_quick_answer_is_the_rankers(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    sites = [site(draw, name) for name in ("a", "b")[: int(draw.integers(1, 3))]]
+    models = {each.name: Known(draw.uniform(1, 100), draw.uniform(1, 5000)) for each in sites}
+    constraints = Constraints(
+        per_node=draw.choice([None, 1, 2]),
+        min_processors=int(draw.integers(1, 3)),
+        exclude="a0" if draw.uniform() < 0.3 else "",
+        least_efficiency=float(draw.choice([0.0, 0.25, draw.uniform(0, 1), 1.0])),
+    )
+    size = float(draw.uniform(1, 1000))
+    question = Question(size, constraints, top=2, loads=loads_of(draw, sites))
+    found = quick(sites, models, question)
+    if found is None:
+        with pytest.raises(InfeasibleError):
+            rank(sites, models, question)
+        return
+    ranking = rank(sites, models, question)
+    best, answered = ranking.placements[0], found.placement
+    assert answered.completion == pytest.approx(best.completion, rel=1e-9)
+    chosen = answered.resource_set
+    assert set(ranking.warnings) >= set(found.warnings)
+    state = found.clusters[chosen.cluster]
+    numbers = np.array([state.nodes.index(node) for node in chosen.nodes])
+    assert chosen == state.resource_set(numbers, chosen.processors)
+    counted = ranking.clusters[chosen.cluster]
+    assert dict(zip(state.nodes, state.available_cpu, strict=True)) == pytest.approx(
+        dict(zip(counted.nodes, counted.available_cpu, strict=True))
+    )
+    assert sum(state.processors[numbers]) >= chosen.processors >= constraints.min_processors
+    if chosen == best.resource_set:
+        assert answered.prediction == best.prediction
+    interval = answered.prediction.interval
+    assert interval.low < answered.prediction.execution_time < interval.high
+
+
+def test_no_set_beats_one_on_the_front_and_every_other_is_beaten() -> None:
+    draw = np.random.default_rng(5)
+    cpu, bandwidth = draw.uniform(0.1, 1, 12), draw.uniform(1, 9, 12)
+    state = ClusterState.make("c", [f"n{k}" for k in range(12)], available_cpu=cpu, available_bandwidth=bandwidth)
+    front = Fronts(state, Constraints()).of([3])
+    for b in state.available_bandwidth:
+        able = np.sort(state.available_cpu[state.available_bandwidth >= b])
+        if able.size >= 3:
+            assert np.any((front.cpu >= able[-3]) & (front.bandwidth >= b))
+    for k in range(front.cpu.size):
+        better = (front.cpu >= front.cpu[k]) & (front.bandwidth >= front.bandwidth[k])
+        assert better.sum() == 1
+
+
+def test_the_reason_names_what_the_next_best_lacks() -> None:
+    state = ClusterState.make("c", ["n0", "n1"], available_cpu=[1.0, 0.5])
+    constraints = Constraints(processors=(1, 2))
+    question = Question(10.0, constraints, top=2)
+    found = quick([state], {"c": Known(traffic=0.0)}, question)
+    assert found is not None
+    expected = rank([state], {"c": Known(traffic=0.0)}, question).placements[0]
+    assert found.placement.reason == expected.reason
+
+
+def test_what_is_not_quick_is_left_to_the_ranker() -> None:
+    state = ClusterState.make("c", [f"n{k}" for k in range(MOST_COUNTS + 1)])
+    assert quick([state], {"c": Known()}, Question(1.0)) is None
+    small = ClusterState.make("c", ["n0"])
+    assert quick([small], {"c": Known()}, Question(1.0)) is not None
+    assert quick([small], {"c": Known()}, Question(1.0, objective=Objective(core_hours=1.0))) is None

@@ -1,0 +1,153 @@
+"""Contention, objectives, the Pareto front, ties and forecasts: what moves the choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from known_model import Known
+
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import Loads
+from metasched.placement.ranking.contention import Shared
+from metasched.placement.ranking.objective import Objective, Terms
+from metasched.placement.ranking.pareto_front import front
+from metasched.placement.ranking.query import Question
+from metasched.placement.ranking.ranker import rank
+from metasched.records import InputError
+
+
+def nodes(count=4, **columns) -> ClusterState:
+    return ClusterState.make("c", [f"n{index}" for index in range(count)], **columns)
+
+
+@dataclass(frozen=True)
+class EveryShareHurts:
+    """Each job on a node adds a half to the slowdown of whoever joins it, and loses as much itself."""
+
+    def effects(self, cluster, shares, execution_time):
+        met = np.array([cluster.jobs[share.nodes].max() for share in shares])
+        lost = np.array([cluster.jobs[share.nodes].sum() for share in shares]) * 0.5 * execution_time
+        return Shared(1.0 + 0.5 * met, lost)
+
+
+def test_contention_sends_the_job_to_slightly_slower_nodes_without_jobs() -> None:
+    state = nodes(available_cpu=[1.0, 1.0, 0.9, 0.9], jobs=[1, 1, 0, 0])
+    alone = rank([state], Known(traffic=30000.0), Question(1.0))
+    shared = rank([state], Known(traffic=30000.0), Question(1.0, contention=EveryShareHurts()))
+    assert alone.placements[0].resource_set.nodes == ("n0", "n1")
+    assert shared.placements[0].resource_set.nodes == ("n2", "n3")
+    assert shared.placements[0].slowdown == 1.0
+    assert 0 < shared.gap < 0.2
+    slowed = next(each for each in shared.placements if "n0" in each.resource_set.nodes)
+    assert slowed.slowdown == 1.5
+
+
+def test_harm_to_others_counts_when_it_has_a_weight() -> None:
+    state = nodes(2, available_cpu=[1.0, 0.5], jobs=[1, 0])
+    asked = Question(1.0, contention=EveryShareHurts())
+    selfish = rank([state], Known(), asked).placements[0].resource_set
+    kind = rank([state], Known(), replace(asked, objective=Objective(harm=10.0))).placements[0].resource_set
+    assert "n0" in selfish.nodes
+    assert kind.nodes == ("n1",)
+
+
+def test_weights_of_core_hours_and_energy_ask_for_fewer_processors() -> None:
+    state = nodes(8, available_cpu=1.0)
+    state = replace(state, watts=100.0)
+    fast = rank([state], Known(traffic=300.0), Question(1.0)).placements[0].resource_set.processors
+    for weights in ({"core_hours": 1e5}, {"energy": 1.0}):
+        frugal = rank([state], Known(traffic=300.0), Question(1.0, objective=Objective(**weights))).placements[0]
+        assert frugal.resource_set.processors < fast
+
+
+def test_the_front_trades_time_for_core_hours() -> None:
+    ranking = rank(
+        [nodes(8)], Known(traffic=300.0), Question(1.0, objective=Objective(core_hours=1.0), pareto=True, top=20)
+    )
+    times = [costs["time"] for costs in ranking.costs]
+    hours = [costs["core_hours"] for costs in ranking.costs]
+    order = np.argsort(times)
+    assert np.all(np.diff(np.array(hours)[order]) < 0)
+    assert len(times) > 2
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=12))
+def test_the_front_is_that_of_comparing_every_two(rows) -> None:
+    costs = np.array(rows, dtype=float)
+    expected = {
+        tuple(row)
+        for row in costs.tolist()
+        if not any(np.all(other <= row) and np.any(other < np.array(row)) for other in costs)
+    }
+    kept = costs[front(costs)]
+    assert {tuple(row) for row in kept.tolist()} == expected
+    assert len(kept) == len(expected)
+
+
+@given(st.lists(st.floats(1, 100), min_size=3, max_size=3), st.floats(0.0, 0.9))
+def test_the_efficiency_floor_is_an_order_that_does_not_depend_on_who_is_asked_first(times, saving) -> None:
+    processors = [2, 4, 8]
+    score = Objective(saving=saving).score(Terms.of(times, times, processors=processors), processors)
+    for first, second in ((0, 1), (1, 2)):
+        floor = times[first] * (1 - saving)
+        assert score[second] < score[first] or times[second] >= floor * (1 - 1e-9)
+        assert score[second] > score[first] or times[second] <= floor * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("weights", "line"),
+    [
+        ({"time": 0.0}, "all weights of the objective are 0"),
+        ({"risk": -1.0}, "weight of risk is -1.0, expected a finite number of at least 0"),
+        ({"saving": 1.0}, r"saving is 1.0, expected a number in \[0, 1\)"),
+    ],
+)
+def test_an_objective_that_is_none_is_refused(weights, line) -> None:
+    with pytest.raises(InputError, match=line):
+        Objective(**weights)
+
+
+def test_equal_placements_come_in_the_same_order_or_in_turn() -> None:
+    state = nodes(20)
+    asked = Question(1.0, top=1)
+
+    def first(**changes):
+        return rank([state], Known(traffic=1e6), replace(asked, **changes)).placements[0].resource_set.nodes
+
+    assert {first() for _ in range(3)} == {("n0",)}
+    assert first(rotation="a") == first(rotation="a")
+    assert len({first(rotation=str(word)) for word in range(30)}) > 10
+
+
+def test_near_ties_go_to_fewer_processors() -> None:
+    ranking = rank([nodes(8)], Known(traffic=180.0), Question(1.0, tolerance=0.2, top=8))
+    exact = rank([nodes(8)], Known(traffic=180.0), Question(1.0, top=8))
+    assert ranking.placements[0].resource_set.processors < exact.placements[0].resource_set.processors
+    assert ranking.placements[0].completion <= exact.placements[0].completion * 1.2
+
+
+def test_loads_are_forecast_over_the_predicted_duration() -> None:
+    """Node 0 is idle now and will be busy soon: only a short job should take it."""
+
+    def forecast(cluster: ClusterState, horizon: float) -> ClusterState:
+        share = min(1.0, 20.0 / horizon)
+        return replace(cluster, available_cpu=np.array([share + (1 - share) * 0.1, 0.6]))
+
+    state = nodes(2, available_cpu=[1.0, 0.6])
+    predictor, alone = Known(work=10.0, traffic=0.0), Constraints(processors=(1,))
+    short = rank([state], predictor, Question(1.0, alone, top=1, loads=Loads(forecast))).placements[0]
+    long = rank([state], predictor, Question(100.0, alone, top=1, loads=Loads(forecast))).placements[0]
+    assert short.resource_set.nodes == ("n0",)
+    assert long.resource_set.nodes == ("n1",)
+
+
+def test_a_node_class_of_twice_the_speed_counts_as_such() -> None:
+    state = nodes(2, available_cpu=[1.0, 0.6], speed=[1.0, 2.0])
+    best = rank([state], Known(traffic=1e6), Question(1.0)).placements[0]
+    assert best.resource_set.nodes == ("n1",)
+    assert best.prediction.execution_time == pytest.approx(100 / 1.2 + 1e6 / 1000)

@@ -1,0 +1,109 @@
+"""Runs from elsewhere: a platform with few runs, or none, borrows the shape from the others and learns its scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from metasched.predictors.contract import computing_share
+from metasched.predictors.porting.platforms import ENOUGH, BorrowingPredictor, PlatformsPredictor
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.records import InputError, Request, Run
+from metasched.store.documents import dump, parse
+from tests.predictors.made import runs
+
+SCALES = {"old": 1.0, "slow": 2.0, "new": 0.4}
+
+
+def on(platform: str, count: int, seed: int = 0) -> list[Run]:
+    return [
+        replace(run, cluster=platform, execution_time=SCALES[platform] * run.execution_time)
+        for run in runs(count, seed=seed)
+    ]
+
+
+@pytest.fixture(scope="module")
+def known() -> PlatformsPredictor:
+    return PlatformsPredictor("made").fit([*on("old", 30), *on("slow", 30, 1)])
+
+
+def errors(predictor: BorrowingPredictor | RobustPredictor, asked: list[Run]) -> np.ndarray:
+    return np.array([abs(predictor.predict(run.request).execution_time / run.execution_time - 1.0) for run in asked])
+
+
+def test_before_any_run_the_interval_is_wide_and_honest(known: PlatformsPredictor) -> None:
+    found = known.on("new")
+    asked = on("new", 20, 7)
+    said = [found.predict(run.request) for run in asked]
+    assert all(one.interval.holds(run.execution_time) for one, run in zip(said, asked, strict=True))
+    width = np.median([one.interval.high / one.interval.low for one in said])
+    own = known.on("old").predict(asked[0].request).interval
+    assert 5.0 < width < 60.0
+    assert own.high / own.low < 1.5
+    assert "0 runs on new: what is known of old, slow is borrowed" in said[0].warnings[0]
+
+
+@pytest.mark.parametrize(("count", "error"), [(1, 0.15), (3, 0.10)])
+def test_one_run_gives_the_scale_and_three_do_better_than_alone(
+    known: PlatformsPredictor, count: int, error: float
+) -> None:
+    lenders = [*known.models.values()]
+    own, asked = on("new", count, 3), on("new", 30, 7)
+    borrowed = BorrowingPredictor(lenders, "new").fit(own)
+    alone = RobustPredictor("made", "new").fit(own)
+    assert np.median(errors(borrowed, asked)) <= error
+    assert errors(borrowed, asked).mean() < 0.5 * errors(alone, asked).mean()
+
+
+def test_what_is_learned_there_counts_more_and_more(known: PlatformsPredictor) -> None:
+    def other_shape(run: Run) -> Run:
+        return replace(run, execution_time=run.execution_time * run.processors**0.3)
+
+    borrowed = BorrowingPredictor([*known.models.values()], "new").fit(map(other_shape, on("new", 2, 3)))
+    asked = [*map(other_shape, on("new", 20, 7))]
+    before = errors(borrowed, asked).mean()
+    for run in map(other_shape, on("new", 24, 5)):
+        borrowed.learn(run)
+    assert errors(borrowed, asked).mean() < 0.6 * before
+    assert errors(borrowed, asked).mean() < 0.12
+
+
+def test_a_platform_with_runs_enough_answers_by_itself(known: PlatformsPredictor) -> None:
+    assert len(known.models["old"].window) >= ENOUGH
+    assert known.on("old") is known.models["old"]
+    alone = PlatformsPredictor("made").fit(on("old", 2))
+    assert alone.on("old") is alone.models["old"]
+    with pytest.raises(InputError, match="no platform has 3 runs of made to predict from on new"):
+        alone.on("new")
+
+
+def test_one_and_many_and_the_split_agree(known: PlatformsPredictor) -> None:
+    borrowed = BorrowingPredictor([*known.models.values()], "new").fit(on("new", 3, 3))
+    request = Request(1500, 8, 0.7, 50.0)
+    one = borrowed.predict(request)
+    many = borrowed.predict_many([1500, 1500], [8, 4], [0.7, 0.7], [50.0, 50.0])
+    terms = borrowed.breakdown(request)
+    assert many.execution_time[0] == pytest.approx(one.execution_time)
+    assert sum(term.seconds for term in terms) == pytest.approx(one.execution_time)
+    assert terms[0].seconds / one.execution_time == pytest.approx(computing_share(borrowed, 1500, 8, 0.7, 50.0)[0])
+
+
+def test_models_of_several_platforms_are_saved_and_answer_the_same(known: PlatformsPredictor) -> None:
+    several = PlatformsPredictor("made").fit([*on("old", 25), *on("new", 3, 3)])
+    again = parse(dump(several))
+    request = Request(1500, 8, 0.7, 50.0)
+    assert isinstance(again, PlatformsPredictor)
+    for platform in ("old", "new", "never"):
+        assert again.on(platform).predict(request) == several.on(platform).predict(request)
+    with pytest.raises(InputError, match="learned nothing"):
+        dump(PlatformsPredictor("made"))
+
+
+def test_runs_go_to_the_model_of_their_platform(known: PlatformsPredictor) -> None:
+    several = PlatformsPredictor("made").fit(on("old", 5))
+    for run in [*on("new", 2, 3), *on("old", 1, 4)]:
+        several.learn(run)
+    assert {name: model.window.seen for name, model in several.models.items()} == {"old": 6, "new": 2}
+    assert several.cluster == "old"

@@ -1,0 +1,129 @@
+"""What layouts and parameters do to time is learned where runs show it, and never invented where they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metasched.predictors.contract import under
+from metasched.predictors.judging.peers import GaussianProcess, PowerLaw, RidgeQuadratic
+from metasched.predictors.memory.setting_columns import SettingColumns
+from metasched.predictors.memory.window import measured
+from metasched.predictors.robust.effects import Effects
+from metasched.predictors.robust.model import Model
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.predictors.robust.structure import Structure
+from metasched.records import InputError, Request, Run, Settings
+from metasched.store import documents
+from tests.predictors.laid_out import laid_out, without_settings
+
+
+def error(predictor: RobustPredictor, runs: list[Run]) -> float:
+    return float(np.mean([abs(predictor.predict(run.request).execution_time / run.execution_time - 1) for run in runs]))
+
+
+def test_layouts_and_parameters_that_vary_are_learned_and_kept_in_files() -> None:
+    predictor = RobustPredictor("cg", "c8").fit(laid_out(40))
+    rest = laid_out(40, seed=1)
+    assert error(predictor, rest) < 0.08
+    assert error(RobustPredictor().fit(without_settings(laid_out(40))), without_settings(rest)) > 0.3
+    text = predictor.state.model.formula.text
+    assert all(word in text for word in ("k^", "threads^", "(steps /", "if solver is"))
+    kept = documents.parse(documents.dump(predictor), where="a file")
+    assert [kept.predict(run.request).execution_time for run in rest] == pytest.approx(
+        [predictor.predict(run.request).execution_time for run in rest], rel=1e-9
+    )
+
+
+def test_what_never_varies_has_no_slope_and_its_change_is_said() -> None:
+    runs = laid_out(20, layouts=False, parameters=False)
+    predictor, plain = RobustPredictor().fit(runs), RobustPredictor().fit(without_settings(runs))
+    assert predictor.state.model.formula.powers == ()
+    usual = Request(500, 8, 0.9, 90.0, Settings.of(4, parameters={"steps": 900, "solver": "cg"}))
+    found = predictor.predict(usual)
+    assert found.execution_time == plain.predict(Request(500, 8, 0.9, 90.0)).execution_time
+    assert [line.split(":")[0] for line in found.warnings if "never learned" in line] == [
+        "processes_per_node 4 was never learned, always 2",
+        "solver cg was never learned, always amg",
+        "steps 900 was never learned, always 100",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"step": 7}, "parameter 'step' is unknown, expected one of solver, steps"),
+        ({"steps": "many"}, "parameter steps is 'many', expected a number, as in the runs learned"),
+        ({"steps": 0}, "parameter steps is 0, expected a number above 0, as in the runs learned"),
+    ],
+)
+def test_a_parameter_that_cannot_be_is_refused_in_one_line(asked: dict[str, float | str], complaint: str) -> None:
+    predictor = RobustPredictor().fit(laid_out(10))
+    with pytest.raises(InputError) as caught:
+        predictor.predict(Request(500, 8, 0.9, 90.0, Settings.of(parameters=asked)))
+    assert str(caught.value) == complaint
+
+
+def test_a_run_with_a_new_parameter_is_learned() -> None:
+    predictor = RobustPredictor().fit(without_settings(laid_out(10)))
+    predictor.learn(laid_out(1)[0])
+    assert predictor.window.seen == 11
+    assert np.isfinite(predictor.predict(Request(500, 8, 0.9, 90.0)).execution_time)
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(0, 100), st.integers(3, 40))
+def test_a_view_answers_batches_as_requests_with_its_settings(seed: int, count: int) -> None:
+    runs = laid_out(count, seed)
+    predictor, told = RobustPredictor().fit(runs), runs[0].settings
+    counts = np.array([4, 8, 16, 32])
+    many = under(predictor, told).predict_many(700.0, counts, 0.8, 50.0)
+    ones = [predictor.predict(Request(700.0, int(p), 0.8, 50.0, told)) for p in counts]
+    assert many.execution_time == pytest.approx([one.execution_time for one in ones], rel=1e-9)
+    assert many.high == pytest.approx([one.interval.high for one in ones], rel=1e-9)
+
+
+def test_the_slopes_of_all_numbers_are_their_derivatives() -> None:
+    runs = laid_out(12)
+    observed, told = measured(runs), [run.settings for run in runs]
+    columns = SettingColumns.of(told, np.log(observed.processors))
+    rows = columns.rows(told)
+    formula = Structure.around(observed, Effects(columns), rows)
+    step = 1e-6
+
+    def log_time(place: int, change: float) -> np.ndarray:
+        numbers = formula.vector
+        numbers[place] += change
+        return np.asarray(np.log(formula.with_numbers(numbers).of_runs(observed, rows).time))
+
+    slopes = [(log_time(k, step) - log_time(k, -step)) / (2 * step) for k in range(len(formula.vector))]
+    assert formula.of_runs(observed, rows).slopes == pytest.approx(np.array(slopes), abs=1e-6)
+
+
+def test_an_untold_layout_stands_at_what_runs_on_as_many_processors_had() -> None:
+    told = [Settings.of(k) for k in (4, 4, 8)]
+    columns = SettingColumns.of(told, np.log([4.0, 8.0, 16.0]))
+    untold = columns.rows([Settings()])
+    assert np.exp(columns.filled(untold, np.log([2.0, 8.0, 16.0])))[:, 0] == pytest.approx([4.0, 4.0, 8.0])
+
+
+def test_time_never_falls_as_processes_share_a_memory() -> None:
+    model = Model.fit(measured(laid_out(30)), settings=[run.settings for run in laid_out(30)])
+    effects = model.formula.effects.names
+    assert model.formula.powers[effects.index("sharing")] >= 0.0
+    assert model.formula.powers[effects.index("threading")] >= 0.0
+
+
+@pytest.mark.parametrize("peer", [PowerLaw, RidgeQuadratic, GaussianProcess])
+def test_peers_know_layouts_and_parameters_too(peer: type) -> None:
+    runs = laid_out(40)
+    predictor = peer().fit(runs)
+    slow, fast = (
+        Request(500, 8, 0.9, 90.0, Settings.of(2, 1, {"steps": steps, "solver": "amg"})) for steps in (300, 30)
+    )
+    times = [under(predictor, asked.settings).predict(asked).execution_time for asked in (slow, fast)]
+    assert times[0] > 2.0 * times[1]
+    predictor.learn(runs[0])
+    assert predictor.window.seen == 41

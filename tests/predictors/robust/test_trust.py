@@ -1,0 +1,147 @@
+"""Users who contradict the others teach nobody else; what changes for all is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from metasched.predictors.contract import for_user
+from metasched.predictors.judging.peers import RidgeQuadratic
+from metasched.predictors.memory.window import RunWindow
+from metasched.predictors.robust.drift import Drift, Surprise
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.predictors.robust.trust import doubted
+from metasched.records import Run
+from metasched.store.documents import dump, parse
+from tests.predictors.made import runs
+
+
+def of(user: str, run: Run, **changes: float) -> Run:
+    return replace(run, extra=MappingProxyType({"user": user}), **changes)
+
+
+def honest(count: int, *, seed: int = 0, users: int = 4) -> list[Run]:
+    return [of(f"user{k % users}", run) for k, run in enumerate(runs(count, seed=seed))]
+
+
+LIES: dict[str, Callable[[int, Run], Run]] = {
+    "ten hours at N = 1": lambda k, run: of("eve", run, problem_size=1.0, execution_time=36_000.0),
+    "ends at once": lambda k, run: of("eve", run, execution_time=0.1 + 0.05 * (k % 7)),
+    "in turn": lambda k, run: of("eve", run, execution_time=(1e-2, 1e2)[k % 2] * run.execution_time),
+    "gradual": lambda k, run: of("eve", run, execution_time=1.06**k * run.execution_time),
+    "threefold": lambda k, run: of("eve", run, execution_time=3.0 * run.execution_time),
+    "together": lambda k, run: of(f"eve{k % 2}", run, execution_time=4.0 * run.execution_time),
+}
+
+
+def lies(form: str, count: int) -> list[Run]:
+    return [LIES[form](k, run) for k, run in enumerate(runs(count, seed=9))]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["the liar first", "the liar last"])
+@pytest.mark.parametrize("form", LIES)
+def test_a_liar_is_not_believed_whoever_came_first(form: str, first: bool) -> None:
+    truth, false = honest(40), lies(form, 40)
+    assert doubted([*false, *truth] if first else [*truth, *false]) == {run.user for run in false}
+
+
+def test_those_who_tell_the_truth_are_believed() -> None:
+    assert doubted(honest(40)) == frozenset()
+    assert doubted([of("only", run) for run in runs(5)]) == frozenset()
+    assert doubted([]) == frozenset()
+
+
+@pytest.mark.parametrize("form", ["ten hours at N = 1", "ends at once"])
+def test_forty_hostile_jobs_leave_the_others_predictions_alone(form: str) -> None:
+    truth, asked = honest(40), honest(20, seed=5)
+    attacked = RobustPredictor("made", "c8").fit(truth[:30])
+    for lie, run in zip(lies(form, 10), truth[30:], strict=True):
+        attacked.learn(lie)
+        attacked.learn(run)
+    errors = [abs(attacked.predict(run.request).execution_time / run.execution_time - 1.0) for run in asked]
+    assert np.median(errors) <= 0.12
+    assert "10 runs of eve" in " ".join(attacked.predict(asked[0].request).warnings)
+    assert attacked.state.domain.smallest_size > 1.0
+
+
+def test_a_users_own_history_counts_for_that_user() -> None:
+    predictor = RobustPredictor("made", "c8").fit([*honest(40), *lies("threefold", 20)])
+    request = honest(1, seed=7)[0].request
+    own, others = (for_user(predictor, user).predict(request) for user in ("eve", "user1"))
+    assert own.execution_time == pytest.approx(3.0 * others.execution_time, rel=0.2)
+    assert "your runs contradict" in " ".join(own.warnings)
+    assert for_user(predictor, "somebody new") is predictor
+    assert for_user(ridge := RidgeQuadratic().fit(honest(9)), "eve") is ridge
+
+
+def test_the_first_user_of_an_application_may_be_the_liar() -> None:
+    predictor = RobustPredictor("made", "c8").fit(lies("ten hours at N = 1", 12))
+    for run in honest(12):
+        predictor.learn(run)
+    asked = honest(10, seed=5)
+    errors = [
+        abs(for_user(predictor, run.user).predict(run.request).execution_time / run.execution_time - 1) for run in asked
+    ]
+    assert predictor.state.doubted == {"eve"}
+    assert np.median(errors) <= 0.3
+
+
+def test_whom_a_model_believes_is_saved_with_it() -> None:
+    predictor = RobustPredictor("made", "c8").fit([*honest(30), *lies("threefold", 12)])
+    predictor.learn(of("user1", runs(1, seed=4)[0]))
+    again = parse(dump(predictor))
+    request = honest(1, seed=7)[0].request
+    assert isinstance(again, RobustPredictor)
+    assert (again.state.doubted, again.state.surprises) == (predictor.state.doubted, predictor.state.surprises)
+    assert again.notices == predictor.notices != ()
+    assert again.predict(request) == predictor.predict(request)
+    assert for_user(again, "eve").predict(request) == for_user(predictor, "eve").predict(request)
+
+
+def test_no_user_drives_out_the_runs_of_the_others() -> None:
+    window = RunWindow(honest(40), capacity=60)
+    for run in lies("threefold", 400):
+        window.add(run)
+    kept = [run.user for run in window]
+    assert len(kept) == 60
+    assert sum(user != "eve" for user in kept) == 40
+
+
+@pytest.mark.parametrize("factor", [0.7, 1.5])
+@pytest.mark.parametrize("users", [1, 4])
+def test_a_drift_of_all_is_noticed_said_and_followed_within_ten_runs(factor: float, users: int) -> None:
+    predictor = RobustPredictor("made", "c8").fit(honest(40, users=users))
+    for run in honest(10, seed=5, users=users):
+        predictor.learn(replace(run, execution_time=factor * run.execution_time))
+    asked = honest(20, seed=6, users=users)
+    off = [predictor.predict(run.request).execution_time / (factor * run.execution_time) - 1.0 for run in asked]
+    assert predictor.state.drift is not None
+    assert predictor.state.drift.since == 40
+    assert predictor.state.doubted == frozenset()
+    assert "times as long as before" in predictor.notices[0]
+    assert np.median(np.abs(off)) <= 0.08
+
+
+def surprises(users: str, error: float, begin: int = 0) -> list[Surprise]:
+    return [Surprise(begin + k, user, error * (-1) ** k if begin == 0 else error, 0.1) for k, user in enumerate(users)]
+
+
+def test_the_change_of_one_user_among_others_is_no_drift() -> None:
+    quiet = surprises("abcabcabcabc", 0.05)
+    assert Drift.in_errors([*quiet, *surprises("aaaaaaaa", 0.5, 12)]) is None
+    assert Drift.in_errors([*quiet, *surprises("abacabac", 0.5, 12)]) is not None
+    one = [replace(each, error=0.5 if each.user == "a" else 0.05) for each in surprises("abcabcabcabc", 0.5, 12)]
+    assert Drift.in_errors([*quiet, *one]) is None
+
+
+def test_users_never_heard_before_are_no_witnesses_of_a_drift() -> None:
+    quiet = surprises("abcabcabcabc", 0.05)
+    assert Drift.in_errors([*quiet, *surprises("xyxyxyxy", 0.5, 12)]) is None
+
+
+def test_one_wild_run_is_no_drift() -> None:
+    assert Drift.in_errors([*surprises("aaaaaaaaaa", 0.05), Surprise(10, "a", 9.0, 0.1)]) is None

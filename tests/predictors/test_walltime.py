@@ -1,0 +1,97 @@
+"""Time limits: the chance that is told is the share of runs that they would have killed."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metasched.cli import main
+from metasched.predictors.contract import Predictions
+from metasched.predictors.walltime import ExecutionTimes, Limit, loads_met
+from metasched.records import InputError, Run
+from metasched.store.database.store import Store
+from tests.service.daemons import learned_database
+
+
+class LogNormal:
+    """Predicts N/(P cpu) with log-normal errors of a known spread."""
+
+    def __init__(self, spread: float) -> None:
+        self.spread = spread
+
+    def predict_many(self, n: object, p: object, cpu: object, bw: object, level: float = 0.9) -> Predictions:
+        time, _ = np.broadcast_arrays(np.asarray(n) / (np.asarray(p) * np.asarray(cpu)), np.asarray(bw))
+        from scipy.special import ndtri
+
+        factor = np.exp(self.spread * ndtri(0.5 + level / 2))
+        return Predictions(time, time / factor, time * factor, level)
+
+
+@given(st.floats(0.01, 0.5), st.floats(0.001, 0.4))
+def test_with_one_load_the_limit_is_the_quantile(spread: float, chance: float) -> None:
+    from scipy.special import ndtri
+
+    times = ExecutionTimes(LogNormal(spread), 100.0, 2, np.array([0.5]), np.array([90.0]))  # type: ignore[arg-type]
+    limit = times.limit(chance)
+    assert limit.seconds == pytest.approx(100.0 * math.exp(spread * float(ndtri(1 - chance))), rel=1e-6)
+    assert times.chance(limit.seconds) == pytest.approx(chance, rel=1e-6)
+
+
+def test_loads_that_may_be_met_are_mixed_and_the_chance_holds_for_fresh_runs() -> None:
+    draw = random.Random(5)
+    cpu = np.array([draw.uniform(0.2, 1.0) for _ in range(300)])
+    times = ExecutionTimes(LogNormal(0.1), 100.0, 1, cpu, np.full(300, 90.0))  # type: ignore[arg-type]
+    fresh = np.array([100.0 / draw.uniform(0.2, 1.0) * math.exp(draw.gauss(0.0, 0.1)) for _ in range(20_000)])
+    for chance in (0.2, 0.1, 0.05, 0.01):
+        assert np.mean(fresh > times.limit(chance).seconds) == pytest.approx(chance, abs=0.025)
+
+
+@given(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=20), st.floats(0.005, 0.3), st.floats(0.005, 0.3))
+def test_less_risk_never_asks_for_less_time(cpu: list[float], one: float, other: float) -> None:
+    times = ExecutionTimes(LogNormal(0.2), 10.0, 1, np.array(cpu), np.ones(len(cpu)))  # type: ignore[arg-type]
+    low, high = sorted((one, other))
+    assert times.limit(low).seconds >= times.limit(high).seconds * (1 - 1e-9)
+
+
+def test_whole_minutes_are_never_less_than_the_limit() -> None:
+    assert [Limit(seconds, 0.1).minutes for seconds in (0.5, 60.0, 60.1, 3600.0)] == [1, 1, 2, 60]
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(InputError, match="no past run"):
+        loads_met([])
+    times = ExecutionTimes(LogNormal(0.1), 10.0, 1, np.ones(1), np.ones(1))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="chance is 1,"):
+        times.limit(1.0)
+
+
+def test_the_verb_suggests_limits_around_what_runs_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.db"
+    path.write_bytes(learned_database())
+
+    def run(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(["walltime", "--db", str(path), *words])
+        told = capsys.readouterr()
+        return int(left.value.code or 0), told.out, told.err
+
+    asked = ("--application", "cg", "--problem-size", "1000", "--processors", "2")
+    status, out, _ = run(*asked, "--cluster", "east", "--json", "--limit", "1000", "--chance", "0.05")
+    (east,) = json.loads(out)["clusters"]
+    short, long = east["limits"]
+    assert (status, short["chance"], long["seconds"]) == (0, 0.05, 1000)
+    with Store.open(path) as store:
+        runs: tuple[Run, ...] = store.runs.learnable(platform="east")
+    least = min(run.min_avg_avail_cpu for run in runs)
+    assert 1e-3 * 1000**1.5 / 2 + 1.0 < short["seconds"] < 2 * (1e-3 * 1000**1.5 / (2 * least) + 1.0)
+    assert long["chance"] < 0.01
+    assert run(*asked)[1].count("-t 1") == 8
+    status, _, err = run("--application", "none", *asked[2:])
+    assert (status, err.count("\n"), "no model of none" in err) == (2, 1, True)

@@ -1,0 +1,34 @@
+"""Placements keep away from what other jobs take."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from metasched.advised_placements import Ask
+from metasched.placement.clusters.running_jobs import StartedJob
+from tests.service.daemons import running
+
+
+def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:
+    with running(tmp_path, mode="act") as daemon:
+        ask = Ask(application="cg", problem_size=1400, processors=[4], per_node=4)
+        answers = [daemon.placer.answer(ask, time.time()) for _ in range(4)]
+    assert len({answer.nodes for answer in answers}) == 4
+
+
+def test_a_placement_keeps_away_from_jobs_that_fill_the_links(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        ask = Ask(application="cg", problem_size=1900, processors=[4], per_node=1)
+        alone = daemon.placer.answer(ask, time.time())
+        assert alone.placement is not None
+        assert (alone.placement.slowdown, alone.warnings) == (1.0, [])
+        nodes = tuple(f"e{index}" for index in range(1, 5))
+        jobs = [StartedJob(nodes, (2,) * 4, 1.0, "cg", 9e4), StartedJob(("e1",), (1,), 1.0, "lu", 5.0)]
+        daemon.clusters.put_running("cluster east", jobs, time.time())
+        daemon.views.refresh()
+        shared = daemon.placer.answer(ask, time.time())
+        assert shared.placement is not None
+        assert shared.placement.slowdown > 1.02
+        assert f"{shared.placement.slowdown:.2f} times as long as alone" in shared.message
+        assert shared.warnings == ["1 job on east is taken not to share, since it has no model: lu"]

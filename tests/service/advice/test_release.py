@@ -1,0 +1,72 @@
+"""Jobs that wait for the nodes they were sent to are let go, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from metasched.advised_placements import AdvisedPlacement, Answer, Ask
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.state import ClusterState
+from metasched.schedulers.contract import BoundJob
+from metasched.service.advice.release import release
+from metasched.service.state.live_clusters import View
+from metasched.store.database.store import Store
+
+VIEW = View(0.0, (Partition(ClusterState.make("c/p", ["n1", "n2", "n3"]), "c", "c", "p", 7200.0, True, 600.0),))
+BOUND = BoundJob("7", "0a", frozenset({"n1", "n2"}), "p", 30.0)
+
+
+@dataclass
+class Scheduler:
+    """Holds one job that is bound."""
+
+    job: BoundJob = BOUND
+    name: str = "c"
+    released: list[tuple[str, float | None, int | None]] = field(default_factory=list)
+
+    def bound(self) -> list[BoundJob]:
+        return [self.job]
+
+    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+        self.released.append((number, time_limit, nodes))
+
+
+def released(folder: Path, job: BoundJob = BOUND, steer: str = "nodes", **asked: object) -> list[object]:
+    ask = Ask.model_validate({"application": "cg", "problem_size": 5, "scheduler": "c"} | asked)
+    answer = Answer(
+        id="0a", mode="act", steer=steer, placed=True, message="", scheduler="c", partition="p", nodes="n[1-2]"
+    )
+    scheduler = Scheduler(job)
+    with Store.open(folder / "metasched.db") as store:
+        store.placements.add([AdvisedPlacement(5.0, ask, answer)])
+        count = release(scheduler, store.placements, VIEW, 10.0)  # type: ignore[arg-type]
+    assert count == len(scheduler.released)
+    return [*scheduler.released]
+
+
+def test_a_job_gets_back_what_it_would_have_had(tmp_path: Path) -> None:
+    assert released(tmp_path) == [("7", 600.0, 3)]
+
+
+def test_the_limit_and_the_spread_that_a_user_asked_for_stay(tmp_path: Path) -> None:
+    assert released(tmp_path, time_limit=1800.0, per_node=1) == [("7", 1800.0, None)]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        BoundJob("7", "0a", frozenset({"n1", "n2"}), "p", 5.0),
+        BoundJob("7", "0a", frozenset({"n3"}), "p", 30.0),
+        BoundJob("7", "0b", frozenset({"n1", "n2"}), "p", 30.0),
+    ],
+    ids=["waits for a moment", "user named its nodes", "placement unknown"],
+)
+def test_others_stay_as_they_are(job: BoundJob, tmp_path: Path) -> None:
+    assert released(tmp_path, job) == []
+
+
+def test_a_job_that_was_not_sent_to_nodes_stays_as_it_is(tmp_path: Path) -> None:
+    assert released(tmp_path, steer="features") == []

@@ -1,0 +1,85 @@
+"""A daemon with two described clusters and an application whose run time depends on the load of its nodes."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import cache
+from pathlib import Path
+
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.records import Run
+from metasched.service.configuration import Configuration
+from metasched.service.daemon import Daemon
+from metasched.store import documents
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
+
+CLUSTERS = """
+[[cluster]]
+name = "east"
+nodes = [{ names = "e[1-4]", processors = 4, available_bandwidth = 100.0 }]
+[[cluster]]
+name = "west"
+nodes = [{ names = "w[1-4]", processors = 4, available_bandwidth = 100.0, available_cpu = 0.5 }]
+"""
+
+
+def seconds(size: float, processors: int, cpu: float) -> float:
+    return 1e-3 * size**1.5 / (cpu * processors) + 1e-3 * size * (processors - 1)
+
+
+def runs(cluster: str, count: int = 40) -> list[RecordedRun]:
+    draw = random.Random(cluster)
+    made = []
+    for _ in range(count):
+        size, processors, cpu = draw.choice(range(200, 2000, 100)), draw.choice((1, 2, 4)), draw.uniform(0.3, 1.0)
+        noise = draw.uniform(0.98, 1.02)
+        made.append(
+            RecordedRun(Run("cg", cluster, size, processors, cpu, 100.0, noise * seconds(size, processors, cpu)))
+        )
+    return made
+
+
+@cache
+def learned_database() -> bytes:
+    """A database with runs and the models that were learned from them; the search takes seconds, so it is made once."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "learned.db")
+        with Store.open(path) as store:
+            for cluster in ("east", "west"):
+                store.runs.add_all(made := runs(cluster))
+                predictor = RobustPredictor("cg", cluster).fit(store.runs.learnable(platform=cluster))
+                document = json.loads(documents.dump(predictor))
+                store.models.save("cg", cluster, document, learned=[record.uid for record in made])
+        with closing(sqlite3.connect(path)) as connection:
+            return connection.serialize()
+
+
+@contextmanager
+def running(
+    folder: Path,
+    *,
+    learned: bool = True,
+    clusters: str = CLUSTERS,
+    wall: Callable[[], float] = time.time,
+    **settings: object,
+) -> Iterator[Daemon]:
+    """A started daemon on a database of its own, where it is the time of day that ``wall`` tells."""
+    described = folder / "clusters.toml"
+    described.write_text(clusters)
+    configuration = Configuration.model_validate({"clusters": str(described)} | settings)
+    if learned and not (folder / "metasched.db").exists():
+        (folder / "metasched.db").write_bytes(learned_database())
+    with Store.open(folder / "metasched.db") as store:
+        daemon = Daemon(configuration, store, wall=wall)
+        daemon.start()
+        try:
+            yield daemon
+        finally:
+            daemon.stop()

@@ -1,0 +1,259 @@
+"""The dashboard's pages: who may see them, what they say, and that nothing in them comes alive."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from metasched.records import Load
+from metasched.service.app import make_app
+from metasched.service.authentication import NOBODY
+from metasched.service.daemon import Daemon
+from metasched.service.dashboard import pages
+from metasched.store.database.placement_records import PlacementRecords
+from metasched.store.errors import StoreError
+from tests.service.busy_hour import busy_hour, day_of_loads
+from tests.service.daemons import running
+
+HOSTILE = "<script>alert(1)</script>\"'{{7*7}}<img src=x onerror=alert(2)>\u202e"
+
+
+class Page(HTMLParser):
+    """The elements of a page with their attributes, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    folder, now = tmp_path_factory.mktemp("dashboard"), time.time()
+    day_of_loads(folder, now)
+    with running(folder) as daemon:
+        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
+        daemon.access.refresh()
+        client = TestClient(make_app(daemon))
+        wait_for(lambda: daemon.history.of("west", day=True))
+        busy_hour(daemon, client, admin, now)
+        client.post("/v1/placements", json={"application": HOSTILE, "problem_size": 1}, headers=admin)
+        wait_for(lambda: not daemon.models.waiting and daemon.store.placements.recent(1)[0].application == HOSTILE)
+        yield daemon
+
+
+@pytest.fixture
+def client(daemon: Daemon) -> TestClient:
+    return TestClient(make_app(daemon), follow_redirects=False)
+
+
+def wait_for(holds: object, patience: float = 60.0) -> None:
+    end = time.monotonic() + patience
+    while not holds():  # type: ignore[operator]
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def logged_in(client: TestClient, daemon: Daemon, role: str = "reader") -> str:
+    name = f"{role} {time.monotonic()}"
+    secret = daemon.store.tokens.add(name, role, node="e1" if role == "agent" else None)
+    daemon.access.refresh()
+    client.post("/login", data={"token": secret})
+    return name
+
+
+def test_without_a_session_one_is_sent_to_log_in(client: TestClient) -> None:
+    answer = client.get("/")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    assert client.get("/login").status_code == 200
+    client.cookies.set(pages.COOKIE, "made up")
+    assert client.get("/").status_code == 303
+
+
+def test_a_token_that_may_read_opens_the_page_until_it_is_revoked(client: TestClient, daemon: Daemon) -> None:
+    name = logged_in(client, daemon)
+    assert client.get("/").status_code == 200
+    daemon.store.tokens.revoke(name)
+    daemon.access.refresh()
+    assert client.get("/").status_code == 303
+
+
+def test_a_token_that_may_not_read_opens_nothing(client: TestClient, daemon: Daemon) -> None:
+    logged_in(client, daemon, "agent")
+    assert not client.cookies
+    assert client.get("/").status_code == 303
+    assert client.post("/login", data={"token": "wrong"}).status_code == 401
+
+
+def test_logging_out_ends_the_session_itself(client: TestClient, daemon: Daemon) -> None:
+    logged_in(client, daemon)
+    word = client.cookies[pages.COOKIE]
+    client.post("/logout")
+    client.cookies.set(pages.COOKIE, word)
+    assert client.get("/").status_code == 303
+
+
+def test_the_cookie_holds_no_token_is_out_of_reach_and_opens_only_the_pages(client: TestClient, daemon: Daemon) -> None:
+    secret = daemon.store.tokens.add("cookie", "admin")
+    daemon.access.refresh()
+    cookie = client.post("/login", data={"token": secret}).headers["set-cookie"]
+    assert secret not in cookie
+    assert {"httponly", "samesite=strict"} <= set(cookie.lower().split("; "))
+    assert client.get("/v1/status").status_code == 401
+    assert client.post("/v1/placements", json={"application": "cg", "problem_size": 9}).status_code == 401
+
+
+def test_a_login_from_another_site_is_refused(client: TestClient, daemon: Daemon) -> None:
+    secret = daemon.store.tokens.add("elsewhere", "reader")
+    daemon.access.refresh()
+    for origin, status in (("https://evil.example", 403), ("http://testserver", 303)):
+        answer = client.post("/login", data={"token": secret}, headers={"Origin": origin})
+        assert answer.status_code == status
+
+
+@pytest.mark.parametrize("body", [b"", b"token=" + b"x" * 100_000, b"\xff\xfe%zz=&&&", b"&".join([b"a=b"] * 2000)])
+def test_any_login_form_is_answered(body: bytes, client: TestClient) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert client.post("/login", content=body, headers=headers).status_code == 401
+
+
+def test_the_page_tells_of_clusters_applications_and_placements(client: TestClient, daemon: Daemon) -> None:
+    logged_in(client, daemon, "admin")
+    page = Page(client.get("/").text)
+    text = " ".join(page.text.split())
+    for told in (
+        "shadow mode",
+        "4 of 4 nodes up",
+        "cg on east",
+        "(N^1.5)/(cpu · P)",
+        "standard error",
+        "elsewhere, on w[1-2]",
+        "failed after",
+        "inside the interval",
+        "best; the next is",
+        "no model of unheard yet",
+        "median error of the advice",
+    ):
+        assert told in text, told
+    assert sum(tag == "figure" for tag, _ in page.elements) == 6
+    assert len(daemon.models.recent.of("cg", "east")) >= 20
+    day = Page(client.get("/?day=1").text)
+    assert sum(tag == "tr" for tag, _ in day.elements) > 50
+    assert "No model of unheard" in " ".join(Page(client.get("/?application=unheard").text).text.split())
+
+
+def test_nothing_that_a_client_sent_comes_alive(client: TestClient, daemon: Daemon) -> None:
+    logged_in(client, daemon, "admin")
+    html = client.get("/", params={"application": HOSTILE}).text + client.get("/").text
+    page = Page(html)
+    assert HOSTILE in page.text
+    assert not [tag for tag, attributes in page.elements if any(name.startswith("on") for name in attributes)]
+    assert {attributes.get("src") for tag, attributes in page.elements if tag == "img"} == {"/static/mark.svg"}
+    scripts = [attributes for tag, attributes in page.elements if tag == "script"]
+    assert all(each.get("type") == "application/json" or each["src"].startswith("/static/") for each in scripts)
+    assert "alert(1)</script>" not in html
+
+
+def test_nothing_comes_from_elsewhere_and_the_policy_says_so(client: TestClient, daemon: Daemon) -> None:
+    logged_in(client, daemon, "admin")
+    answer = client.get("/")
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert {policy["script-src"], policy["style-src"], policy["form-action"]} == {"'self'"}
+    assert policy["frame-ancestors"] == "'none'"
+    assert "style=" not in answer.text
+    for tag, attributes in Page(answer.text).elements:
+        for name in ("src", "href", "action"):
+            target = attributes.get(name)
+            assert target is None or re.match(r"[/?#](?!/)", target), (tag, target)
+            if target is not None and target.startswith("/static/"):
+                assert client.get(target).status_code == 200
+    assert "MIT" in client.get("/static/uplot/LICENSE").text
+    assert client.get("/static/../pages.py").status_code == 404
+
+
+def test_charts_and_tables_tell_the_loads_that_came(client: TestClient, daemon: Daemon) -> None:
+    rows = daemon.history.of("west", day=True)
+    assert len(rows) > 200
+    assert all(row.cpu[0] <= row.cpu[1] <= row.cpu[2] for row in rows)
+    assert all(later.time > row.time for row, later in pairwise(rows))
+    fine = daemon.history.of("west")
+    assert rows[-1].time - fine[0].time <= 7500.0
+    assert 1 <= fine[-1].fresh <= 4
+    found = daemon.store.loads.all(since=rows[50].time, until=rows[50].time + 300.0)
+    mine = [k for k, node in enumerate(found.nodes) if node.startswith("w")]
+    means = [found.available_cpu[found.offsets[k] : found.offsets[k + 1]].mean() for k in mine]
+    assert rows[50].cpu[1] == pytest.approx(np.median(means))
+
+
+def test_the_page_of_a_fresh_daemon_says_what_is_missing_and_a_failing_database_shows(tmp_path: Path) -> None:
+    with running(tmp_path, learned=False) as daemon:
+        client = TestClient(make_app(daemon), follow_redirects=False)
+        logged_in(client, daemon)
+        page = " ".join(Page(client.get("/").text).text.split())
+        assert "No application is known yet" in page
+        assert "Nobody has asked for a placement yet" in page
+        assert "e1" in page
+
+        class Failing(PlacementRecords):
+            def recent(self, limit: int = 100, **filters: object) -> tuple[object, ...]:  # type: ignore[override]
+                raise StoreError("is locked by another process", where="m.db")
+
+        daemon.store.placements = Failing(daemon.store.engine)
+        answer = client.get("/")
+        assert answer.status_code == 200
+        assert "m.db: is locked by another process" in answer.text
+
+
+def test_what_was_known_before_a_restart_is_known_after_it(tmp_path: Path) -> None:
+    now = time.time()
+    day_of_loads(tmp_path, now)
+    with running(tmp_path) as daemon:
+        admin = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
+        daemon.access.refresh()
+        busy_hour(daemon, TestClient(make_app(daemon)), admin, now)
+        before = daemon.jobs.ledger.quality()
+        assert (before.jobs, before.failed) == (10, 1)
+    with running(tmp_path) as daemon:
+        wait_for(lambda: daemon.jobs.ledger.quality() == before and daemon.history.of("east"))
+        wait_for(lambda: len(daemon.models.recent.of("cg", "east") + daemon.models.recent.of("cg", "west")) == 10)
+
+
+def test_a_page_of_a_thousand_nodes_asks_the_database_for_the_newest_placements_only(tmp_path: Path) -> None:
+    clusters = '[[cluster]]\nname = "big"\nnodes = [{ names = "b[1-1000]", processors = 8 }]\n'
+    with running(tmp_path, learned=False, clusters=clusters) as daemon:
+        daemon.clusters.note([Load(time.time(), f"b{k}", 0.5 + k / 3000, 90.0) for k in range(1, 1001)])
+        daemon.views.refresh()
+        wait_for(lambda: daemon.upkeep.history_restored)
+        asked: list[str] = []
+        real_store = daemon.store
+
+        class Only(PlacementRecords):
+            def recent(self, limit: int = 100, **filters: object) -> tuple[object, ...]:  # type: ignore[override]
+                asked.append(f"recent {limit}")
+                return super().recent(limit, **filters)  # type: ignore[arg-type]
+
+        daemon.store = SimpleNamespace(placements=Only(real_store.engine))  # type: ignore[assignment]
+        try:
+            found = pages.content(daemon, time.time(), NOBODY)
+        finally:
+            daemon.store = real_store
+        assert asked == [f"recent {pages.PLACEMENTS}"]
+        assert (found["clusters"][0].nodes, found["clusters"][0].free) == (1000, 8000)
+        assert found["clusters"][0].tight[0].name == "b1"

@@ -1,0 +1,448 @@
+"""Jobs that have ended: each learned once, as what it was, and none held up by another."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from metasched.advised_placements import AdvisedPlacement, Answer, Ask
+from metasched.jobs import EndedJob, Fate, Kind, digest
+from metasched.records import InputError, Load
+from metasched.schedulers.contract import BoundJob
+from metasched.service.learning.finished_jobs import EndedJobs
+from metasched.service.learning.run_outcome import observed
+from metasched.service.metrics import Metrics
+from metasched.service.state import write_queue
+from metasched.service.state.live_clusters import LiveClusters
+from metasched.service.state.models import Models
+from metasched.service.state.write_queue import WriteQueue
+from metasched.store.database.ended_records import EndedRecord
+from metasched.store.database.run_records import RecordedRun, Selection
+from metasched.store.database.store import Store
+from metasched.store.errors import StoreError
+
+
+@dataclass
+class Scheduler:
+    """A scheduler that knows how jobs ended."""
+
+    name: str
+    known: dict[str, Fate] = field(default_factory=dict)
+    down: bool = False
+    asked: int = 0
+    ended: Sequence[EndedJob] = ()
+
+    def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
+        self.asked += len(jobs)
+        if self.down:
+            raise RuntimeError("squeue does not answer")
+        return {job: fate for job, fate in self.known.items() if job in jobs}
+
+    def finished(self, since: float) -> Sequence[EndedJob]:
+        if self.down:
+            raise RuntimeError("squeue does not answer")
+        return self.ended
+
+    def partitions(self) -> Sequence[object]:
+        return ()
+
+    def running(self) -> Sequence[object]:
+        return ()
+
+    def bound(self) -> Sequence[BoundJob]:
+        return ()
+
+    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+        raise AssertionError("no job is bound")
+
+
+@dataclass
+class Site:
+    """What the daemon has for finished jobs, with models that note what they are given."""
+
+    store: Store
+    jobs: EndedJobs
+    learned: list[RecordedRun]
+    schedulers: Sequence[Scheduler]
+
+    def confirm(self) -> None:
+        for scheduler in self.schedulers:
+            self.jobs.confirm(scheduler)
+
+    def runs(self) -> dict[str, RecordedRun]:
+        return {each.run.extra["job"]: each for each in self.store.runs.all()}
+
+
+@contextmanager
+def site(folder: Path, *schedulers: Scheduler) -> Iterator[Site]:
+    with Store.open(folder / "metasched.db") as store:
+        writer, board, models, learned = WriteQueue(store), LiveClusters(), Models(store), list[RecordedRun]()
+        models.learn = learned.append  # type: ignore[method-assign]
+        writer.start()
+        jobs = EndedJobs(store, writer, board, models, Metrics(board, models, writer), schedulers)
+        yield Site(store, jobs, learned, schedulers)
+        writer.stop()
+
+
+NOW = float(int(time.time())) - 1000.0
+WELL = Fate(completed=True, processes=2)
+
+
+def job(number: object = 7, **changes: object) -> EndedJob:
+    plain = EndedJob(
+        "c", str(number), "metasched:app=cg,n=500", "p", ("n1",), 2, NOW, NOW + 9.0, 0, user="1000", name="x"
+    )
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def asked(uid: str, made_at: float, size: float = 500.0, **more: object) -> AdvisedPlacement:
+    question = {"application": "cg", "scheduler": "c", "user": "1000", "name": "x", "problem_size": size}
+    ask = Ask.model_validate(question | {"processors": [2]} | more)
+    return AdvisedPlacement(made_at, ask, Answer(id=uid, mode="shadow", steer="nodes", placed=False, message=""))
+
+
+def test_a_scheduler_that_raises_holds_up_no_other(tmp_path: Path) -> None:
+    silent, well = Scheduler("a", down=True), Scheduler("c", {"7": WELL})
+    with site(tmp_path, silent, well) as here:
+        here.jobs.take(job(7, scheduler="a"))
+        here.jobs.take(job(7))
+        here.confirm()
+        assert [each.run.extra["scheduler"] for each in here.learned] == ["c"]
+        silent.down, silent.known = False, {"7": WELL}
+        here.confirm()
+        assert [each.run.extra["scheduler"] for each in here.learned] == ["c", "a"]
+
+
+def test_what_could_not_be_caught_up_with_is_tried_again_and_nothing_is_learned_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = Scheduler("a", down=True, ended=[job(9, scheduler="a")])
+    with site(tmp_path, silent, Scheduler("c", ended=[job(number) for number in range(3)])) as here:
+
+        def refusing(ended: Collection[EndedRecord]) -> frozenset[str]:
+            if any(each.record.run.extra["job"] == "1" for each in ended):
+                raise StoreError("is locked by another process")
+            return here.store.ended.add(ended)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(here.jobs._writer, "_store_rows", {"ended": refusing})
+            with pytest.raises(StoreError, match="locked"):
+                here.jobs.catch_up(NOW)
+        assert sorted(here.runs()) == ["0", "2"]
+        with pytest.raises(RuntimeError, match="a was not heard"):
+            here.jobs.catch_up(NOW)
+        silent.down = False
+        here.jobs.catch_up(NOW)
+        here.jobs.catch_up(NOW)
+        assert sorted(each.run.extra["job"] for each in here.learned) == ["0", "1", "2", "9"]
+
+
+def test_a_job_whose_confirmation_raises_holds_up_no_other_and_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with site(tmp_path, Scheduler("c", {str(number): WELL for number in range(3)})) as here:
+        for number in range(3):
+            here.jobs.take(job(number))
+
+        def refusing(ended: Collection[EndedRecord]) -> frozenset[str]:
+            if any(each.record.run.extra["job"] == "0" for each in ended):
+                raise StoreError("is locked by another process")
+            return here.store.ended.add(ended)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(here.jobs._writer, "_store_rows", {"ended": refusing})
+            here.confirm()
+            assert sorted(each.run.extra["job"] for each in here.learned) == ["1", "2"]
+        here.confirm()
+        assert sorted(each.run.extra["job"] for each in here.learned) == ["0", "1", "2"]
+
+
+def test_a_job_that_its_scheduler_has_forgotten_is_asked_for_once_kept_and_never_learned(tmp_path: Path) -> None:
+    scheduler = Scheduler("c")
+    with site(tmp_path, scheduler) as here:
+        here.jobs.take(job())
+        for _ in range(3):
+            here.confirm()
+        assert scheduler.asked == 1
+        assert not here.runs()["7"].learnable
+        assert here.learned == []
+
+
+def test_a_job_that_never_settles_is_given_up_after_a_day(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", {"7": Fate(completed=None), "8": Fate(completed=None)})
+    old = NOW - 2 * 86_400.0
+    with site(tmp_path, scheduler) as here:
+        here.jobs.take(job(7))
+        here.jobs.take(job(8, start=old, end=old + 1.0))
+        here.confirm()
+        here.confirm()
+        assert scheduler.asked == 3
+        scheduler.known["7"] = WELL
+        here.confirm()
+        assert [each.run.extra["job"] for each in here.learned] == ["7"]
+
+
+@pytest.mark.parametrize(
+    ("fate", "exit_status"),
+    [
+        (Fate(completed=False, processes=2), 0),
+        (Fate(completed=False, processes=2), 9),
+        (Fate(completed=True, processes=2), 9),
+        (Fate(completed=True, processes=2, started=NOW + 20.0), 0),
+    ],
+)
+def test_a_failed_killed_or_requeued_job_never_teaches(tmp_path: Path, fate: Fate, exit_status: int) -> None:
+    with site(tmp_path, Scheduler("c", {"7": fate})) as here:
+        here.jobs.take(job(exit_status=exit_status))
+        here.confirm()
+        assert here.learned == []
+        (kept,) = here.runs().values()
+        assert not kept.learnable
+        assert kept.exit_status == (exit_status or 143)
+
+
+def test_a_job_that_is_put_back_teaches_by_its_second_run_only(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", {"7": Fate(completed=False)})
+    with site(tmp_path, scheduler) as here:
+        here.jobs.take(job())
+        here.jobs.take(job(start=NOW + 20.0, end=NOW + 31.0))
+        scheduler.known["7"] = replace(WELL, started=NOW + 20.0)
+        here.confirm()
+        assert [each.run.execution_time for each in here.learned] == [11.0]
+
+
+@pytest.mark.parametrize("start", [0.0, -5.0, float("nan")])
+def test_a_job_that_never_started_is_refused(tmp_path: Path, start: float) -> None:
+    with site(tmp_path) as here:
+        with pytest.raises(InputError, match="expected it to start after 0"):
+            here.jobs.take(job(start=start))
+        assert here.runs() == {}
+
+
+@pytest.mark.parametrize("kind", ["heterogeneous", "threaded", "interactive"])
+@pytest.mark.parametrize("told_by", ["epilog", "scheduler"])
+@pytest.mark.parametrize("marked", [True, False])
+def test_jobs_whose_processes_are_not_what_the_model_means_are_left_alone(
+    tmp_path: Path, kind: Kind, told_by: str, marked: bool
+) -> None:
+    with site(
+        tmp_path, Scheduler("c", {"7": replace(WELL, kind=kind if told_by == "scheduler" else "", submitted=NOW)})
+    ) as here:
+        here.store.placements.add([asked("0a", NOW - 0.1)])
+        here.jobs.expect()
+        here.jobs.take(job(kind=kind if told_by == "epilog" else "", **({} if marked else {"comment": ""})))
+        here.confirm()
+        assert here.learned == []
+        found = here.store.placements.find("0a")
+        assert found is not None
+        assert found.outcome is None
+
+
+@pytest.mark.parametrize("kind", ["array", "postponed", "special"])
+def test_jobs_that_no_placement_was_asked_for_get_none(tmp_path: Path, kind: Kind) -> None:
+    with site(tmp_path, Scheduler("c", {str(n): replace(WELL, kind=kind, submitted=NOW) for n in (7, 8)})) as here:
+        here.store.placements.add([asked("0a", NOW - 0.1)])
+        here.jobs.expect()
+        here.jobs.take(job(7, comment=""))
+        here.jobs.take(job(8, comment="metasched:app=cg,n=500,p=1"))
+        here.confirm()
+        found = here.store.placements.find("0a")
+        assert found is not None
+        assert found.outcome is None
+        assert [(each.run.extra["job"], each.run.processors) for each in here.learned] == [("8", 2)]
+
+
+@pytest.mark.parametrize(
+    ("claim", "settled"),
+    [
+        ({}, True),
+        ({"user": "1001"}, False),
+        ({"user": ""}, False),
+        ({"scheduler": "d"}, False),
+        ({"comment": "metasched:app=lu,n=500,placement=0a"}, False),
+        ({"comment": "metasched:app=cg,n=501,placement=0a"}, False),
+    ],
+)
+def test_a_placement_is_settled_only_by_its_own_users_job_on_its_own_scheduler(
+    tmp_path: Path, claim: dict[str, object], settled: bool
+) -> None:
+    with site(tmp_path) as here:
+        here.store.placements.add([asked("0a", NOW - 1.0)])
+        here.jobs.take(job(**({"comment": "metasched:app=cg,n=500,placement=0a"} | claim)))
+        found = here.store.placements.find("0a")
+        assert found is not None
+        assert (found.outcome is not None) == settled
+        assert len(here.learned) == 1
+
+
+def test_a_placement_is_settled_once(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        here.store.placements.add([asked("0a", NOW - 1.0)])
+        for number in (7, 8):
+            here.jobs.take(job(number, comment="metasched:app=cg,n=500,placement=0a"))
+        found = here.store.placements.find("0a")
+        assert found is not None
+        assert found.outcome is not None
+        assert found.outcome.job == "7"
+        assert [each.run.extra.get("placement") for each in here.learned] == ["0a", None]
+
+
+@pytest.mark.parametrize("told", ["9" * 400, "10000001", "0", "٣"])
+def test_the_schedulers_own_processors_go_before_those_of_a_comment(tmp_path: Path, told: str) -> None:
+    with site(tmp_path) as here:
+        here.jobs.take(job(7, comment=f"metasched:app=cg,n=500,p={told}"))
+        here.jobs.take(job(8, comment=f"metasched:app=cg,n=500,p={told}", processors=None))
+        here.jobs.take(job(9, comment="metasched:app=cg,n=500,p=16"))
+        here.jobs.take(job(10, comment="metasched:app=cg,n=500,p=16", processors=None))
+        runs = here.runs()
+        assert [runs[number].run.processors for number in ("7", "9", "10")] == [2, 2, 16]
+        # Where nobody says how many they were, one is a guess.
+        assert [each.run.extra["job"] for each in here.learned] == ["7", "9", "10"]
+
+
+def test_a_job_that_is_told_of_five_times_is_stored_and_learned_once(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        answers = [here.jobs.take(job())["stored"] for _ in range(5)]
+        assert answers == [True, False, False, False, False]
+        assert len(here.learned) == 1
+
+
+def test_jobs_told_by_several_epilogs_at_once_are_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with site(tmp_path) as here:
+        monkeypatch.setattr(EndedJobs, "_known", lambda *_: False)  # each has looked before any has stored
+        assert [here.jobs.take(job())["stored"] for _ in range(3)] == [True, False, False]
+        assert len(here.learned) == 1
+
+
+def bursts(count: int, seed: int) -> tuple[list[AdvisedPlacement], list[EndedJob], dict[str, Fate]]:
+    """Jobs of one user and one name that loops submit, 20 ms apart, most with a script of their own.
+
+    Every third has its size on the command line, and every tenth was submitted without an answer of the daemon.
+    """
+    draw, at = random.Random(seed), NOW - 5000.0
+    advised, jobs, fates = [], [], {}
+    for number in range(count):
+        at += draw.choice((0.02, 0.02, 0.02, 0.02, 3.0))
+        size, processors = float(draw.randrange(100, 900)), draw.choice((1, 2, 4))
+        script = digest(b"#!/bin/sh\n./x $1\n" if number % 3 == 0 else b"#!/bin/sh\n./x %d\n" % size)
+        command = digest(b"/home/job.sh %d" % size if number % 3 == 0 else b"/home/job.sh")
+        told = {"command": command} if number % 3 == 0 else {"script": script}
+        if number % 10:
+            advised.append(asked(f"{number:032x}", at, size, **told, processors=[processors]))
+        start = at + draw.uniform(0.1, 600.0)
+        jobs.append(
+            job(
+                number, comment="", processors=None, start=start, end=start + draw.uniform(1.0, 900.0), script=script,
+            )
+        )  # fmt: skip
+        fates[str(number)] = Fate(True, float(int(at + 0.01)), None, processors, "", command)
+    draw.shuffle(jobs)
+    return advised, jobs, fates
+
+
+def test_of_a_thousand_jobs_in_bursts_none_is_mistaken_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_queue, "APART", 0.0)
+    advised, jobs, fates = bursts(1000, seed=1)
+    own = {str(int(each.uid, 16)): each for each in advised}
+    with site(tmp_path, Scheduler("c", fates)) as here:
+        here.store.placements.add(advised)
+        here.jobs.expect()
+        for each in jobs:
+            here.jobs.take(each)
+        here.confirm()
+        runs = here.runs()
+        outcomes = {each.uid: each.outcome for each in here.store.placements.made_between(0.0, NOW) if each.outcome}
+    mistaken = [
+        number
+        for number, each in runs.items()
+        if number in own and each.run.problem_size != own[number].question.problem_size
+    ]
+    wrongly = [uid for uid, outcome in outcomes.items() if outcome.job != str(int(uid, 16))]
+    print(f"of {len(jobs)} jobs {len(runs)} are known, {len(mistaken)} mistaken, {len(wrongly)} outcomes wrong")
+    assert mistaken == []
+    assert wrongly == []
+    assert set(runs) == set(own)
+    assert len(outcomes) >= 0.95 * len(own)
+    assert len(here.learned) == len(runs)
+
+
+def test_identical_jobs_of_a_loop_are_learned_but_no_placement_is_called_theirs(tmp_path: Path) -> None:
+    alike = {"script": digest(b"same")}
+    fates = {str(number): replace(WELL, submitted=NOW - 20.0) for number in range(8)}
+    with site(tmp_path, Scheduler("c", fates)) as here:
+        here.store.placements.add(asked(f"{number:02x}", NOW - 20.0 + 0.02 * number, **alike) for number in range(8))
+        here.jobs.expect()
+        for number in (5, 2, 7, 0, 1, 3, 4, 6):
+            here.jobs.take(job(number, comment="", script=digest(b"same")))
+        here.jobs.take(job(9, comment="", script=digest(b"another")))
+        here.confirm()
+        learned = {(each.run.application, each.run.problem_size, each.run.processors) for each in here.learned}
+        assert learned == {("cg", 500.0, 2)}
+        assert len(here.learned) == 8
+        assert all(each.outcome is None for each in here.store.placements.made_between(0.0, NOW))
+
+
+def test_jobs_that_nothing_tells_apart_teach_nothing(tmp_path: Path) -> None:
+    fates = {str(number): replace(WELL, submitted=NOW - 20.0) for number in range(2)}
+    with site(tmp_path, Scheduler("c", fates)) as here:
+        here.store.placements.add(asked(f"{number:02x}", NOW - 20.0, 100.0 * (number + 1)) for number in range(2))
+        here.jobs.expect()
+        for number in range(2):
+            here.jobs.take(job(number, comment=""))
+        here.confirm()
+        assert here.runs() == {}
+        assert all(each.outcome is None for each in here.store.placements.made_between(0.0, NOW))
+
+
+def test_the_loads_of_all_nodes_of_a_job_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.open(tmp_path / "metasched.db") as store:
+        nodes = tuple(f"n{number}" for number in range(300))
+        store.loads.add(
+            Load(NOW + at, node, 0.5 + 0.001 * (place % 100), 90.0)
+            for place, node in enumerate(nodes)
+            for at in (-5, 5)
+        )
+        statements: list[str] = []
+        from sqlalchemy import event
+
+        event.listen(store.engine, "before_cursor_execute", lambda *told: statements.append(told[2]))
+        assert observed(nodes[1:], NOW, NOW + 10.0, store) == pytest.approx((0.5, 90.0))
+        assert observed(nodes[1:99], NOW, NOW + 10.0, store) == pytest.approx((0.501, 90.0))
+        assert sum("FROM loads" in each for each in statements) == 2
+
+
+def test_a_run_without_samples_is_known_to_be_unmeasured(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        here.store.placements.add([asked("0a", NOW - 1.0)])
+        here.store.loads.add([Load(NOW + 1.0, "n2", 0.5, 90.0)])
+        here.jobs.take(job(7, comment="metasched:app=cg,n=500,placement=0a"))
+        here.jobs.take(job(8, nodes=("n1", "n2", "n3")))
+        here.jobs.take(job(9, nodes=("n1", "n2")))
+        found = here.store.placements.find("0a")
+        assert found is not None
+        assert found.outcome is not None
+        assert (found.outcome.available_cpu, found.outcome.available_bandwidth) == (None, None)
+        loads = {
+            number: (each.run.min_avg_avail_cpu, each.run.min_avg_avail_bw) for number, each in here.runs().items()
+        }
+        assert all(math.isnan(value) for number in ("7", "8") for value in loads[number])
+        assert loads["9"] == (0.5, 90.0)
+
+
+def test_a_run_forgotten_while_it_waits_is_not_learned_when_its_scheduler_confirms_it(tmp_path: Path) -> None:
+    with site(tmp_path, Scheduler("c", {"12": WELL, "13": WELL})) as here:
+        for number, user in (("12", "7"), ("13", "8")):
+            here.jobs.take(job(number, user=user))
+        assert here.store.runs.forget(Selection(user="7")).runs == 1
+        here.confirm()
+        assert [each.run.user for each in here.learned] == ["8"]
+        assert {number: each.learnable for number, each in here.runs().items()} == {"12": False, "13": True}

@@ -1,0 +1,69 @@
+"""Marks in comments, and which placement a finished job was for."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metasched.advised_placements import AdvisedPlacement, Answer, Ask
+from metasched.jobs import EndedJob, Mark, digest, read_mark
+from metasched.service.learning.job_matching import match
+
+
+def advised_at(uid: str, at: float, processors: int, name: str = "", **more: object) -> AdvisedPlacement:
+    asked = {"application": "cg", "problem_size": 5.0, "scheduler": "c", "user": "1", "name": name} | more
+    ask = Ask.model_validate(asked | {"processors": [processors]})
+    return AdvisedPlacement(at, ask, Answer(id=uid, mode="shadow", steer="nodes", placed=False, message=""))
+
+
+@given(st.text())
+def test_any_comment_is_read_or_passed_over(comment: str) -> None:
+    mark = read_mark("metasched:" + comment)
+    assert mark is None or mark.problem_size > 0
+
+
+def test_a_mark_is_read_wherever_it_stands() -> None:
+    expected = Mark("a.out", 12.5, 8, "0f")
+    assert read_mark("please metasched:app=a.out,n=12.5,p=8,placement=0f now") == expected
+    assert read_mark("metasched:app=$(reboot),n=5") is None
+    assert read_mark("metasched:app=cg,n=nan") is None
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 5), st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=12), st.randoms()
+)
+def test_no_job_gets_a_placement_of_another(made: list[tuple[float, int, int]], draw: random.Random) -> None:
+    """Jobs of one user and name in bursts, whichever end first: with a placement only where it is certain."""
+    at, advised, jobs = 0.0, [], {}
+    for number, (pause, processors, text) in enumerate(made):
+        at += pause
+        script = digest(bytes([text]))
+        advised.append(advised_at(f"{number:02x}", at, processors, "x", problem_size=float(text), script=script))
+        told = EndedJob(
+            "c", str(number), "", "p", ("n",), processors, at + 5, at + 9, 0, "1", "x", float(int(at + 0.02))
+        )
+        jobs[f"{number:02x}"] = replace(told, script=script)
+    assert len(advised) == len(jobs) == len(made)
+    draw.shuffle(advised)
+    for uid, job in jobs.items():
+        found = match(job, None, advised)
+        assert found is not None
+        assert (found.problem_size, found.processors) == (made[int(uid, 16)][2], made[int(uid, 16)][1])
+        assert found.placement in (None, uid)
+        assert match(replace(job, user="2"), None, advised) is None
+
+
+def test_a_marked_job_is_not_matched_to_a_placement_of_another_size() -> None:
+    job = EndedJob("c", "9", "", "p", ("n",), 2, 100.0, 101.0, 0, "1", "", 50.0)
+    advice = advised_at("0a", 50.2, 2)
+    other = Mark("cg", 6.0)
+    assert match(job, other, [advice]) is other
+    assert match(job, Mark("cg", 5.0), [advice]) == Mark("cg", 5.0, 2, "0a")
+
+
+def test_a_job_whose_script_is_not_known_gets_no_placement_that_was_read_from_a_script() -> None:
+    job = EndedJob("c", "9", "", "p", ("n",), 2, 100.0, 101.0, 0, "1", "", 50.0)
+    assert match(job, None, [advised_at("0a", 50.2, 2, script=digest(b"a"))]) is None

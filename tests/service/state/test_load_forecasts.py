@@ -1,0 +1,68 @@
+"""Placements count with the loads to expect over the run, not with those of the moment."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metasched.advised_placements import Ask
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.forecast import RecordedLoads
+from metasched.records import Load
+from metasched.service.state.load_forecasts import LADDER, LEAST_ROWS, STEP, LoadForecaster
+from tests.service.daemons import running
+
+
+def test_each_horizon_of_the_ladder_is_the_forecast_of_the_recorded_loads() -> None:
+    draw, forecaster = np.random.default_rng(2), LoadForecaster()
+    values = draw.uniform(0.2, 0.9, (60, 3))
+    for k, row in enumerate(values):
+        forecaster.note([Load(k * STEP, f"n{j}", float(cpu), 80.0) for j, cpu in enumerate(row)], k * STEP)
+    now = 59 * STEP
+    state = ClusterState.make("c", ["n2", "n0", "other"])
+    forecaster.forecast([state], now)
+    recorded = RecordedLoads(np.arange(60) * STEP, ("n2", "n0"), values[:, [2, 0]], np.full((60, 2), 80.0), now)
+    for horizon in LADDER:
+        expected, got = recorded(state, horizon), forecaster.forecasts.over(state, horizon)
+        assert got.available_cpu.tolist() == expected.available_cpu.tolist()
+        assert got.available_bandwidth.tolist() == pytest.approx([80.0, 80.0, 1000.0])
+        assert got.minima is not None
+        assert expected.minima is not None
+        assert got.minima.cpu_ends.tolist() == expected.minima.cpu_ends.tolist()
+
+
+def test_nothing_is_forecast_of_nodes_with_little_past_or_none_lately() -> None:
+    forecaster, state = LoadForecaster(), ClusterState.make("c", ["n0", "n1"], available_cpu=0.9)
+    for k in range(LEAST_ROWS - 1):
+        forecaster.note([Load(k * STEP, "n0", 0.5, 80.0)], k * STEP)
+    forecaster.forecast([state], LEAST_ROWS * STEP)
+    assert forecaster.forecasts.over(state, 60.0) is state
+    forecaster.note([Load(LEAST_ROWS * STEP, "n0", 0.5, 80.0)], LEAST_ROWS * STEP)
+    forecaster.forecast([state], LEAST_ROWS * STEP)
+    assert forecaster.forecasts.over(state, 60.0).available_cpu.tolist() == pytest.approx([0.5, 0.9])
+
+
+def test_the_daemon_prefers_the_node_that_will_be_free_to_the_one_that_is_free_now(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        daemon.work.pause()
+        now = time.time()
+        for k in range(100):
+            at = now - (99 - k) * STEP
+            # e1 is nearly always busy and free just now; e2 the other way round; the rest is busy.
+            loads = {"e1": 0.95 if k == 99 else 0.2, "e2": 0.6 if k == 99 else 0.9, "e3": 0.15, "e4": 0.15}
+            batch = [Load(at, node, cpu, 100.0) for node, cpu in loads.items()]
+            batch += [Load(at, f"w{j}", 0.1, 100.0) for j in range(1, 5)]
+            daemon.clusters.note(batch)
+            daemon.load_forecaster.note(daemon.clusters.latest.values(), at)
+        daemon.clusters.refresh(now)
+        ask = Ask(application="cg", problem_size=1800, processors=[1])
+        assert daemon.placer.answer(ask, now).nodes == "e1"
+        daemon.load_forecaster.forecast([each.state for each in daemon.clusters.view.partitions], now)
+        answer = daemon.placer.answer(ask, now)
+        assert answer.nodes == "e2"
+        assert answer.placement is not None
+        assert 0.6 < answer.placement.resource_set.available_cpu < 0.95
+        daemon.work.resume()

@@ -1,0 +1,129 @@
+"""What is learned after a restart: every stored run once, whatever kind of model there is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from metasched.predictors.phases.predictor import PhasedPredictor
+from metasched.predictors.porting.port import port
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.records import PhaseMark, Run
+from metasched.service.state.models import Models
+from metasched.store import documents
+from metasched.store.database.ended_records import EndedRecord
+from metasched.store.database.run_records import RecordedRun, Selection
+from metasched.store.database.store import Store
+
+
+def run(cluster: str, n: float, p: int, scale: float = 1.0) -> Run:
+    return Run("cg", cluster, n, p, 1.0, 90.0, scale * (1e-3 * n**1.5 / p + 1e-3 * n * (p - 1)))
+
+
+def ported() -> documents.Saved:
+    """Fitted to eight runs of its target that the database does not hold."""
+    reference = RobustPredictor("cg", "ref").fit([run("ref", n, p) for n in range(100, 900, 50) for p in (1, 2, 4)])
+    sizes = [(n, p) for n in (300, 400, 500, 600) for p in (1, 2)]
+    return port(reference, [run("ref", n, p) for n, p in sizes], [run("new", n, p, 0.5) for n, p in sizes])
+
+
+def phased() -> documents.Saved:
+    """Fitted to marked runs that the database does not hold, as no database holds marks."""
+
+    def marked(n: int, p: int) -> Run:
+        marks = [PhaseMark("1", k, 1.0, 90.0, 1e-3 * n / p) for k in range(p)]
+        return Run("cg", "new", n, p, 1.0, 90.0, 1e-3 * n / p, marks=tuple(marks))
+
+    return PhasedPredictor("cg", "new").fit([marked(n, p) for n in (1000, 2000, 4000) for p in (1, 2, 4)])
+
+
+def learned_by(path: Path, expected: int) -> list[float]:
+    """Start the models of a database, let them learn what they do not know, and tell which runs those were."""
+    with Store.open(path) as store:
+        models = Models(store)
+        taken: list[float] = []
+        real = models._learn
+        models._learn = lambda record: (taken.append(record.run.problem_size), real(record))  # type: ignore[method-assign]
+        models.start()
+        models.stop()
+        assert models.failures == 0
+        assert len(taken) == expected
+    return taken
+
+
+@pytest.mark.parametrize("make", [ported, phased])
+def test_runs_of_a_model_that_was_fitted_elsewhere_are_all_learned_and_each_once(make, tmp_path: Path) -> None:
+    path = tmp_path / "metasched.db"
+    with Store.open(path) as store:
+        store.models.save("cg", "new", json.loads(documents.dump(make())))
+        store.runs.add_all(RecordedRun(run("new", n, 2, 0.5)) for n in (700.0, 710.0, 720.0))
+    assert learned_by(path, 3) == [700.0, 710.0, 720.0]
+    learned_by(path, 0)
+    with Store.open(path) as store:
+        store.runs.add(run("new", 730.0, 2, 0.5))
+    assert learned_by(path, 1) == [730.0]
+
+
+def test_a_run_that_was_confirmed_late_is_learned_and_the_one_after_it_not_twice(tmp_path: Path) -> None:
+    path = tmp_path / "metasched.db"
+    early = RecordedRun(run("east", 300.0, 2), learnable=False)
+    with Store.open(path) as store:
+        store.runs.add_all([early, RecordedRun(run("east", 400.0, 2))])
+    learned_by(path, 0)  # there was no model yet: it begins with all that it may learn
+    with Store.open(path) as store:
+        assert documents.parse(json.dumps(store.models.document("cg", "east"))).window.seen == 1
+        store.ended.add([EndedRecord(replace(early, learnable=True), corrects=True)])
+    assert learned_by(path, 1) == [300.0]
+
+
+def test_a_model_that_cannot_be_read_is_learned_again_from_all_runs(tmp_path: Path) -> None:
+    path = tmp_path / "metasched.db"
+    with Store.open(path) as store:
+        store.runs.add_all(RecordedRun(run("east", n, 2)) for n in (300.0, 400.0))
+    learned_by(path, 0)
+    with Store.open(path) as store:
+        store.models.save("cg", "east", {"format": "metasched-model", "version": 99, "method": "robust"})
+    learned_by(path, 0)
+    with Store.open(path) as store:
+        assert documents.parse(json.dumps(store.models.document("cg", "east"))).window.seen == 2
+
+
+def test_forgotten_runs_are_unlearned_at_once_and_after_a_restart(tmp_path: Path) -> None:
+    told = [replace(run("c8", n, p), extra={"user": "ada"}) for n in (300, 400, 500) for p in (1, 2)]
+    lies = [replace(run("c8", n, 2, 5.0), extra={"user": "eve"}) for n in (350, 450)]
+    request = run("c8", 450, 2).request
+    with Store.open(tmp_path / "metasched.db") as store:
+        store.runs.add_all([RecordedRun(each) for each in [*told, *lies]])
+        models = Models(store)
+        models.start()
+        found = models.forget(Selection(user="eve"))
+        assert (found.runs, found.models) == (2, (("cg", "c8"),))
+        assert models.forget(Selection(user="eve")).runs == 0
+        now = models.predictor("cg", "c8")
+        models.stop()
+        again = Models(store)
+        again.start()
+        again.stop()
+        later = again.predictor("cg", "c8")
+        assert models.failures == again.failures == 0
+        assert [each.extra["user"] for each in store.runs.learnable()] == ["ada"] * 6
+        assert len(store.runs.all()) == 8
+    clean = RobustPredictor("cg", "c8").fit(told).predict(request)
+    assert now is not None
+    assert later is not None
+    assert now.predict(request) == later.predict(request) == clean
+
+
+def test_a_model_whose_runs_are_all_forgotten_is_gone(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "metasched.db") as store:
+        store.runs.add_all([RecordedRun(run("c8", 300, 1), uid="0" * 32), RecordedRun(run("d16", 300, 1))])
+        models = Models(store)
+        models.start()
+        assert models.forget(Selection(uids=("0" * 32,))).models == (("cg", "c8"),)
+        known = [*models.all()]
+        models.stop()
+        assert known == [("cg", "d16")]
+        assert [row[:2] for row in store.models.all()] == [("cg", "d16")]

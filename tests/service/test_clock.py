@@ -1,0 +1,113 @@
+"""The time of day is set while the daemon runs: nothing freezes, nobody's samples are lost, and health tells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from metasched.service.app import make_app
+from metasched.service.clock import Clock
+from metasched.service.daemon import Daemon
+from tests.service.daemons import running
+
+HOUR = 3600.0
+
+
+class Day:
+    """The time of day, which somebody may set."""
+
+    def __init__(self) -> None:
+        self.set_by = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.set_by
+
+
+@contextmanager
+def dated(folder: Path, day: Day, **settings: object) -> Iterator[tuple[Daemon, TestClient]]:
+    with running(folder, wall=day, periods={"loads": 0.05}, **settings) as daemon:
+        client = TestClient(make_app(daemon))
+        client.headers["Authorization"] = f"Bearer {daemon.store.tokens.add('a', 'admin')}"
+        daemon.access.refresh()
+        yield daemon, client
+
+
+def send(client: TestClient, node: str, at: float) -> int:
+    return client.post("/v1/loads", json={"node": node, "samples": [[at, 0.5, 90.0]]}).status_code
+
+
+def within(seconds: float, found: object) -> bool:
+    end = time.monotonic() + seconds
+    while not found():  # type: ignore[operator]
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.mark.parametrize("jump", [-HOUR, HOUR])
+def test_a_clock_that_is_set_wrongly_changes_nothing_but_health(jump: float, tmp_path: Path) -> None:
+    day = Day()
+    with dated(tmp_path, day) as (daemon, client):
+        assert [send(client, f"e{n}", time.time()) for n in (1, 2, 3, 4)] == [200] * 4
+        assert client.get("/v1/health").json()["status"] == "ok"
+        secret = daemon.store.tokens.add("late", "reader")
+        day.set_by = jump
+        made = daemon.clusters.view
+        assert within(60.0, lambda: daemon.clusters.view is not made and daemon.clock.fault())
+        made = daemon.clusters.view
+        assert within(60.0, lambda: daemon.clusters.view is not made)
+        assert [send(client, f"e{n}", time.time()) for n in (1, 2, 3, 4)] == [200] * 4
+        told = client.get("/v1/health").json()
+        assert (told["status"], told["faults"]) == (
+            "clock",
+            [f"the time of day was set by {jump:.0f} s; the daemon goes by its own, as the nodes do"],
+        )
+        daemon.views.refresh()
+        assert max(daemon.clusters.view.ages()[("cluster east", f"e{n}")] for n in (1, 2, 3, 4)) < 60.0
+        reader = {"Authorization": f"Bearer {secret}"}
+        assert within(60.0, lambda: client.get("/v1/mode", headers=reader).status_code == 200)
+        daemon.store.tokens.revoke("late")
+        assert within(60.0, lambda: client.get("/v1/mode", headers=reader).status_code == 401)
+        assert "the time of day was set" in client.get("/").text
+
+
+def test_a_clock_that_was_wrong_and_is_put_right_loses_no_sample(tmp_path: Path) -> None:
+    day = Day()
+    day.set_by = -HOUR
+    with dated(tmp_path, day) as (daemon, client):
+        sent = [send(client, f"e{n}", time.time()) for n in (1, 2, 3, 4)]
+        # Until three nodes agree, the one that is heard first may as well be the one that is wrong.
+        assert sent == [422, 422, 503, 503]
+        assert client.get("/v1/health").json()["faults"] == ["the clocks of most nodes are 3600 s ahead of this one"]
+        assert send(client, "w1", time.time() + 10 * HOUR) == 422
+        day.set_by = 0.0
+        assert within(60.0, lambda: abs(daemon.clock.now() - time.time()) < 1.0)
+        assert [send(client, f"e{n}", time.time()) for n in (1, 2, 3, 4)] == [200] * 4
+
+
+def test_without_a_witness_the_new_time_counts_and_is_told_for_an_hour() -> None:
+    day, passed = [1e9], [0.0]
+    clock = Clock(lambda: day[0], lambda: passed[0])
+    day[0] -= HOUR
+    clock.mind()
+    assert (clock.now(), clock.fault()) == (1e9 - HOUR, "the time of day was set by -3600 s, 0 s ago")
+    passed[0], day[0] = HOUR + 1.0, 1e9 + 1.0
+    clock.mind()
+    assert clock.fault() == ""
+
+
+def test_a_clock_that_is_slewed_is_followed() -> None:
+    day, passed = [1e9], [0.0]
+    clock = Clock(lambda: day[0], lambda: passed[0])
+    clock.heard("n1", 1e9)
+    for second in range(1, 100):
+        passed[0], day[0] = float(second), 1e9 + 1.01 * second
+        clock.mind()
+    assert clock.now() == pytest.approx(day[0])
+    assert clock.fault() == ""

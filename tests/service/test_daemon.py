@@ -1,0 +1,84 @@
+"""What the daemon does by itself, whoever asks it anything."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from metasched.records import Load
+from metasched.service import daemon as daemon_module
+from metasched.service.learning.finished_jobs import EndedJobs
+from metasched.service.periodic_work import schedule
+from metasched.service.periodic_work.upkeep import Upkeep
+from metasched.store.database.engine import reading
+from metasched.store.database.load_means import mean_loads
+from metasched.store.database.tables import FIVE_MINUTES, LoadMeanRow
+from metasched.store.errors import StoreError
+from tests.service.daemons import running
+
+
+def test_the_daemon_rolls_up_what_came_in_by_itself(tmp_path: Path) -> None:
+    with running(tmp_path, learned=False, periods={"means": 0.2}) as daemon:
+        now = time.time()
+        daemon.writes.loads([Load(now - 900.0 + 10 * k, "e1", 0.25, 90.0) for k in range(60)]).result()
+
+        def means() -> int:
+            with reading(daemon.store.engine) as connection:
+                return connection.scalar(select(func.count()).select_from(LoadMeanRow)) or 0
+
+        end = time.monotonic() + 60.0
+        while means() < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        kept = mean_loads(daemon.store, FIVE_MINUTES, since=now - 1800.0, until=now)
+        assert set(kept.available_cpu) == {0.25}
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_work_done_once_survives_a_store_that_fails_and_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: dict[str, int] = {"remember": 0, "catch_up": 0}
+
+    def failing_twice(name: str) -> None:
+        work = getattr(EndedJobs, name)
+
+        def once(self: EndedJobs, *given: float) -> object:
+            tries[name] += 1
+            if tries[name] == 1:
+                raise StoreError("the disk is full")
+            if tries[name] == 2:
+                raise ValueError("a fault of ours")
+            return work(self, *given)
+
+        monkeypatch.setattr(EndedJobs, name, once)
+
+    for name in tries:
+        failing_twice(name)
+    monkeypatch.setattr(daemon_module, "CATCH_UP_AFTER", 0.0)
+    monkeypatch.setattr(schedule, "RETRY_AFTER", 0.01)
+    with running(tmp_path, learned=False) as daemon:
+        end = time.monotonic() + 60.0
+        while not daemon.upkeep.history_restored or not daemon.work.idle:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    assert tries == {"remember": 3, "catch_up": 3}
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_periodic_work_that_fails_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[float] = []
+
+    def failing(self: Upkeep) -> None:
+        done.append(time.monotonic())
+        raise StoreError("is locked by another process")
+
+    monkeypatch.setattr(Upkeep, "update_means", failing)
+    with running(tmp_path, learned=False, periods={"means": 0.05}):
+        end = time.monotonic() + 60.0
+        while len(done) < 3 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert len(done) >= 3

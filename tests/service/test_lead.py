@@ -1,0 +1,61 @@
+"""Of several daemons on one database one leads: on a SQLite file the others are refused."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from metasched.records import InputError
+from metasched.service.configuration import Configuration
+from metasched.service.daemon import Daemon
+from metasched.store.database.backup import backup, restore
+from metasched.store.database.store import Store
+from tests.service.daemons import running
+
+HOLDER = """
+import sys, time
+from metasched.store.database.leadership import Leadership
+from metasched.store.database.store import Store
+store = Store.open(sys.argv[1])
+lead = Leadership(store.engine)
+print(lead.take(), flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_second_daemon_on_the_same_file_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "metasched.db")
+    with running(tmp_path) as daemon, Store.open(tmp_path / "link.db") as store:
+        second = Daemon(Configuration(), store)
+        with pytest.raises(InputError) as told:
+            second.start()
+        assert str(told.value) == f"{store.name}: another daemon runs on it, expected one for each SQLite file"
+        assert daemon.leads
+        assert not second.leads
+    with running(tmp_path) as daemon:
+        assert daemon.leads
+
+
+def test_nothing_is_restored_under_a_daemon_that_runs(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        backup(daemon.store, tmp_path / "b.db")
+        with Store.open(daemon.store.name) as store, pytest.raises(InputError, match="a daemon runs on it"):
+            restore(store, tmp_path / "b.db", replace=True)
+    with Store.open(tmp_path / "metasched.db") as store:
+        assert restore(store, tmp_path / "b.db", replace=True)["runs"] == 80
+
+
+def test_the_lead_is_free_when_its_holder_is_killed(tmp_path: Path) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path / "metasched.db"], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"True\n"
+    with pytest.raises(InputError, match="another daemon"), running(tmp_path, learned=False):
+        pass
+    holder.send_signal(signal.SIGKILL)
+    holder.wait(60.0)
+    with running(tmp_path, learned=False) as daemon:
+        assert daemon.leads

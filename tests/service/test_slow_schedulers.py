@@ -1,0 +1,101 @@
+"""One scheduler that takes its time holds up no other: partitions, ended jobs, and the daemon's start."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from metasched.jobs import EndedJob, Fate
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.state import ClusterState
+from metasched.schedulers.contract import BoundJob
+from metasched.service import daemon as daemon_module
+from metasched.service.configuration import Configuration
+from metasched.service.daemon import Daemon
+from metasched.service.periodic_work import views
+from metasched.store.database.store import Store
+
+NOW = time.time() - 100.0
+
+
+class Scheduler:
+    """Tells of one partition and of one job that has ended, once it may answer."""
+
+    def __init__(self, name: str, may_answer: Event) -> None:
+        self.name, self._may_answer, self.asked = name, may_answer, 0
+
+    def partitions(self) -> Sequence[Partition]:
+        self._may_answer.wait()
+        self.asked += 1
+        return [Partition(ClusterState.make(f"{self.name}/p", [f"{self.name}1"]), self.name, self.name, "p")]
+
+    def running(self) -> Sequence[object]:
+        return ()
+
+    def bound(self) -> Sequence[BoundJob]:
+        return ()
+
+    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+        raise AssertionError("no job is bound")
+
+    def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
+        self._may_answer.wait()
+        return {job: Fate(completed=True, processes=2) for job in jobs}
+
+    def finished(self, since: float) -> Sequence[EndedJob]:
+        self._may_answer.wait()
+        return [told(self.name, 1)]
+
+
+def told(scheduler: str, number: int) -> EndedJob:
+    return EndedJob(
+        scheduler,
+        str(number),
+        "metasched:app=cg,n=500",
+        "p",
+        (f"{scheduler}1",),
+        2,
+        NOW + number,
+        NOW + 9.0 + number,
+        0,
+    )
+
+
+def wait(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60.0
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_scheduler_that_does_not_answer_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "FIRST_ANSWERS", 0.2)
+    monkeypatch.setattr(daemon_module, "CATCH_UP_AFTER", 0.0)
+    released, always = Event(), Event()
+    always.set()
+    slow, quick = Scheduler("slow", released), Scheduler("quick", always)
+    periods = {"partitions": 0.1, "confirm": 0.1, "loads": 0.1}
+    with Store.open(tmp_path / "metasched.db") as store:
+        daemon = Daemon(Configuration.model_validate({"periods": periods}), store, [slow, quick])
+        daemon.start()
+        try:
+            wait(lambda: quick.asked > 2 and [each.name for each in daemon.clusters.view.partitions] == ["p"])
+            for name in ("slow", "quick"):
+                daemon.jobs.take(told(name, 2))
+
+            def learned() -> set[tuple[str, str]]:
+                return {
+                    (each.run.extra["scheduler"], each.run.extra["job"]) for each in store.runs.all() if each.learnable
+                }
+
+            wait(lambda: learned() == {("quick", "1"), ("quick", "2")})
+            assert slow.asked == 0
+            released.set()
+            wait(lambda: len(learned()) == 4)
+        finally:
+            released.set()
+            daemon.stop()

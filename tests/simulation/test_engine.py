@@ -1,0 +1,235 @@
+"""Groups of processes agree with every process by itself; what cannot run is refused with its lines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from one_by_one import clocks
+
+from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.records import InputError
+from metasched.simulation.engine import Simulation, progressions
+from metasched.simulation.language import parse
+from metasched.simulation.outcome import simulate
+from metasched.simulation.system import Network, Nodes, Placement, System
+
+
+def entry(name: str, kind: Kind = Kind.cpu, **values: tuple[float, str]) -> Entry:
+    return Entry(name, kind, "", {key: Quantity(*each, "made up") for key, each in values.items()})
+
+
+CPU = entry("cpu", peak_double=(1e9, "flop/s"), tdp=(100, "W"), cores=(1, "1"))
+LAN = entry("lan", Kind.link, bandwidth=(1e6, "B/s"), latency=(1, "ms"))
+BUS = entry("bus", Kind.bus, bandwidth=(1e8, "B/s"))
+SLOW = entry("wan", Kind.link, bandwidth=(1e5, "B/s"), latency=(50, "ms"))
+
+
+def system(slots: int = 1, count: int = 256, bus: Entry | None = None, **labels: int) -> System:
+    nodes = Nodes("n", count, "lan", CPU, labels or {"w": slots}, bus, failure_rate=1e-6)
+    return System("made up", (Network("lan", LAN),), (nodes,))
+
+
+def ended(text: str, processes: int, slots: int = 1, bus: Entry | None = None, together: bool = True) -> np.ndarray:
+    """When each process of label w ends."""
+    where = Placement(system(slots, bus=bus), {"w": processes})
+    times = np.zeros(processes)
+    for group in Simulation(parse(text), where, steps=50_000_000, together=together).run():
+        times[group.ranks.start : group.ranks[-1] + 1 : group.ranks.step] = group.clock
+    return times
+
+
+#: Rounds that every process goes through without waiting for ever, whatever the number of processes.
+ROUNDS = [
+    "    compute({n} + {m} * rank)\n",
+    "    compute({n}, data ** 1.5, 2)\n",
+    "    if rank % {k} == 0:\n        compute({n})\n",
+    "    if rank < {k}:\n        compute({n} * (rank + 1))\n    else:\n        compute({m})\n",
+    "    send(w[(rank + {k}) % size], {n})\n    recv(w[(rank - {k}) % size])\n",
+    "    if rank > 0:\n        send(w[rank - 1], {n})\n    if rank < size - 1:\n        send(w[rank + 1], {m})\n"
+    "    if rank > 0:\n        recv(w[rank - 1])\n    if rank < size - 1:\n        recv(w[rank + 1])\n",
+    "    if rank > 0:\n        recv(w[rank - 1])\n    compute({n})\n"
+    "    if rank < size - 1:\n        send(w[rank + 1], {m})\n",
+    "    if rank == 0:\n        for i in range(1, size):\n            send(w[i], {n} + i)\n"
+    "        for i in range(1, size):\n            recv(w[i])\n"
+    "    else:\n        recv(w[0])\n        compute({m} * rank)\n        send(w[0], {m})\n",
+    "    step = 1\n    while step < size:\n        if rank % (2 * step) == 0 and rank + step < size:\n"
+    "            recv(w[rank + step])\n        if rank % (2 * step) == step:\n            send(w[rank - step], {n})\n"
+    "        step = 2 * step\n",
+    "    barrier()\n",
+    "    bcast({n})\n",
+    "    scatter({n})\n    gather({m})\n",
+    "    alltoall({m})\n",
+    "    for i in range({k}):\n        send(w[size - 1 - rank], {n} * i)\n    for i in range({k}):\n"
+    "        recv(w[size - 1 - rank])\n",
+]
+AMOUNTS = st.fixed_dictionaries({"n": st.integers(1, 10**6), "m": st.integers(1, 10**5), "k": st.integers(1, 5)})
+TEXTS = st.lists(st.tuples(st.sampled_from(ROUNDS), AMOUNTS), min_size=1, max_size=5).map(
+    lambda rounds: "def w():\n" + "".join(each.format(**amounts) for each, amounts in rounds)
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(TEXTS, st.integers(1, 40), st.integers(1, 5), st.sampled_from([None, BUS]))
+def test_groups_end_when_each_process_by_itself_ends(text: str, processes: int, slots: int, bus: Entry | None) -> None:
+    expected = ended(text, processes, slots, bus, together=False)
+    assert ended(text, processes, slots, bus) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 7, 256])
+def test_every_round_agrees_with_processes_one_by_one(processes: int) -> None:
+    text = "def w():\n" + "".join(each.format(n=5000, m=300, k=3) for each in ROUNDS)
+    assert ended(text, processes, 4, BUS) == pytest.approx(ended(text, processes, 4, BUS, together=False), rel=1e-9)
+
+
+def message(size: float) -> float:
+    return 1e-3 + size / 1e6
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 24), st.lists(st.integers(1, 10**6), min_size=3, max_size=3), st.integers(1, 3))
+def test_clocks_agree_with_simpy(processes: int, amounts: list[int], rounds: int) -> None:
+    work, size, shift = amounts[0], amounts[1], amounts[2] % processes
+    text = f"""
+def w():
+    for i in range({rounds}):
+        compute({work} * (1 + rank % 3))
+        send(w[(rank + {shift}) % size], {size})
+        recv(w[(rank - {shift}) % size])
+        if rank > 0:
+            recv(w[rank - 1])
+        compute({work})
+        if rank < size - 1:
+            send(w[rank + 1], {size})
+        barrier()
+"""
+    meet = np.ceil(np.log2(processes)) * 1e-3
+    actions = {
+        rank: [
+            action
+            for _ in range(rounds)
+            for action in [
+                ("work", work * (1 + rank % 3) / 1e9, None),
+                ("send", message(size), (rank + shift) % processes),
+                ("recv", 0.0, (rank - shift) % processes),
+                *([("recv", 0.0, rank - 1)] if rank > 0 else []),
+                ("work", work / 1e9, None),
+                *([("send", message(size), rank + 1)] if rank < processes - 1 else []),
+                ("meet", meet, None),
+            ]
+        ]
+        for rank in range(processes)
+    }
+    bus = entry("bus", Kind.bus, bandwidth=(1e6, "B/s"), latency=(1, "ms"))
+    expected = clocks(actions)
+    assert ended(text, processes, bus=bus).tolist() == pytest.approx(
+        [expected[rank] for rank in range(processes)], rel=1e-9
+    )
+
+
+def test_a_master_sends_one_after_another_and_slaves_become_a_progression() -> None:
+    text = """
+def master():
+    for i in range(len(slave)):
+        send(slave[i], 1e6)
+    for i in range(len(slave)):
+        recv(slave[i])
+
+def slave():
+    recv(master)
+    compute(1e9)
+    send(master, 0)
+"""
+    told = simulate(system(master=1, slave=1, count=50), parse(text), {"master": 1, "slave": 49})
+    assert told.labels["slave"].finished == pytest.approx(49 * message(1e6) + 2.0 + message(0))
+    assert len([group for group in told.groups if group.label == "slave"]) == 1
+    assert told.execution_time == pytest.approx(49 * message(1e6) + 2.0 + message(0))
+
+
+def test_messages_cross_the_lowest_common_level_and_collectives_each_level() -> None:
+    networks = (Network("wan", SLOW), Network("east", LAN, "wan"), Network("west", LAN, "wan"))
+    nodes = [Nodes(name, 2, name, CPU, {"w": 2}, BUS) for name in ("east", "west")]
+    where = Placement(System("two sites", networks, tuple(nodes)), {"w": 8})
+    here = where.nodes_of("w", range(8))
+    assert where.message(here[[0]], here[[1]], 1e4) == pytest.approx(1e-4)
+    assert where.message(here[[0]], here[[2]], 1e4) == pytest.approx(1e-3 + 1e-2)
+    assert where.message(here[[0]], here[[4]], 1e4) == pytest.approx(5e-2 + 1e-1)
+    from metasched.blocks.entry import Block
+
+    assert where.collective(Block.bcast, ["w"], 1e4) == pytest.approx(1e-4 + (1e-3 + 1e-2) + (5e-2 + 1e-1))
+
+
+def test_energy_is_what_active_processes_draw_until_each_has_ended() -> None:
+    text = "def w():\n    compute(1e9 * (1 + rank))\n"
+    told = simulate(system(slots=4, count=1), parse(text), {"w": 3})
+    # four slots share the processor: 4, 8 and 12 s at a quarter of 100 W each
+    assert told.execution_time == pytest.approx(12.0)
+    assert told.energy == pytest.approx(25.0 * (4 + 8 + 12))
+    assert told.labels["w"].energy == pytest.approx(told.energy)
+    assert (told.peak_power, told.mean_power) == (pytest.approx(75.0), pytest.approx(told.energy / 12))
+    assert told.success == pytest.approx(np.exp(-1e-6 * 12))
+    assert told.expected_completion == pytest.approx(np.expm1(1e-6 * 12) / 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("def a():\n    recv(b)\n\ndef b():\n    recv(a)\n", r"deadlock: .* waits at line (2|5).* waits at line (2|5)"),
+        (
+            "def a():\n    send(b, 1)\n\ndef b():\n    send(a, 1)\n",
+            r"deadlock: .* at line 2.*ended at line 5|line 5.*line 2",
+        ),
+        (
+            "def a():\n    recv(b)\n\ndef b():\n    compute(1)\n",
+            r"deadlock: a\[0\] waits at line 2 .* b\[0\] has ended at line 5",
+        ),
+        ("def a():\n    barrier(a, b)\n\ndef b():\n    recv(a)\n", r"deadlock: .*line 5.*line 2"),
+        (
+            "def a():\n    barrier(a, b)\n\ndef b():\n    bcast(1, a, b)\n",
+            r"calls (bcast|barrier).*line (2|5).*line (2|5)",
+        ),
+        ("def a():\n    while 1:\n        compute(1)\n\ndef b():\n    pass\n", r"line \d: the application runs more"),
+        ("def a():\n    send(b[7], 1)\n\ndef b():\n    recv(a)\n", r"line 2: b\[7\] is no process, there are 1"),
+        ("def a():\n    send(b, -1)\n\ndef b():\n    recv(a)\n", "line 2: the data size is -1"),
+        ("def a():\n    compute(1 / (size - 1))\n\ndef b():\n    pass\n", "line 2: .*division by zero"),
+        ("def a():\n    compute(x)\n\ndef b():\n    pass\n", "line 2: x has no value"),
+        ("def a():\n    compute(9 ** 9 ** 9 ** 9)\n\ndef b():\n    pass\n", "line 2: "),
+    ],
+)
+def test_what_cannot_run_is_refused_with_its_lines(text: str, lines: str) -> None:
+    with pytest.raises(InputError, match=lines) as refused:
+        simulate(system(a=1, b=1), parse(text), {"a": 1, "b": 1}, steps=5_000)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "has no label"),
+        ("def a(:\n", "line 1: "),
+        ("import os\n", "line 1: import stands outside"),
+        ("def a():\n    __import__('os')\n", "line 2: __import__ is no block"),
+        ("def a():\n    x = [1]\n", "line 2: .* is not of the language"),
+        ("def a():\n    x = (1).real\n", "line 2: .* is not of the language"),
+        ("def a():\n    rank = 1\n", "line 2: rank cannot be set"),
+        ("def a():\n    for i in a:\n        pass\n", r"line 2: for goes over something else, expected range"),
+        ("def a():\n    send(c, 1)\n", "line 2: c is no process"),
+        ("def a():\n    compute()\n", "line 2: compute takes data, operations, factor"),
+        ("def a(n):\n    pass\n", "line 1: label a takes arguments"),
+        ("def a():\n    break\n", "line 2: break stands outside a loop"),
+        ("def a():\n    x = " + "(" * 90 + "1" + ")" * 90 + " + 1" * 90 + "\n", "nested too deeply|too many"),
+        ("def a():\n    x = lambda: 1\n", "line 2: .* is not of the language"),
+        ("def a():\n    barrier(b)\n\ndef b():\n    pass\n", "line 2: barrier is called by a"),
+    ],
+)
+def test_what_is_not_of_the_language_is_refused_with_its_line(text: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        parse(text, "x.app")
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(0, 9), st.integers(1, 4))
+def test_progressions_are_the_chosen_ranks(chosen: list[bool], start: int, step: int) -> None:
+    ranks = range(start, start + step * len(chosen), step)
+    found = [rank for each in progressions(ranks, np.array(chosen)) for rank in each]
+    assert found == [rank for rank, keep in zip(ranks, chosen, strict=True) if keep]

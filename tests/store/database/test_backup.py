@@ -1,0 +1,183 @@
+"""Backups hold everything and come back whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import struct
+from collections.abc import Callable
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
+from metasched.cli import main
+from metasched.records import InputError, Load, Run
+from metasched.store.database.backup import backup, restore, upgrade
+from metasched.store.database.schema import HEAD
+from metasched.store.database.store import Store
+
+
+def filled(path: Path) -> None:
+    path.write_bytes(_filled())
+
+
+@cache
+def _filled() -> bytes:
+    with TemporaryDirectory() as folder:
+        _fill(Path(folder, "filled.db"))
+        with closing(sqlite3.connect(Path(folder, "filled.db"))) as connection:
+            return connection.serialize()
+
+
+def _fill(path: Path) -> None:
+    with Store.open(path) as store:
+        store.runs.add(Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25, 100.5, ("n0", "n1")))
+        store.loads.add([Load(float(second), f"n{second % 3}", 0.5, 90.0) for second in range(12_000)])
+        store.models.save("cg", "c8", {"format": 1, "of": [1, 2.5, None]})
+        asked = Ask(application="cg", problem_size=900)
+        for uid in ("0a", "0b"):
+            answer = Answer(id=uid, mode="act", steer="nodes", placed=False, message="none")
+            store.placements.add([AdvisedPlacement(5.0, asked, answer)])
+        store.placements.settle("0a", Outcome("c8", "p", ("n0",), 1, 9.0, 0))
+        store.tokens.add("n1", "agent", node="n1")
+
+
+def everything(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    with closing(sqlite3.connect(path)) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: sorted(connection.execute(f"SELECT * FROM {name}"), key=str) for name in names}
+
+
+def test_what_is_backed_up_comes_back_whole(tmp_path: Path) -> None:
+    filled(tmp_path / "one.db")
+    with Store.open(tmp_path / "one.db") as store:
+        counts = backup(store, tmp_path / "backup.db")
+    assert (counts["runs"], counts["loads"], counts["placements"]) == (1, 12_000, 2)
+    assert (tmp_path / "backup.db").stat().st_mode & 0o077 == 0
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith((".", "backup"))) == ["backup.db"]
+    with Store.open(tmp_path / "two.db") as store:
+        assert restore(store, tmp_path / "backup.db") == counts
+        store.runs.add(Run("cg", "c8", 1, 1, 0.8, 93.5, 1.0))
+        assert [run.problem_size for run in store.runs.learnable()] == [1400, 1]
+    assert everything(tmp_path / "two.db")["loads"] == everything(tmp_path / "one.db")["loads"]
+    assert everything(tmp_path / "two.db")["tokens"] == everything(tmp_path / "one.db")["tokens"]
+
+
+def test_a_database_that_holds_something_is_replaced_only_when_told(tmp_path: Path) -> None:
+    filled(tmp_path / "one.db")
+    with Store.open(tmp_path / "one.db") as store:
+        backup(store, tmp_path / "backup.db")
+        store.runs.add(Run("cg", "c8", 1, 1, 0.8, 93.5, 1.0))
+        with pytest.raises(InputError, match=r"holds .* already"):
+            restore(store, tmp_path / "backup.db")
+        assert len(store.runs.learnable()) == 2
+        restore(store, tmp_path / "backup.db", replace=True)
+        assert len(store.runs.learnable()) == 1
+
+
+def cut(good: Path, bad: Path) -> None:
+    whole = good.read_bytes()
+    bad.write_bytes(whole[: len(whole) // 2])
+
+
+def changed(statement: str) -> Callable[[Path, Path], None]:
+    def change(good: Path, bad: Path) -> None:
+        shutil.copyfile(good, bad)
+        with closing(sqlite3.connect(bad)) as connection:
+            connection.execute(statement)
+            connection.commit()
+
+    return change
+
+
+def flipped(good: Path, bad: Path) -> None:
+    """One bit of a load, which leaves the file sound to SQLite."""
+    whole, value = good.read_bytes(), struct.pack(">dd", 0.5, 90.0)
+    assert whole.count(value[:7]) > 1000
+    at = whole.index(value[:7]) + 6
+    bad.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+
+
+def of_nothing(_: Path, bad: Path) -> None:
+    with Store.open(bad.parent / "nothing.db") as nothing:
+        backup(nothing, bad)
+
+
+DAMAGES: dict[str, Callable[[Path, Path], None]] = {
+    "cut": cut,
+    "garbage": lambda _, bad: bad.write_bytes(b"not a database" * 100) and None,
+    "foreign": lambda _, bad: sqlite3.connect(bad).execute("CREATE TABLE x (y)").connection.close(),
+    "missing": lambda _, bad: None,
+    "a folder": lambda _, bad: bad.mkdir(),
+    "empty": lambda _, bad: bad.touch(),
+    "of an empty database": of_nothing,
+    "an empty database": lambda _, bad: Store.open(bad).close(),
+    "flipped": flipped,
+    "a row less": changed("DELETE FROM loads WHERE time = 7"),
+    "of another format": changed("UPDATE metasched_backup SET format = 2"),
+    "of a newer schema": changed("UPDATE metasched_schema SET version_num = '9999'"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_backup_that_is_not_sound_changes_nothing(damage: str, tmp_path: Path) -> None:
+    filled(tmp_path / "one.db")
+    bad = tmp_path / "bad.db"
+    with Store.open(tmp_path / "one.db") as store:
+        backup(store, tmp_path / "good.db")
+        DAMAGES[damage](tmp_path / "good.db", bad)
+        with pytest.raises(InputError, match=r"bad\.db") as told:
+            restore(store, bad, replace=True)
+        assert "\n" not in str(told.value)
+        assert len(store.runs.learnable()) == 1
+
+
+def test_a_backup_of_before_there_were_manifests_is_restored(tmp_path: Path) -> None:
+    filled(tmp_path / "one.db")
+    with Store.open(tmp_path / "one.db") as store:
+        backup(store, tmp_path / "backup.db")
+    with closing(sqlite3.connect(tmp_path / "backup.db")) as connection:
+        connection.execute("DROP TABLE metasched_backup")
+        connection.execute("DROP TABLE leaders")
+        connection.execute("ALTER TABLE tokens DROP COLUMN user")
+        connection.execute("UPDATE metasched_schema SET version_num = '0007'")
+        connection.commit()
+    with Store.open(tmp_path / "two.db") as store:
+        assert restore(store, tmp_path / "backup.db")["loads"] == 12_000
+
+
+def test_a_backup_is_never_written_over_another_file(tmp_path: Path) -> None:
+    filled(tmp_path / "one.db")
+    (tmp_path / "backup.db").write_text("mine")
+    with Store.open(tmp_path / "one.db") as store:
+        with pytest.raises(InputError, match="there already"):
+            backup(store, tmp_path / "backup.db")
+        with pytest.raises(InputError, match="no such folder"):
+            backup(store, tmp_path / "nowhere" / "backup.db")
+    assert (tmp_path / "backup.db").read_text() == "mine"
+
+
+def test_upgrading_tells_from_where_to_where(tmp_path: Path) -> None:
+    location = str(tmp_path / "m.db")
+    assert (upgrade(location).before, upgrade(location).before) == (None, HEAD)
+
+
+def test_the_verbs_tell_in_json_what_they_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(tmp_path / "one.db")
+
+    def run(*words: str, database: str = "one.db") -> dict[str, object]:
+        with pytest.raises(SystemExit) as left:
+            main(["db", *words, "--database", str(tmp_path / database), "--json"])
+        assert left.value.code == 0
+        told: dict[str, object] = json.loads(capsys.readouterr().out)
+        return told
+
+    assert run("upgrade")["after"] == HEAD
+    rows = run("backup", str(tmp_path / "b.db"))["rows"]
+    assert run("restore", str(tmp_path / "b.db"), database="two.db")["rows"] == rows
+    assert run("prune", "--loads", "1") == {"database": str(tmp_path / "one.db"), "loads": 12_000, "placements": 2}

@@ -1,0 +1,124 @@
+"""Means of loads: right however late samples come, and still there when the samples are gone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metasched.records import Load
+from metasched.store.database.load_means import FIVE_MINUTES, HOUR, mean_loads, roll_up, update_means
+from metasched.store.database.retention import prune
+from metasched.store.database.store import Store
+from metasched.store.files.campaigns import Loads
+
+START = 7200.0
+
+
+def by_hand(loads: list[Load], step: int) -> dict[tuple[str, float], tuple[float, float]]:
+    slots: dict[tuple[str, float], list[tuple[float, float]]] = {}
+    for load in loads:
+        values = (load.available_cpu, load.available_bandwidth)
+        slots.setdefault((load.node, load.time // step * step), []).append(values)
+    return {slot: tuple(np.mean(values, axis=0)) for slot, values in slots.items()}  # type: ignore[misc]
+
+
+def as_slots(loads: Loads) -> dict[tuple[str, float], tuple[float, float]]:
+    nodes = np.repeat(loads.nodes, np.diff(loads.offsets))
+    values = zip(loads.available_cpu, loads.available_bandwidth, strict=True)
+    return dict(zip(zip(nodes.tolist(), loads.time.tolist(), strict=True), values, strict=True))
+
+
+def same(
+    left: dict[tuple[str, float], tuple[float, float]], right: dict[tuple[str, float], tuple[float, float]]
+) -> bool:
+    return left.keys() == right.keys() and all(left[slot] == pytest.approx(right[slot]) for slot in left)
+
+
+samples = st.lists(
+    st.builds(
+        Load,
+        st.integers(0, 4 * HOUR).map(lambda offset: START + offset),
+        st.sampled_from(["a", "b", "n/2"]),
+        st.floats(0, 1),
+        st.floats(0, 1000),
+    ),
+    min_size=1,
+    max_size=60,
+    unique_by=lambda load: (load.node, load.time),
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(samples, st.data())
+def test_means_are_those_of_the_samples_however_they_come(loads: list[Load], data: st.DataObject) -> None:
+    late = data.draw(st.integers(0, len(loads)))
+    with Store.open(":memory:") as store:
+        store.loads.add(loads[late:])
+        roll_up(store, START + 3 * HOUR)
+        store.loads.add(loads[:late])
+        roll_up(store, START + 4 * HOUR, since=START)
+        for step in (FIVE_MINUTES, HOUR):
+            found = as_slots(mean_loads(store, step, since=0.0, until=START + 5 * HOUR))
+            assert same(found, by_hand(loads, step))
+
+
+def regular(until: float) -> list[Load]:
+    moments = np.arange(START, until, 60.0)
+    return [Load(float(t), node, 0.5 + 0.4 * np.sin(t / 900), 90.0) for t in moments for node in ("a", "b")]
+
+
+def test_what_is_not_rolled_up_yet_comes_from_the_samples(tmp_path: Path) -> None:
+    loads = regular(START + HOUR)
+    with Store.open(tmp_path / "db") as store:
+        store.loads.add(loads)
+        roll_up(store, START + HOUR / 2)
+        found = as_slots(mean_loads(store, FIVE_MINUTES, since=START, until=START + HOUR))
+    assert same(found, by_hand(loads, FIVE_MINUTES))
+
+
+def test_means_stay_when_samples_are_let_go(tmp_path: Path) -> None:
+    loads = regular(START + 6 * HOUR)
+    with Store.open(tmp_path / "db") as store:
+        store.loads.add(loads)
+        gone = prune(store, loads_before=START + 5 * HOUR, placements_before=0.0)
+        assert gone.loads == 2 * 5 * 60
+        hourly = as_slots(mean_loads(store, HOUR, since=0.0, until=START + 6 * HOUR))
+        prune(store, loads_before=START + 5 * HOUR, placements_before=0.0)
+        assert as_slots(mean_loads(store, HOUR, since=0.0, until=START + 6 * HOUR)) == hourly
+    assert same(hourly, by_hand(loads, HOUR))
+
+
+def test_rolling_up_again_changes_nothing(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "db") as store:
+        store.loads.add(regular(START + 2 * HOUR))
+        roll_up(store, START + 2 * HOUR)
+        once = as_slots(mean_loads(store, FIVE_MINUTES, since=0.0, until=START + 2 * HOUR))
+        roll_up(store, START + 2 * HOUR)
+        assert as_slots(mean_loads(store, FIVE_MINUTES, since=0.0, until=START + 2 * HOUR)) == once
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 12 * HOUR), st.floats(0, 1)), max_size=5), min_size=1, max_size=3))
+def test_keeping_up_makes_the_same_means_however_late_samples_come(batches: list[list[tuple[int, float]]]) -> None:
+    now = time.time() // FIVE_MINUTES * FIVE_MINUTES
+    stored: dict[float, Load] = {}
+    with Store.open(":memory:") as store:
+        for batch in batches:
+            loads = [Load(now - 60.0 - age, "a", cpu, 90.0) for age, cpu in batch]
+            store.loads.add(loads)
+            stored = {load.time: load for load in reversed(loads)} | stored
+            update_means(store, now)
+        update_means(store, now + 60.0)  # the last minute is settled
+        for step in (FIVE_MINUTES, HOUR):
+            found = as_slots(mean_loads(store, step, since=0.0, until=now))
+            assert same(found, by_hand([*stored.values()], step))
+
+
+def test_there_are_no_means_over_other_steps(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "db") as store, pytest.raises(ValueError, match="expected one of 300, 3600"):
+        mean_loads(store, 60, since=0.0, until=1.0)

@@ -1,0 +1,243 @@
+"""Campaign files: what is written reads back, and each thing wrong with a file is named by row and column."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metasched.records import InputError, Run
+from metasched.store.files.campaigns import RUN_COLUMNS, Loads, read_campaign, read_loads, read_runs, write_runs
+from metasched.store.files.whole_files import write_text_atomically
+
+COLUMNS = [*RUN_COLUMNS[1:3], *RUN_COLUMNS[5:], "start_time", "nodes", "phase"]
+HEADER = ",".join(COLUMNS)
+GOOD = "cg,c8,1400,4,0.8,93.5,12.25,100,n0 n1,train"
+LOADS = "time,node,available_cpu,available_bandwidth\n"
+
+names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).filter(
+    lambda text: text == text.strip() and text.splitlines() == [text]
+)
+positive = st.floats(1e-300, 1e300)
+runs_strategy = st.builds(
+    Run,
+    application=names,
+    cluster=names,
+    problem_size=positive,
+    processors=st.integers(1, 10**6),
+    min_avg_avail_cpu=st.just(math.nan) | st.floats(1e-9, 1.0),
+    min_avg_avail_bw=st.just(math.nan) | positive,
+    execution_time=positive,
+    start_time=st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    nodes=st.lists(st.from_regex(r"[a-z0-9-]{1,12}", fullmatch=True)).map(tuple),
+    phase=st.sampled_from([None, "train", "predict"]),
+    extra=st.dictionaries(st.sampled_from(["job", "flops", "a,b", 'quo"te']), names).map(MappingProxyType),
+)
+
+
+def write(folder: Path, text: str, name: str = "runs.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode())
+    return path
+
+
+@given(runs=st.lists(runs_strategy, min_size=1, max_size=8, unique_by=lambda run: run.execution_time))
+def test_runs_written_read_back_the_same(tmp_path_factory: pytest.TempPathFactory, runs: list[Run]) -> None:
+    path = tmp_path_factory.mktemp("runs") / "runs.csv"
+    write_runs(path, runs)
+    back = read_runs(path)
+    # NaN equals nothing, not even itself, but is spelled alike.
+    assert [repr(replace(run, extra={})) for run in back] == [repr(replace(run, extra={})) for run in runs]
+    assert [dict(run.extra) for run in back] == [dict(run.extra) for run in runs]
+
+
+def test_further_columns_are_kept_and_column_order_is_free(tmp_path: Path) -> None:
+    path = write(tmp_path, f"job,{HEADER}\n77,{GOOD}\n\n78,{GOOD}\n")
+    first, second = read_runs(path)
+    assert first.extra["job"] == "77"
+    assert second.nodes == ("n0", "n1")
+
+
+def test_the_columns_of_jobs_as_they_are_are_kept_and_minima_may_be_unmeasured(tmp_path: Path) -> None:
+    told = {
+        "processes_per_node": "4", "threads": "2", "parameter:steps": "100", "parameter:solver": "amg", "user": "ann",
+        "energy": "5400.5", "energy_covers": "node", "frequency": "2400",
+    }  # fmt: skip
+    unmeasured = GOOD.replace("0.8,93.5", ",")
+    path = write(tmp_path, f"{HEADER},{','.join(told)}\n{unmeasured},{','.join(told.values())}\n{GOOD},,,,,,,,\n")
+    run, plain = read_runs(path)
+    assert dict(run.extra) == told
+    assert dict(plain.extra) == {}
+    assert math.isnan(run.min_avg_avail_cpu)
+    assert math.isnan(run.min_avg_avail_bw)
+    assert (run.request.available_cpu, run.request.available_bandwidth) == (1.0, 1000.0)
+    assert (plain.request.available_cpu, plain.request.available_bandwidth) == (0.8, 93.5)
+
+
+def test_optional_columns_may_be_missing_and_spreadsheet_habits_are_understood(tmp_path: Path) -> None:
+    header = ",".join(HEADER.split(",")[:7])
+    path = write(tmp_path, f"\ufeff{header}\r\ncg,c8,1.4e3, 4.0 ,0.8,93.5,12.25\r\n")
+    assert read_runs(path) == (Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25),)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "complaint"),
+    [
+        ("problem_size", "abc", "problem_size is 'abc', expected a number"),
+        ("problem_size", "0", "problem_size is 0.0"),
+        ("problem_size", "1_000", "problem_size is '1_000'"),
+        ("processors", "-2", "processors is -2"),
+        ("processors", "2.5", "processors is 2.5, expected a whole number"),
+        ("processors", "inf", "processors is inf, expected a whole number"),
+        ("min_avg_avail_cpu", "0", "min_avg_avail_cpu is 0.0, expected a fraction in (0, 1]"),
+        ("min_avg_avail_cpu", "1.01", "min_avg_avail_cpu is 1.01"),
+        ("min_avg_avail_bw", "0", "min_avg_avail_bw is 0.0"),
+        ("min_avg_avail_bw", "nan", "min_avg_avail_bw is nan, expected a number, or an empty cell"),
+        ("processes_per_node", "0", "processes_per_node is 0.0, expected a whole number of at least 1"),
+        ("threads", "1.5", "threads is 1.5, expected a whole number of at least 1"),
+        ("threads", "two", "threads is 'two', expected a number"),
+        ("energy", "-3", "energy is -3, expected a finite number above 0"),
+        ("frequency", "inf", "frequency is inf, expected a finite number above 0"),
+        ("execution_time", "nan", "execution_time is nan"),
+        ("execution_time", "0", "execution_time is 0.0"),
+        ("start_time", "inf", "start_time is inf"),
+        ("phase", "test", "phase is 'test', expected train or predict"),
+        ("application", "", "application is empty"),
+    ],
+)
+def test_a_bad_cell_is_named_by_row_and_column(tmp_path: Path, column: str, cell: str, complaint: str) -> None:
+    cells = dict(zip(COLUMNS, GOOD.split(","), strict=True)) | {column: cell}
+    good = GOOD + "," * (len(cells) - len(COLUMNS))
+    path = write(tmp_path, f"{','.join(cells)}\n{good}\n{','.join(cells.values())}\n")
+    with pytest.raises(InputError) as caught:
+        read_runs(path)
+    assert f"{path}, row 3: {complaint}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        (HEADER + "\n", "holds a header and no runs"),
+        (HEADER.replace("execution_time,", "") + "\n", "row 1: column execution_time missing"),
+        (HEADER + ",phase\n", "row 1: column phase is given twice"),
+        (f"{HEADER}\n{GOOD}\n{GOOD}\n", "row 3: is the same run as row 2"),
+        (f"{HEADER}\n{GOOD},more\n", "row 2: has 11 cells, expected 10"),
+        (f"{HEADER}\n{GOOD}\ncg,c8\n", "row 3: has 2 cells, expected 10"),
+        (f'{HEADER}\n"{GOOD}\n', "row 2: is not CSV"),
+    ],
+)
+def test_a_bad_table_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_runs(write(tmp_path, text))
+    assert complaint in str(caught.value)
+
+
+def test_bytes_that_are_not_utf8_are_named_by_row(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_bytes(f"{HEADER}\n".encode() + b"caf\xe9,c8,1,1,1,1,1,1,n0,train\n")
+    with pytest.raises(InputError, match="row 2: byte 0xe9 is not UTF-8"):
+        read_runs(path)
+
+
+def test_a_missing_file_and_a_directory_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_runs(tmp_path / "none.csv")
+    with pytest.raises(InputError, match="is a directory"):
+        read_runs(tmp_path)
+    with pytest.raises(InputError, match=r"holds no runs\.csv"):
+        read_campaign(tmp_path)
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path: Path) -> None:
+    path = write(tmp_path, "old", "model.json")
+    with pytest.raises(UnicodeEncodeError):
+        write_text_atomically(path, "half \udc80")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(InputError, match="no such file or directory"):
+        write_text_atomically(tmp_path / "nowhere" / "model.json", "new")
+
+
+def test_rewriting_keeps_permissions_and_follows_links(tmp_path: Path) -> None:
+    path, link = write(tmp_path, "old", "model.json"), tmp_path / "link.json"
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_text_atomically(link, "new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_loads_come_sorted_by_node_and_time(tmp_path: Path) -> None:
+    text = LOADS + "10,b,0.5,90\n0,b,0.25,80\n5,a,1,70\n"
+    loads = read_loads(write(tmp_path, text, "loads.csv"))
+    assert loads.nodes == ("a", "b")
+    np.testing.assert_array_equal(loads.time, [5, 0, 10])
+    np.testing.assert_array_equal(loads.of("b").available_cpu, [0.25, 0.5])
+    with pytest.raises(InputError, match="no loads of node c"):
+        loads.of("c")
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 50), st.floats(0, 1), st.floats(0, 1e6)),
+        min_size=1,
+        unique_by=lambda sample: sample[:2],
+    )
+)
+def test_sorting_loads_is_sorting_the_samples(samples: list[tuple[str, int, float, float]]) -> None:
+    loads = Loads.sort(*zip(*samples, strict=True))
+    nodes = np.repeat(loads.nodes, np.diff(loads.offsets))
+    columns = (nodes, loads.time, loads.available_cpu, loads.available_bandwidth)
+    assert [tuple(sample) for sample in zip(*columns, strict=True)] == sorted(samples)
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ("x,n0,1,90", "row 3: time is 'x', expected a number"),
+        ("nan,n0,1,90", "row 3: time is nan"),
+        ("10,,1,90", "row 3: node is empty"),
+        ("10,n0,1.2,90", "row 3: available_cpu is 1.2"),
+        ("10,n0,nan,90", "row 3: available_cpu is nan"),
+        ("10,n0,1,-1", "row 3: available_bandwidth is -1.0"),
+        ("0,n0,1,80", "row 3: has the node and the time of row 2"),
+        ("10,n0,1", "row 3: has 3 cells, expected 4"),
+    ],
+)
+def test_a_bad_sample_is_named(tmp_path: Path, row: str, complaint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_loads(write(tmp_path, f"{LOADS}0,n0,1,90\n{row}\n", "loads.csv"))
+    assert complaint in str(caught.value)
+
+
+def test_a_campaign_takes_its_loads_packed_or_not_or_goes_without(tmp_path: Path) -> None:
+    write(tmp_path, f"{HEADER}\n{GOOD}\n")
+    assert read_campaign(tmp_path).loads is None
+    assert len(read_campaign(tmp_path / "runs.csv").runs) == 1
+    (tmp_path / "loads.csv.gz").write_bytes(gzip.compress((LOADS + "0,n0,1,90\n").encode()))
+    loads = read_campaign(tmp_path).loads
+    assert loads is not None
+    assert len(loads) == 1
+
+
+@pytest.mark.parametrize("data", [b"plain", gzip.compress(LOADS.encode() * 9)[:-9]], ids=["plain", "cut short"])
+def test_a_damaged_gzip_file_is_named(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "loads.csv.gz").write_bytes(data)
+    with pytest.raises(InputError, match="is not a whole gzip file"):
+        read_loads(tmp_path / "loads.csv.gz")
+
+
+def test_the_header_written_is_the_contract(tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs.csv", [Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25)])
+    assert (tmp_path / "runs.csv").read_text() == ",".join(RUN_COLUMNS) + "\n,cg,c8,,,1400,4,0.8,93.5,12.25\n"

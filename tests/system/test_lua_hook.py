@@ -1,0 +1,193 @@
+"""The hook of submissions in the Lua that Slurm runs, fed with answers that are wrong, enormous, or late."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.system.real_slurm import DEPLOYED
+from tests.system.test_slurm_failures import GOOD, MARK, Bad, changed
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(60)]
+
+LUA = "lua5.1"
+#: What Slurm is for the hook: it submits one job and prints what became of it, and what was logged. The clock jumps by
+#: a minute once the answer has come, where that is asked for.
+DRIVER = """
+local json, socket = require("cjson.safe"), require("socket")
+local said, jumped, clock, decode = {}, 0, socket.gettime, json.decode
+socket.gettime = function() return clock() + jumped end
+json.decode = function(text) jumped = tonumber(arg[2]); return decode(text) end
+slurm = { SUCCESS = 0 }
+for _, name in ipairs({ "log_info", "log_error", "log_user" }) do
+  slurm[name] = function(...) said[#said + 1] = string.format(...) end
+end
+if arg[6] ~= "" then
+  function slurm_job_submit(job) job.site = "was here"; return job.name == "refused" and -1 or slurm.SUCCESS end
+end
+dofile(arg[1])
+local job = { comment = arg[3], num_tasks = 2, partition = "new", script = "#!/bin/sh", user_id = 0 }
+for name, value in pairs(decode(arg[5])) do job[name] = value end
+if job.partition == "" then job.partition = nil end
+local parts = { new = { name = "new", nodes = arg[4], state_up = 3, flag_default = 0 } }
+parts.old = { name = "old", nodes = "a[1-9]", state_up = 3, flag_default = 1 }
+job.status = slurm_job_submit(job, parts, 0)
+if job.status == slurm.SUCCESS then job.status = nil end
+job.said = table.concat(said, "; ")
+print(json.encode(job))
+"""
+UNCHANGED = {"comment": MARK, "num_tasks": 2, "partition": "new", "script": "#!/bin/sh", "user_id": 0}
+
+
+def submitted(
+    folder: Path,
+    *,
+    jump: float = 0.0,
+    partition: str = "b[1-9999]",
+    job: dict[str, object] | None = None,
+    settings: str = "",
+    chained: bool = False,
+    **answer: object,
+) -> dict[str, Any]:
+    """The job, or another one, after the hook had this answer."""
+    if not shutil.which(LUA):
+        pytest.skip(f"{LUA} is not installed")
+    with closing(Bad(changed(**answer))) as daemon:
+        shutil.copy(DEPLOYED / "job_submit.lua", folder)
+        (folder / "hooks.conf").write_text(f"address = {daemon.address}\ndeadline = 2\n{settings}\n")
+        (folder / "driver.lua").write_text(DRIVER)
+        words = [LUA, str(folder / "driver.lua"), str(folder / "job_submit.lua"), str(jump), MARK, partition]
+        words += [json.dumps(job or {}), "chained" if chained else ""]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def test_a_sound_answer_is_followed(tmp_path: Path) -> None:
+    job = submitted(tmp_path)
+    assert (job["req_nodes"], job["min_nodes"], job["said"]) == (GOOD["nodes"], 2, "metasched: go")
+
+
+def test_only_a_job_on_the_nodes_that_were_judged_is_limited_by_their_prediction(tmp_path: Path) -> None:
+    assert submitted(tmp_path)["time_limit"] == 2
+    for steer in ("features", "partition"):
+        job = submitted(tmp_path, steer=steer, prefer="new")
+        assert "time_limit" not in job
+        assert "req_nodes" not in job
+        assert job.get("prefer") == ("new" if steer == "features" else None)
+
+
+def test_a_file_stops_the_hook_whatever_the_daemon_does(tmp_path: Path) -> None:
+    (tmp_path / "metasched.off").touch()
+    assert submitted(tmp_path) == UNCHANGED | {"said": ""}
+    elsewhere = tmp_path / "elsewhere"
+    assert submitted(tmp_path, settings=f"off = {elsewhere}")["req_nodes"] == GOOD["nodes"]
+    elsewhere.touch()
+    assert submitted(tmp_path, settings=f"off = {elsewhere}") == UNCHANGED | {"said": ""}
+
+
+JOB = {"user_id": 1001, "user_name": "alice", "account": "physics", "partition": "new"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "job", "takes_part"),
+    [
+        ("canary_users = bob, alice", {}, True),
+        ("canary_users = bob,1001", {"user_name": ""}, True),
+        ("canary_users = bob,ali", {}, False),
+        ("canary_users = 100", {}, False),
+        ("canary_accounts = chemistry, physics", {}, True),
+        ("canary_accounts = physic", {}, False),
+        ("canary_accounts = physics", {"account": None, "default_account": "physics"}, True),
+        ("canary_partitions = old", {}, False),
+        ("canary_partitions = new", {}, True),
+        ("canary_partitions = old\npartitions = any", {"partition": ""}, True),
+        ("canary_share = 0", {}, False),
+        ("canary_share = 100", {}, True),
+        ("canary_users = alice\ncanary_share = 0", {}, False),
+        ("canary_users = alice\ncanary_accounts = chemistry", {}, False),
+    ],
+)
+def test_only_those_of_the_canary_take_part(
+    settings: str, job: dict[str, object], takes_part: bool, tmp_path: Path
+) -> None:
+    given = {key: value for key, value in (JOB | job).items() if value is not None}
+    done = submitted(tmp_path, job=given, settings=settings)
+    assert ("req_nodes" in done) == takes_part
+
+
+def test_of_a_share_of_the_jobs_about_so_many_take_part(tmp_path: Path) -> None:
+    source = (DEPLOYED / "job_submit.lua").read_text()
+    share = source[source.index("local function listed") : source.index("-- Asking ---")]
+    if not shutil.which(LUA):
+        pytest.skip(f"{LUA} is not installed")
+    script = tmp_path / "share.lua"
+    head = "local settings = { canary_share = 30 }\nlocal function given(value) return value end\n"
+    tail = "local count = 0\nfor _ = 1, 1000 do if takes_part({ user_id = 1 }, {}, 1) then count = count + 1 end end\n"
+    script.write_text(f"{head}math.randomseed(7)\n{share}\n{tail}print(count)\n")
+    done = subprocess.run([LUA, str(script)], capture_output=True, text=True, check=True)
+    assert 250 < int(done.stdout) < 350
+
+
+def test_a_sites_own_function_comes_first_and_what_it_refuses_is_refused(tmp_path: Path) -> None:
+    job = submitted(tmp_path, chained=True)
+    assert (job["site"], job["req_nodes"]) == ("was here", GOOD["nodes"])
+    job = submitted(tmp_path, chained=True, job={"name": "refused"})
+    assert job == UNCHANGED | {"name": "refused", "site": "was here", "status": -1, "said": ""}
+
+
+def test_a_held_job_is_left_as_it_was(tmp_path: Path) -> None:
+    assert submitted(tmp_path, job={"priority": 0}) == UNCHANGED | {"priority": 0, "said": ""}
+
+
+def test_a_job_that_names_no_partition_stays_in_the_default_one_unless_the_site_says_otherwise(tmp_path: Path) -> None:
+    unchanged = {key: value for key, value in UNCHANGED.items() if key != "partition"}
+    job = submitted(tmp_path, job={"partition": ""})
+    assert "unknown partition" in job.pop("said")
+    assert job == unchanged
+    job = submitted(tmp_path, job={"partition": ""}, settings="partitions = any")
+    assert (job["partition"], job["req_nodes"]) == ("new", GOOD["nodes"])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "count"), [("b1,b[2-3],b[004,5]", 5), ("b[1-2]x[1-2],b7", 5), ("b[08-11]", 4), ("b[1-10][1-10]", 100)]
+)
+def test_node_names_are_unfolded_as_slurm_does(nodes: str, count: int, tmp_path: Path) -> None:
+    assert submitted(tmp_path, partition=nodes, nodes=nodes, node_count=count)["req_nodes"] == nodes
+    assert "unknown node" in submitted(tmp_path, nodes=f"{nodes},c1", node_count=count + 1)["said"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "count", "why"),
+    [
+        ("b1,b1", 2, "named twice"),
+        ("b[1,1]", 2, "named twice"),
+        ("b[1-3]", 2, "too many nodes"),
+        ("b1", 2, "miscounts"),
+        ("b[1-99999]", 2, "too many nodes"),
+        ("b[1-99999999999999999999]", 2, "not a range"),
+        ("b[9007199254740993-9007199254740994]", 2, "not a range"),
+        ("b[2-1]", 2, "not a range"),
+        ("b[1-2]" + "x" * 60_000, 2, "not a node name"),
+        ("b" + "[1-1]" * 12_000, 1, "not a node name"),
+        ("b[1-10][1-10][1-10][1-10]", 2, "too many nodes"),
+        ("b[" + "3-1," * 15_000 + "1]", 1, "not a range"),
+        ("b[1-2]", 1e9, "does not count"),
+        ("b[1-2]", "2", "does not count"),
+    ],
+)
+def test_nodes_that_cannot_be_leave_the_job_as_it_was(nodes: str, count: object, why: str, tmp_path: Path) -> None:
+    job = submitted(tmp_path, nodes=nodes, node_count=count)
+    assert why in job.pop("said")
+    assert job == UNCHANGED
+
+
+def test_an_answer_that_is_not_read_in_time_leaves_the_job_as_it_was(tmp_path: Path) -> None:
+    job = submitted(tmp_path, jump=60.0)
+    assert "the answer was not read in time" in job.pop("said")
+    assert job == UNCHANGED

@@ -1,0 +1,206 @@
+"""Each job its own outcome on a real Slurm, whatever users write into their comments, and however soon it forgets."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metasched.schedulers.slurm.source import SlurmSource
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
+from tests.system import real_slurm
+from tests.system.real_daemon import Daemon
+from tests.system.real_slurm import Slurm
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(580)]
+
+CONFIGURATION = (
+    'mode = "shadow"\n[periods]\npartitions = 1.0\nconfirm = 0.5\n[[slurm]]\nname = "proof"\nconfiguration = "{}"\n'
+)
+RULES = """return {
+  { application = "cg", script = "cg%.x (%d+)" },
+  { application = "ft", command = " size=(%d+)" },
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    if why := real_slurm.why_not():
+        pytest.skip(why)
+    # Short enough to forget jobs during the test, long enough to be asked about them once.
+    with real_slurm.running(tmp_path_factory.mktemp("slurm"), memory=8) as slurm:
+        yield slurm
+
+
+@pytest.fixture(scope="module")
+def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    daemon = Daemon(tmp_path_factory.mktemp("daemon"), CONFIGURATION.format(slurm.folder / "slurm.conf"))
+    daemon.start()
+    slurm.hooks({"socket": daemon.socket}, RULES)
+    try:
+        yield daemon
+    finally:
+        daemon.stop()
+
+
+def runs(daemon: Daemon) -> dict[int, RecordedRun]:
+    with Store.open(daemon.database) as store:
+        return {int(each.run.extra["job"]): each for each in store.runs.all()}
+
+
+def learned(daemon: Daemon, jobs: set[int]) -> dict[int, RecordedRun]:
+    """The runs of jobs, once all are learned from."""
+    end = time.monotonic() + 60.0
+    while True:
+        found = {job: each for job, each in runs(daemon).items() if job in jobs and each.learnable}
+        if set(found) == jobs:
+            return found
+        assert time.monotonic() < end, f"not learned from: {sorted(jobs - set(found))}"
+        time.sleep(0.5)
+
+
+def outcomes(daemon: Daemon) -> dict[int, dict[str, Any]]:
+    return {
+        int(each["outcome"]["job"]): each for each in daemon.ask("GET", "/v1/placements?limit=1000") if each["outcome"]
+    }
+
+
+def test_jobs_of_a_loop_that_end_in_any_order_each_keep_what_they_were(slurm: Slurm, daemon: Daemon) -> None:
+    sizes, by_command = {}, slurm.folder / "by_command.sh"
+    by_command.write_text("#!/bin/sh\nsleep $2\n")
+    for number in range(24):
+        size, seconds = 100 + 10 * number, f"{1.6 - 0.06 * number:.2f}"
+        if number % 3:
+            submitted = slurm.sbatch("-n1", script=f"#!/bin/sh\nsleep {seconds} # cg.x {size}\n".encode())
+        else:
+            submitted = slurm.sbatch("-n1", str(by_command), f"size={size}", seconds)
+        assert submitted.job, submitted.said
+        assert slurm.job(submitted.job).get("Comment") is None
+        sizes[submitted.job] = ("cg" if number % 3 else "ft", size)
+    found = learned(daemon, set(sizes))
+    assert {job: (each.run.application, each.run.problem_size) for job, each in found.items()} == sizes
+    assert {each.run.processors for each in found.values()} == {1}
+    told = outcomes(daemon)
+    assert {job: (told[job]["application"], told[job]["question"]["problem_size"]) for job in sizes} == sizes
+
+
+def test_what_is_no_ordinary_job_is_left_alone_or_learned_with_its_own_processes(slurm: Slurm, daemon: Daemon) -> None:
+    script = b"#!/bin/sh\nsleep 0.3 # cg.x 400\n"
+    ordinary = slurm.sbatch("-n2", script=script).job
+    array = slurm.sbatch("-n2", "--array=1-3", script=script).job
+    marked = slurm.sbatch("-n2", "--array=1-2", "--comment=metasched:app=lu,n=7", script=script).job
+    threaded = [
+        slurm.sbatch("-n2", "-c2", *more, script=script).job for more in ((), ("--comment=metasched:app=lu,n=8",))
+    ]
+    gpus = [
+        slurm.sbatch("-n2", *more, *mark, script=script).job
+        for more in (("--gres=gpu:1",), ("--gpus=1",), ("--gpus-per-task=1",))
+        for mark in ((), ("--comment=metasched:app=lu,n=11",))
+    ]
+    after = slurm.sbatch("-n2", f"--dependency=afterany:{ordinary}", script=script).job
+    job = str(slurm.folder / "job.sh")
+    Path(job).write_bytes(script)
+    mixed = slurm.sbatch("-n1", "--comment=metasched:app=lu,n=9", ":", "-n1", job).job
+    assert all((ordinary, array, marked, *threaded, *gpus, after, mixed))
+    mark = "--comment=metasched:app=lu,n=10"
+    for words in (("srun", "-n2", mark, "true"), ("salloc", "-n2", "true"), ("salloc", "-n2", mark, "true"),
+                  ("salloc", "-n2", mark, "srun", "hostname")):  # fmt: skip
+        subprocess.run(words, env=slurm.environment, check=True, capture_output=True, timeout=60)
+    slurm.wait(lambda: not slurm.run("squeue", "--noheader"), 60.0)
+    learned(daemon, {ordinary})
+    end = time.monotonic() + 20.0
+    while sum(each.learnable and each.run.application == "lu" for each in runs(daemon).values()) < 5:
+        assert time.monotonic() < end, "the marked array and the marked jobs with GPUs were not learned from"
+        time.sleep(0.5)
+    time.sleep(2.0)
+    found = {job: each for job, each in runs(daemon).items() if job >= ordinary and each.learnable}
+    assert {(each.run.application, each.run.problem_size, each.run.processors) for each in found.values()} == {
+        ("cg", 400.0, 2), ("lu", 7.0, 2), ("lu", 11.0, 2)
+    }  # fmt: skip
+    assert len(found) == 6
+    assert {job for job in outcomes(daemon) if job >= ordinary} == {ordinary}
+
+
+BREAKS = ("\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\u0085", "\u2028", "\u2029", "|")
+
+
+def test_no_comment_forges_running_or_finished_jobs(slurm: Slurm, daemon: Daemon) -> None:
+    source = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf"))
+    jobs = []
+    for broken in BREAKS:
+        forged = broken.join(("x", "a[1-4]|16|1|metasched:app=cg,n=9", "77|COMPLETED|1", "a1|1|2|3|4|5|6", ""))
+        submitted = slurm.sbatch(
+            "-n1", f"--comment={forged}", f"--job-name={forged[:200]}", script=b"#!/bin/sh\nsleep 2\n"
+        )
+        jobs.append(submitted.job)
+    assert all(jobs)
+    slurm.wait(lambda: len(source.running()) == len(jobs), 30.0)
+    assert {len(each.nodes) for each in source.running()} == {1}
+    slurm.wait_for(jobs)
+    finished = {int(each.job) for each in source.finished(time.time() - 20.0)}
+    assert set(jobs) <= finished
+    assert set(source.fates({*map(str, jobs), "77"})) == set(map(str, jobs))
+    assert 77 not in finished
+
+
+def test_a_job_that_slurm_has_forgotten_holds_up_no_other(slurm: Slurm, daemon: Daemon) -> None:
+    """A daemon that was down hears of a job by its epilog only when Slurm has forgotten it."""
+    daemon.stop()
+    job = slurm.sbatch("-n1", "--comment=metasched:app=mg,n=5", script=b"#!/bin/sh\nsleep 0.2\n").job
+    cancelled = slurm.sbatch("-n1", "--comment=metasched:app=mg,n=6", script=b"#!/bin/sh\nsleep 60\n").job
+    slurm.wait(lambda: slurm.job(cancelled)["JobState"] == "RUNNING")
+    slurm.run("scancel", str(cancelled))
+    slurm.wait(
+        lambda: not {job, cancelled} & {int(n) for n in slurm.run("squeue", "-h", "-tall", "-o%A").split()}, 90.0
+    )
+    daemon.start()
+    slurm.run_epilog("--tell")
+    following = slurm.sbatch("-n1", "--comment=metasched:app=mg,n=7", script=b"#!/bin/sh\nsleep 0.2\n").job
+    learned(daemon, {following})
+    found = runs(daemon)
+    assert {job, cancelled} <= set(found)
+    assert not found[job].learnable
+    assert not found[cancelled].learnable
+    assert (daemon.folder / "daemon.log").read_text().count(f"job {job} of proof is not learned from") == 1
+
+
+def test_a_requeued_job_teaches_by_its_last_run_only(slurm: Slurm, daemon: Daemon) -> None:
+    script = b"#!/bin/sh\n[ $SLURM_RESTART_COUNT ] && exec sleep 0.3\nsleep 60\n"
+    job = slurm.sbatch("-n1", "--comment=metasched:app=sp,n=5", script=script).job
+    slurm.wait(lambda: slurm.job(job)["JobState"] == "RUNNING")
+    time.sleep(1.0)
+    slurm.run("scontrol", "requeue", str(job))
+    slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+    end = time.monotonic() + 150.0
+    while True:
+        with Store.open(daemon.database) as store:
+            own = store.runs.all(application="sp")
+        if any(each.learnable for each in own):
+            break
+        assert time.monotonic() < end, "the second run was not learned from"
+        time.sleep(0.5)
+    assert [each.run.execution_time < 1.0 for each in own if each.learnable] == [True]
+
+
+def test_an_error_in_a_comment_is_told_in_one_line_and_the_job_accepted(slurm: Slurm, daemon: Daemon) -> None:
+    for comment, wrong in (
+        ("metasched:app=cg,n=abc", "app=cg,n=abc"),
+        ("metasched:n=5", "names no application"),
+        ("metasched:app=cg,n=5,p=4-2", "p=4-2"),
+        ("metasched:app=cg,n=5,p=" + "9" * 400, "p=999"),
+    ):
+        submitted = slurm.sbatch("--hold", f"--comment={comment}")
+        assert submitted.job
+        assert submitted.said.count("\n") == 1
+        assert wrong in submitted.said
+        assert slurm.job(submitted.job)["Comment"] == comment
+        slurm.run("scancel", str(submitted.job))
+    kept = [json.loads(path.read_text()) for path in (slurm.folder / "hooks").glob("*.refused")]
+    assert kept == []

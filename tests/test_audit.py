@@ -1,0 +1,50 @@
+"""What administrators answer for stands in the system's log: who, and what, in one line."""
+
+from __future__ import annotations
+
+import getpass
+import syslog
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from metasched.audit import audit
+from metasched.cli import main
+from metasched.service.app import make_app
+from tests.service.daemons import running
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(syslog, "syslog", lambda _, line: lines.append(line))
+    return lines
+
+
+def test_tokens_modes_and_forgotten_runs_are_noted_with_who_did_it(tmp_path: Path, logged: list[str]) -> None:
+    database, user = str(tmp_path / "metasched.db"), f"user {getpass.getuser()}"
+    for words in (("add", "n1", "--role", "agent", "--node", "n1"), ("revoke", "n1"), ("revoke", "n1")):
+        with pytest.raises(SystemExit):
+            main(["token", *words, "--database", database])
+    with running(tmp_path) as daemon:
+        secret = daemon.store.tokens.add("boss", "admin")
+        daemon.access.refresh()
+        client = TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+        assert client.put("/v1/mode", json={"mode": "advise"}).status_code == 200
+        assert client.put("/v1/mode", json={"mode": "none"}).status_code == 422
+        assert client.post("/v1/runs/forget", json={"user": "nobody"}).status_code == 200
+    with pytest.raises(SystemExit):
+        main(["runs", "forget", "--user", "nobody", "--db", database])
+    assert logged == [
+        f"{user}: token n1 made, role agent, node n1",
+        f"{user}: token n1 revoked",
+        "client boss: mode advise",
+        "client boss: 0 runs forgotten",
+        f"{user}: 0 runs forgotten",
+    ]
+
+
+def test_no_name_forges_a_line(logged: list[str]) -> None:
+    audit("token x\nclient boss: mode act", "a\x1b[2J")
+    assert logged == ["a?[2J: token x?client boss: mode act"]

@@ -1,0 +1,87 @@
+"""The search for faults that no test notices: what it draws, what it runs, and that it leaves the tree as it was."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cosmic_ray", reason="cosmic-ray is in the extra mutation")
+from tests import mutation
+
+#: Every mutant starts a pytest of its own.
+pytestmark = pytest.mark.timeout(600)
+
+TREE = {
+    "pyproject.toml": "",
+    "monitors/toy/__init__.py": '"""Toys."""\n\nfrom monitors.toy.sums import double\n',
+    "monitors/toy/sums.py": """
+        def double(value: int | None) -> int:
+            return value + value
+
+
+        def unused(value):
+            return value - 1
+        """,
+    "tests/monitors/toy/test_double.py": """
+        from monitors.toy.sums import double
+
+
+        def test_double() -> None:
+            assert double(7) == 14
+        """,
+    "tests/other/test_through_the_package.py": "from monitors.toy import double\n",
+    "tests/other/test_of_nothing.py": "import json\n",
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name, text in TREE.items():
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip())
+    return tmp_path / "tree"
+
+
+def contents(tree: Path) -> dict[str, str]:
+    return {path.relative_to(tree).as_posix(): path.read_text() for path in tree.rglob("*") if path.is_file()}
+
+
+def test_a_fault_that_a_test_notices_is_killed_one_that_none_does_survives_and_the_tree_stays(tree: Path) -> None:
+    before = contents(tree)
+    found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=9, seed=3)]
+    assert {verdict.outcome for verdict in found if ":2: " in verdict.change} == {"killed"}
+    survived = {verdict.change.partition("  ->  ")[0] for verdict in found if verdict.outcome == "survived"}
+    assert survived == {"monitors/toy/sums.py:6: return value - 1"}
+    assert len(found) == 3  # the sum, the difference and the number; no annotation
+    assert contents(tree) == before
+
+
+def test_tests_that_fail_without_a_fault_judge_none(tree: Path) -> None:
+    (tree / "tests/monitors/toy/test_double.py").write_text("def test_double():\n    assert False\n")
+    found = [verdict.outcome for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=2, seed=3)]
+    assert found == ["unjudged", "unjudged"]
+
+
+def test_tests_that_do_not_end_are_stopped(tree: Path) -> None:
+    test = tree / "tests/monitors/toy/test_double.py"
+    test.write_text("def test_double():\n    while True:\n        pass\n")
+    assert mutation.run(tree, [test], limit=0.5) == ("timeout", None)
+
+
+def test_a_module_is_tested_by_its_doctests_its_mirrored_folder_and_whoever_imports_it(tree: Path) -> None:
+    found = mutation.covering_tests(tree, tree / "monitors/toy/sums.py")
+    names = [path.relative_to(tree).as_posix() for path in found]
+    assert names == [
+        "monitors/toy/sums.py",
+        "tests/monitors/toy/test_double.py",
+        "tests/other/test_through_the_package.py",
+    ]
+
+
+def test_a_seed_draws_the_same_mutants_again_whatever_other_rooms_are_judged(tree: Path) -> None:
+    assert mutation.rooms(tree) == ["monitors/toy"]
+    assert mutation.drawn(tree, "monitors/toy", 2, 5) == mutation.drawn(tree, "monitors/toy", 2, 5)
+    assert len({tuple(mutation.drawn(tree, "monitors/toy", 2, seed)) for seed in range(20)}) > 1
