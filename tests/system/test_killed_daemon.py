@@ -16,8 +16,10 @@ import httpx
 import pytest
 
 from metasched.store.database.store import Store
-from tests.system import test_postgresql as postgresql
 from tests.system.real_daemon import Daemon
+from tests.system.real_postgresql import BINARIES, server, why_not
+
+__all__ = ["server"]
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 
@@ -29,16 +31,14 @@ KILLS = 4
 FIRST = float(int(time.time()) - 3600)
 CONFIGURATION = "[limits]\nrequests_per_second = 1e6\nburst = 1000000\n"
 
-server = pytest.fixture(scope="module")(postgresql.server.__wrapped__)
-
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(tmp_path / "metasched.db")
         return
-    if postgresql.BINARIES is None:
-        pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
+    if why_not():
+        pytest.skip(why_not())
     folder = request.getfixturevalue("server")
     yield f"postgresql+psycopg://metasched@/postgres?host={folder}"
 
@@ -123,10 +123,10 @@ def check_integrity(database: str) -> None:
         with closing(sqlite3.connect(database)) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return
-    assert postgresql.BINARIES is not None
+    assert BINARIES is not None
     host = database.partition("host=")[2]
     told = subprocess.run(
-        [postgresql.BINARIES / "pg_amcheck", "--install-missing", "--heapallindexed", "-h", host, "-U", "metasched",
+        [BINARIES / "pg_amcheck", "--install-missing", "--heapallindexed", "-h", host, "-U", "metasched",
          "postgres"], capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert told.returncode == 0, told.stdout + told.stderr
