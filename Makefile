@@ -32,6 +32,7 @@ check: $(VENV)/.installed-test ## lint and type-check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.toml
 
 clean: ## remove the environment and everything the commands made
 	rm -rf $(VENV) api-docs demo-output build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

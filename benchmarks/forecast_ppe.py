@@ -39,6 +39,7 @@ def simple(loads: Loads, value: Callable[[Floats], float]) -> Conditions:
     each = {node: loads.of(node) for node in loads.nodes}
 
     def expected(run: Run, _: Predictor, __: float) -> Expected:
+        assert run.start_time is not None, "runs of a campaign have their start"
         cpu, bandwidth = [], []
         for node in dict.fromkeys(run.nodes):
             past = slice(0, int(np.searchsorted(each[node].time, run.start_time, side="right")))

@@ -89,9 +89,9 @@ def main(campaigns: Annotated[Path, typer.Option(help="Folder of the testbed's c
         table.add_column(heading, justify="left" if heading == "port" else "right")
     console = Console(stderr=True)
     rows = []
-    for row in track(TABLE_6, "porting", console=console):
+    for published in track(TABLE_6, "porting", console=console):
         try:
-            rows.append(judge(campaigns, *row))
+            rows.append(judge(campaigns, *published))
         except InputError as error:
             console.print(f"left out: {error}", highlight=False)
     if not rows:

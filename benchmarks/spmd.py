@@ -15,7 +15,7 @@ from benchmarks.spmd_simulation import Simulated, System
 from metasched.predictors.analytic.spmd.application import Application, Phase
 from metasched.predictors.analytic.spmd.fitting import fit_surface
 from metasched.predictors.analytic.spmd.surface import execution_time, speedup
-from tests.predictors.analytic.spmd.test_fitting import POINTS, QCRD
+from tests.predictors.analytic.spmd.test_fitting import DISKS, PROCESSORS, QCRD
 from tests.predictors.analytic.spmd.test_models import BTIO
 
 DRAWS = 100
@@ -30,14 +30,14 @@ def btio() -> None:
 
 
 def qcrd() -> None:
-    truth = speedup(Application("QCRD", (QCRD,)), *POINTS, reference_time=1.0)
+    truth = speedup(Application("QCRD", (QCRD,)), PROCESSORS, DISKS, reference_time=1.0)
     average, rms, seconds = [], [], []
     for seed in range(DRAWS):
         observed = truth * (1 + 0.02 * np.random.default_rng(seed).standard_normal(truth.size))
         start = time.perf_counter()
-        fit = fit_surface(Phase(1.0, io="bus"), *POINTS, 1 / observed)
+        fit = fit_surface(Phase(1.0, io="bus"), PROCESSORS, DISKS, 1 / observed)
         seconds.append(time.perf_counter() - start)
-        error = speedup(Application("fit", (fit.phase,)), *POINTS, reference_time=1.0) / truth - 1
+        error = speedup(Application("fit", (fit.phase,)), PROCESSORS, DISKS, reference_time=1.0) / truth - 1
         average.append(np.sqrt((error**2).sum()) / error.size)
         rms.append(np.sqrt((error**2).mean()))
     print(f"QCRD, {truth.size} points with 2 % noise, {DRAWS} draws; error of the recovered surface")

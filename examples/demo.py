@@ -29,6 +29,7 @@ from rich.table import Table
 
 import metasched
 from metasched.predictors.load_doubt import LoadDoubt, predict_one
+from metasched.records import Prediction, Run
 from metasched.schedulers import local
 from metasched.store import spool
 from monitors.sensors.cpu import ProbedCpu
@@ -90,7 +91,7 @@ class Demo:
             console.print(f"[dim]$ metasched {' '.join(command[3:])}[/]", soft_wrap=True)
             console.print(out.rstrip(), markup=False, soft_wrap=True)
 
-    def run(self, size: int, processors: int, phase: str) -> metasched.Run:
+    def run(self, size: int, processors: int, phase: str) -> Run:
         """One run under the monitors, which is stored: ``metasched run``, without starting the program anew."""
         finished = local.run(
             solver(size, processors),
@@ -137,7 +138,7 @@ class Outlook:
         spread = math.hypot(0.1, np.mean(np.abs(missed - np.median(missed)))) if missed.size > 2 else 0.3
         return LoadDoubt(np.exp([-1.645 * spread, 1.645 * spread]), np.ones(2))
 
-    def met(self, run: metasched.Run) -> None:
+    def met(self, run: Run) -> None:
         """Learn from what a run met that began right after the look."""
         seen = self.seen[min(run.processors, max(self.seen))]
         kept = self.missed.setdefault(run.processors, [])
@@ -168,11 +169,11 @@ def load(seed: int) -> Iterator[None]:
         generator.wait()
 
 
-def train(demo: Demo, outlook: Outlook, largest: int) -> list[metasched.Run]:
+def train(demo: Demo, outlook: Outlook, largest: int) -> list[Run]:
     """Run the solver at all sizes on all numbers of processes, so that whatever time allows is spread over them."""
     sizes = [round(part * largest) for part in TRAINING_SIZES]
     plan = [(sizes[(2 * turn + row) % 6], count) for row in range(6) for turn, count in enumerate(demo.counts)]
-    runs: list[metasched.Run] = []
+    runs: list[Run] = []
     for number, (size, count) in enumerate(plan, start=1):
         if len(runs) >= TRAINING and demo.spent() > TRAINING_ENDS:
             console.print(f"  this host is slow or busy today: {len(runs)} of {len(plan)} runs must do")
@@ -184,7 +185,7 @@ def train(demo: Demo, outlook: Outlook, largest: int) -> list[metasched.Run]:
     return runs
 
 
-def described(run: metasched.Run) -> str:
+def described(run: Run) -> str:
     """One line about a run."""
     return (
         f"N {run.problem_size:4.0f}  P {run.processors}  {run.execution_time:6.3f} s   "
@@ -196,9 +197,9 @@ def described(run: metasched.Run) -> str:
 class Checked:
     """A run that was predicted beforehand, and what would have been said had the loads been known."""
 
-    said: metasched.Prediction
-    knowing: metasched.Prediction
-    run: metasched.Run
+    said: Prediction
+    knowing: Prediction
+    run: Run
 
 
 def check(demo: Demo, outlook: Outlook, predictor: Any, largest: int) -> list[Checked]:
@@ -237,12 +238,12 @@ def check(demo: Demo, outlook: Outlook, predictor: Any, largest: int) -> list[Ch
     return checked
 
 
-def error(said: metasched.Prediction, run: metasched.Run) -> float:
+def error(said: Prediction, run: Run) -> float:
     """Percentage prediction error."""
     return 100 * abs(said.execution_time - run.execution_time) / run.execution_time
 
 
-def held(said: metasched.Prediction, run: metasched.Run) -> bool:
+def held(said: Prediction, run: Run) -> bool:
     """Whether the run took a time within the interval."""
     return said.interval.low <= run.execution_time <= said.interval.high
 
@@ -317,7 +318,7 @@ def show(demo: Demo) -> None:
     summarise(demo, runs, checked)
 
 
-def summarise(demo: Demo, runs: Sequence[metasched.Run], checked: Sequence[Checked]) -> None:
+def summarise(demo: Demo, runs: Sequence[Run], checked: Sequence[Checked]) -> None:
     """What was measured, and where the files are."""
     shares = [run.min_avg_avail_cpu for run in (*runs, *(each.run for each in checked))]
     width = np.median([each.said.interval.high / each.said.interval.low for each in checked])

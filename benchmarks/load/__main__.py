@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def main() -> int:
     return 0 if all(told["kept"].values()) else 1
 
 
-def loaded(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, object]:
+def loaded(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, Any]:
     """What the daemon stands at this load."""
     daemon = site.Server.daemon(folder, mode=options.mode)
     try:
@@ -65,7 +66,7 @@ def loaded(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dic
         daemon.stop()
 
 
-def compared(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, object]:
+def compared(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, Any]:
     """The processor time of the daemon beside that of the framework alone, at the same load."""
     took = {}
     for name, make in (("framework", site.Server.empty), ("daemon", site.Server.daemon)):
@@ -88,7 +89,7 @@ def compared(folder: Path, options: argparse.Namespace, lengths: list[int]) -> d
             "kept": {"ratio": ratio <= RATIO}}  # fmt: skip
 
 
-def overloaded(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, object]:
+def overloaded(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, Any]:
     """Raise both rates until the samples are put off or late, then twice that: what becomes of the placements."""
     daemon = site.Server.daemon(folder, mode=options.mode)
     try:
@@ -123,7 +124,7 @@ def overloaded(folder: Path, options: argparse.Namespace, lengths: list[int]) ->
     }
 
 
-def measured(daemon: site.Server, options: argparse.Namespace, lengths: list[int]) -> dict[str, object]:
+def measured(daemon: site.Server, options: argparse.Namespace, lengths: list[int]) -> dict[str, Any]:
     """What the daemon stood."""
     memory: list[tuple[float, float]] = []
     began, used = time.monotonic(), daemon.cpu()

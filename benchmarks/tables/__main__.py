@@ -6,8 +6,9 @@ import argparse
 import json
 import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import track
@@ -46,7 +47,8 @@ def main() -> None:
             pool.submit(extra_p.judge, arguments.campaigns / "-".join(row)) for row in rows if extra_p.installed()
         ]
         console = Console(stderr=True)
-        for future in track([*waiting, *pairs, *others], console=console, disable=not console.is_terminal):
+        everything: list[Future[Any]] = [*waiting, *pairs, *others]
+        for future in track(everything, console=console, disable=not console.is_terminal):
             future.result()
     judged = [future.result() for future in waiting]
     seconds = time.monotonic() - begin

@@ -64,22 +64,26 @@ def check(
     groups = [(replace(drawn.jobs[index], start_time=_start(committed[index])),) for index in chosen]
     loaded = simulate_all(scenario.cluster, timeline, groups, workers, silent)
     seconds = (_processor_time() - before) / (2 * len(chosen))
-    off = [
-        (
-            _difference(alone.execution_time, _dedicated(committed[index])),
-            _difference(slowed.execution_time * errors[index], committed[index].execution_time),
-        )
-        for index, (alone,), (slowed,) in zip(chosen, idle, loaded, strict=True)
-    ]
+    off = np.array(
+        [
+            (
+                _difference(alone.execution_time, _dedicated(committed[index])),
+                _difference(slowed.execution_time * errors[index], committed[index].execution_time),
+            )
+            for index, (alone,), (slowed,) in zip(chosen, idle, loaded, strict=True)
+        ]
+    )
+    worst = off.max(axis=0)
     return Check(
-        len(chosen),
-        *(float(worst) for worst in np.max(off, axis=0)),
-        max(abs(_start(run) - moment) for run, moment in zip(committed, moments, strict=True)),
-        all(
+        compared=len(chosen),
+        idle=float(worst[0]),
+        loaded=float(worst[1]),
+        starts=max(abs(_start(run) - moment) for run, moment in zip(committed, moments, strict=True)),
+        same_plan=all(
             (job.problem_size, job.processors) == (run.problem_size, run.nodes)
             for job, run in zip(drawn.jobs, committed, strict=True)
         ),
-        seconds,
+        seconds=seconds,
     )
 
 

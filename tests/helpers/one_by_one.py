@@ -21,10 +21,11 @@ def clocks(actions: Mapping[int, Sequence[Action]]) -> dict[int, float]:
     """
     world = simpy.Environment()
     mail = {(one, other): simpy.Store(world) for one in actions for other in actions}
-    met = {"count": 0, "event": world.event()}
+    met, gate = 0, world.event()
     ends: dict[int, float] = {}
 
     def process(me: int):
+        nonlocal met, gate
         link = 0.0
         for kind, seconds, other in actions[me]:
             if kind == "work":
@@ -38,12 +39,11 @@ def clocks(actions: Mapping[int, Sequence[Action]]) -> dict[int, float]:
                 yield world.timeout(free - world.now)
                 link = world.now
             else:
-                met["count"] += 1
-                gate = met["event"]
-                if met["count"] == len(actions):
-                    met["count"], met["event"] = 0, world.event()
-                    gate.succeed()
-                yield gate
+                met, entered = met + 1, gate
+                if met == len(actions):
+                    met, gate = 0, world.event()
+                    entered.succeed()
+                yield entered
                 yield world.timeout(seconds)
                 link = world.now
         ends[me] = world.now

@@ -11,6 +11,7 @@ from known_model import Known
 
 from metasched.placement.clusters.from_hosts import cluster_from_hosts
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
+from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
 from metasched.records import InputError
@@ -83,6 +84,7 @@ def test_an_uplink_of_an_unknown_switch_and_an_unknown_partition_are_refused() -
 def test_continued_lines_and_comments_of_a_topology_are_understood() -> None:
     lines = ["# racks", "SwitchName=sa \\", "  Nodes=a[1-4]", "switchname=sb Nodes=b[1-4] LinkSpeed=1 # slow"]
     probe = cluster_from_slurm("probe", SINFO, "\n".join([*lines, "SwitchName=t Switches=sa,sb"]))
+    assert isinstance(probe.network, Topology)
     assert np.unique(probe.network.domains(probe.available_bandwidth)[0]).size == 3
 
 

@@ -12,18 +12,18 @@ from metasched.records import InputError
 
 #: QCRD stage 2 in units of T_1 (paper 002, Table 4); g(p) = 1/p.
 QCRD = Phase(0.71, 0.0, 0.049, 0.41, 0.0, 0.001, contention=0.19, io="bus")
-POINTS = tuple(axis.ravel() for axis in np.meshgrid([2, 4, 8, 16, 32, 64], [1, 2, 4, 8, 16, 32, 64]))
+PROCESSORS, DISKS = (axis.ravel() for axis in np.meshgrid([2, 4, 8, 16, 32, 64], [1, 2, 4, 8, 16, 32, 64]))
 
 
 def surface(phase: Phase) -> np.ndarray:
-    return speedup(Application("a", (phase,)), *POINTS, reference_time=1.0)
+    return speedup(Application("a", (phase,)), PROCESSORS, DISKS, reference_time=1.0)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_fit_to_42_noisy_points_of_qcrd_recovers_the_surface(seed: int) -> None:
     truth = surface(QCRD)
     observed = truth * (1 + 0.02 * np.random.default_rng(seed).standard_normal(truth.size))
-    fit = fit_surface(Phase(1.0, io="bus"), *POINTS, 1 / observed)
+    fit = fit_surface(Phase(1.0, io="bus"), PROCESSORS, DISKS, 1 / observed)
     error = surface(fit.phase) / truth - 1
     # The paper's average error; no unbiased fit of three effective parameters can bring the other below 0.53 %.
     assert np.sqrt((error**2).sum()) / error.size < 0.005
@@ -55,7 +55,7 @@ def test_standard_errors_cover_the_truth_as_often_as_they_promise() -> None:
 
 def test_parameters_that_cannot_be_told_apart_are_named() -> None:
     # With more than one processor everywhere and c = 1, serial computation and startup are both constants.
-    fit = fit_surface(Phase(1.0, io="bus"), *POINTS, 1 / surface(replace(QCRD, serial_computation=0.01)))
+    fit = fit_surface(Phase(1.0, io="bus"), PROCESSORS, DISKS, 1 / surface(replace(QCRD, serial_computation=0.01)))
     assert np.isinf(fit.standard_error["serial_computation"])
     assert np.isinf(fit.standard_error["communication_startup"])
     assert any("serial_computation, communication_startup" in note for note in fit.notes)
