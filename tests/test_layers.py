@@ -24,6 +24,7 @@ ORDER = {
             "audit",
             "blocks",
             "simulation",
+            "signature",
             "queueing",
             "contention",
             "predictors",

@@ -1,0 +1,1 @@
+"""The numbers of the paper, and the applications whose expansion is judged."""

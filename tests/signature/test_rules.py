@@ -1,0 +1,62 @@
+"""Local equations, transforms of n, groups of instructions: laws beside the paper's own numbers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metasched.signature.instructions import instruction_groups
+from metasched.signature.local_equations import completed, local_equation
+from metasched.signature.transforms import PowerLaw, distance_form, weight_form
+
+
+def test_a_transposition_is_a_permutation_of_bits() -> None:
+    transposed = [4 * (rank % 4) + rank // 4 for rank in range(16)]
+    assert local_equation(transposed).as_dict() == {"kind": "EC1", "pattern": "permutation", "bits": [2, 3, 0, 1]}
+
+
+def test_a_line_without_ends_has_null_communications() -> None:
+    assert local_equation([1, 2, None]).as_dict() == {"kind": "EC2", "distances": [1, 1, None], "repetitions": 1}
+
+
+@given(st.lists(st.integers(0, 15), min_size=3, max_size=3))
+def test_an_equation_gives_back_the_destinations(destinations: list[int]) -> None:
+    equation = local_equation(destinations)
+    distances = equation.distances * equation.repetitions
+    assert [rank + (each or 0) for rank, each in enumerate(distances)] == destinations
+
+
+def test_a_distance_that_the_fullest_lacks_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"distance \+2"):
+        completed([2], [1, 4])
+
+
+@given(st.integers(1, 500), st.integers(0, 1), st.sampled_from(["sqrt", "log2", "n"]))
+def test_weights_of_loops_over_steps_are_found(rounds: int, shift: int, steps: str) -> None:
+    of = {"sqrt": lambda n: round(n**0.5), "log2": lambda n: n.bit_length() - 1, "n": int}[steps]
+    counts = [4, 16, 64]
+    form = weight_form(counts, [rounds * (of(n) - shift) for n in counts])
+    assert form is not None
+    assert form(1024) == rounds * (of(1024) - shift)
+
+
+def test_no_form_where_none_fits() -> None:
+    assert weight_form([4, 16, 64], [3, 17, 18]) is None
+    assert distance_form([4, 16, 64], [3, 17, 1800]) is None
+
+
+@given(st.floats(1.0, 1e9), st.floats(-2.0, 2.0))
+def test_a_power_law_is_found_again(factor: float, exponent: float) -> None:
+    law = PowerLaw(factor, exponent)
+    fitted = PowerLaw.fitted([4, 16, 64], [law(n) for n in (4, 16, 64)])
+    assert fitted(256) == pytest.approx(law(256), rel=1e-6)
+    assert fitted.r_squared == pytest.approx(1.0, abs=1e-6)
+
+
+@given(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=30))
+def test_groups_hold_every_process_once_and_only_alike_ones(instructions: list[float]) -> None:
+    groups = instruction_groups(instructions)
+    assert sorted(rank for group in groups for rank in group) == [*range(len(instructions))]
+    spreads = [min(instructions[r] for r in group) / max(instructions[r] for r in group) for group in groups]
+    assert min(spreads) >= 0.95 - 1e-12
