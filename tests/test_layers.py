@@ -62,7 +62,7 @@ ORDER = {
     ],
     "metasched.history": ["job_log", "log_formats", "backfilling", "replay", "waits", "run_times", "evaluation"],
     "metasched.placement": ["clusters", "loads", "search", "ranking", "explaining"],
-    "metasched.store": ["errors", "roles", "documents", "files", "database", "spool"],
+    "metasched.store": ["errors", "roles", "documents", "files", "database", "pseudonyms", "spool"],
     "metasched.service": [
         *("configuration", "schemas", "authentication", "refusals", "clock", "quality", "state", "metrics"),
         *("load_intake", "advice"),

@@ -99,19 +99,22 @@ def prune_verb(
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove old loads and placements, as the daemon does hourly. Runs, models and the means of loads stay."""
+    """Remove old loads, placements and past jobs, as the daemon does hourly. Runs, models and means stay."""
     from metasched.store.database.retention import prune
 
     settings, now = configuration(config), time.time()
     loads = settings.keep.loads if loads is None else loads
     placements = settings.keep.placements if placements is None else placements
     with Store.open(database or settings.database) as store, output.working("pruning"):
-        gone = prune(store, loads_before=now - DAY * loads, placements_before=now - DAY * placements)
+        gone = prune(
+            store, loads_before=now - DAY * loads, placements_before=now - DAY * placements,
+            past_jobs_before=now - DAY * settings.keep.past_jobs,
+        )  # fmt: skip
         name = store.name
     if as_json:
         output.print_json({"database": name} | asdict(gone))
     else:
-        output.say(f"{name}: {gone.loads} loads and {gone.placements} placements were removed")
+        output.say(f"{name}: {gone.loads} loads, {gone.placements} placements and {gone.past_jobs} past jobs removed")
 
 
 def _counted(counts: dict[str, int]) -> str:

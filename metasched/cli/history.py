@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -12,14 +13,19 @@ import typer
 from rich import box
 from rich.table import Table
 
+from metasched.audit import audit
 from metasched.cli import output
 from metasched.cli.options import JsonOption
+from metasched.cli.service import ConfigOption, DatabaseOption, ask_daemon, configuration
 from metasched.history.replay import Policy
 from metasched.records import InputError
 
 history = typer.Typer(
-    help="Expect run times and waits from a job log alone, and judge it by replays.", no_args_is_help=True
+    help="Expect run times and waits from accounting alone: take it in, ask it, judge it by replays.",
+    no_args_is_help=True,
 )
+
+LogArgument = Annotated[Path, typer.Argument(help="Job log: SWF, CSV, or what sacct -P prints, packed by gzip or not.")]
 
 
 class PredictorName(StrEnum):
@@ -39,7 +45,7 @@ def _group() -> None:
 
 @history.command()
 def evaluate(
-    log: Annotated[Path, typer.Argument(help="Job log: SWF, CSV, or what sacct -P prints, packed by gzip or not.")],
+    log: LogArgument,
     processors: Annotated[
         int | None,
         typer.Option(min=1, help="Processors of the cluster; by default as the log says, or what it makes likely."),
@@ -88,6 +94,91 @@ def evaluate(
     for line in (*(f"{count} jobs {reason}" for reason, count in jobs.wrong.items()), *said):
         output.complain(line)
     output.out.print(_table(document))
+
+
+@history.command("import")
+def import_verb(
+    logs: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Job logs: SWF, CSV, or what sacct -P prints.")],
+    cluster: Annotated[
+        str | None, typer.Option(help="Where the jobs ran; by default the cluster that is configured, if it is one.")
+    ] = None,
+    plain_users: Annotated[
+        bool, typer.Option("--plain-users", help="Keep the names of users, which are hashed otherwise.")
+    ] = False,
+    config: ConfigOption = None,
+    database: DatabaseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Store what accounting tells of past jobs, each once; run times and waits are expected from it."""
+    from metasched.store.database.store import Store
+    from metasched.store.files.job_logs import read_job_log
+    from metasched.store.pseudonyms import pseudonyms_of
+
+    begun, settings = time.perf_counter(), configuration(config)
+    location = database or settings.database
+    where = cluster if cluster is not None else settings.slurm[0].name if len(settings.slurm) == 1 else ""
+
+    def bar(steps: Iterable[int], total: int) -> Iterable[int]:
+        return output.progress(steps, total=total, what="storing")
+
+    read = []
+    for path in logs:  # all are read before any is stored
+        with output.working(f"reading {path.name}"):
+            read.append(read_job_log(path))
+    with Store.open(location) as store:
+        called = pseudonyms_of(store.past_jobs, location, plain=plain_users)
+        new = sum(store.past_jobs.add(each, where, called, bar) for each in read)
+        name = store.name
+    wrong: Counter[str] = Counter()
+    states: Counter[str] = Counter()
+    for each in read:
+        wrong.update(each.wrong)
+        states.update(each.named("state"))
+    jobs = sum(map(len, read))
+    document: dict[str, Any] = {
+        "database": name, "cluster": where, "jobs": jobs, "stored": new, "known": jobs - new,
+        "users": len({user for each in read for user in each.names.get("user", ())}), "hashed": called.hides,
+        "states": {state or "unknown": count for state, count in states.most_common()}, "wrong": dict(wrong),
+        "seconds": time.perf_counter() - begun,
+    }  # fmt: skip
+    if as_json:
+        output.print_json(document)
+        return
+    for reason, count in wrong.items():
+        output.complain(f"{count} jobs {reason}")
+    ended = ", ".join(f"{count} {state}" for state, count in document["states"].items())
+    output.say(f"{new} of {jobs} jobs are new in {name} ({ended})")
+
+
+@history.command("forget")
+def forget(
+    user: Annotated[str, typer.Option(help="Whose jobs, by name.")],
+    config: ConfigOption = None,
+    database: DatabaseOption = None,
+    url: Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove what accounting told of the jobs of a user. That they were there stays: they are not stored again.
+
+    With --url or --config a running daemon is asked, which forgets them at once; it needs an admin's token in
+    $METASCHED_TOKEN. Otherwise the database is changed, and a daemon forgets them when it is started again.
+    """
+    if database is not None and (url is not None or config is not None):
+        raise InputError("--database names a database and --url or --config a daemon, expected one of them")
+    if url is not None or config is not None:
+        told = ask_daemon(configuration(config), "POST", "/v1/history/forget", {"user": user}, url=url)
+    else:
+        from metasched.store.database.store import Store
+        from metasched.store.pseudonyms import pseudonyms_of
+
+        location = database or configuration(config).database
+        with Store.open(location) as store:
+            told = {"forgotten": store.past_jobs.forget([pseudonyms_of(store.past_jobs, location)(user)])}
+        audit(f"{told['forgotten']} past jobs of a user forgotten")
+    if as_json:
+        output.print_json(told)
+    else:
+        output.say(f"{told['forgotten']} jobs forgotten")
 
 
 def _table(document: dict[str, Any]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,26 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Columns of names that a log may have. What a job is called tells more of it than anything else, where it is told.
-LABELS = ("user", "account", "name", "partition", "qos", "executable")
+LABELS = ("user", "account", "name", "partition", "qos", "executable", "state")
+#: How a job ended, as Slurm calls it; other formats are put into these words.
+COMPLETED, FAILED, CANCELLED, TIMEOUT = "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"
+
+
+def job_key(job: str, start: float) -> int:
+    """What a job is known again by, a signed number of 64 bits: its number, and when it started to the second.
+
+    Examples
+    --------
+    >>> job_key("77", 1000.2) == job_key("77", 1000.0) != job_key("77", 2000.0)
+    True
+    """
+    return digest_of(f"{job}\n{math.floor(start)}")
+
+
+def digest_of(text: str) -> int:
+    """A signed number of 64 bits that stands for a text, the same in every process."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +53,8 @@ class JobLog:
     labels : columns of :data:`LABELS` that the log has: a number for each name, -1 where a job has none.
     capacity : processors of the cluster as far as the log says, 0 where it does not.
     wrong : what was wrong with the log, with the number of rows.
+    names : what the numbers of each label stand for, where the log says.
+    keys : what each job is known again by (:func:`job_key`), empty where the log was made up.
 
     Examples
     --------
@@ -49,6 +71,8 @@ class JobLog:
     labels: Mapping[str, Ints] = field(default_factory=lambda: MappingProxyType({}))
     capacity: int = 0
     wrong: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    keys: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         if not self.wait.size:
@@ -59,6 +83,8 @@ class JobLog:
         } | {column.shape for column in self.labels.values()}
         if len(sizes) != 1:
             raise InputError(f"columns have the shapes {sorted(sizes)}, expected one")
+        if self.keys.size not in (0, self.submit_time.size):
+            raise InputError(f"there are {self.keys.size} keys, expected one a job")
         if np.any(np.diff(self.submit_time) < 0):
             raise InputError("submit_time goes back, expected jobs in the order they were submitted")
 
@@ -97,6 +123,11 @@ class JobLog:
         """The column of a label; -1 everywhere where the log has none."""
         return self.labels.get(name, np.full(len(self), -1))
 
+    def named(self, label: str) -> list[str]:
+        """What each job is called by a label; empty where it has no such name."""
+        known = (*self.names.get(label, ()), "")
+        return [known[code] if code < len(known) - 1 else str(code) for code in self.labelled(label).tolist()]
+
     def fitting(self, processors: int) -> JobLog:
         """The jobs that fit on so many processors; the others are counted as wrong."""
         large = self.processors > processors
@@ -112,4 +143,5 @@ class JobLog:
             run_time=self.run_time[rows], processors=self.processors[rows],
             requested_time=self.requested_time[rows], wait=self.wait[rows],
             labels={name: column[rows] for name, column in self.labels.items()},
+            keys=self.keys[rows] if self.keys.size else self.keys,
         )  # fmt: skip

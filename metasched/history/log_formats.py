@@ -18,7 +18,7 @@ from datetime import datetime
 
 import numpy as np
 
-from metasched.history.job_log import LABELS, JobLog
+from metasched.history.job_log import CANCELLED, COMPLETED, FAILED, LABELS, JobLog, digest_of, job_key
 from metasched.records import InputError
 
 #: Numbers beyond these are torn or made up: seconds since 1970, seconds of a run, processors.
@@ -63,7 +63,9 @@ class Columns:
     _numbers: array[float] = field(default_factory=lambda: array("d"))
     _codes: array[int] = field(default_factory=lambda: array("q"))
     _names: dict[str, dict[str, int]] = field(default_factory=lambda: {name: {} for name in LABELS})
+    _keys: array[int] = field(default_factory=lambda: array("q"))
     _seen: set[int] = field(default_factory=set)
+    _alike: Counter[int] = field(default_factory=Counter)
 
     def add(
         self, job: str, submit: float, run: float, processors: float, request: float, labels: Mapping[str, str],
@@ -85,11 +87,16 @@ class Columns:
             self.wrong[NO_PROCESSORS] += 1
         else:
             if job:
-                told = hash((job, submit, run, wait if wait >= 0 else -1.0))
-                if told in self._seen:
+                key = job_key(job, submit + wait if wait >= 0 else submit)
+                if key in self._seen:
                     self.wrong[DOUBLE] += 1
                     return
-                self._seen.add(told)
+                self._seen.add(key)
+            else:  # the second of two that are alike is another job, the same whenever the log is read
+                alike = digest_of(f"{submit} {run} {processors} {request} {wait} {sorted(labels.items())}")
+                self._alike[alike] += 1
+                key = digest_of(f"{alike} {self._alike[alike]}")
+            self._keys.append(key)
             known = 0 < request <= LONGEST
             self._numbers.extend(
                 (submit, run, processors, request if known else math.nan, wait if wait >= 0 else math.nan)
@@ -117,12 +124,13 @@ class Columns:
         wrong[OVERRUN] = int((numbers[:, 1] > numbers[:, 3]).sum())
         wrong[NO_REQUEST] = int(np.isnan(numbers[:, 3]).sum())
         order = np.argsort(numbers[:, 0], kind="stable")
-        numbers, codes = numbers[order], codes[order]
+        numbers, codes, keys = numbers[order], codes[order], np.frombuffer(self._keys, dtype=np.int64)[order]
         return JobLog(
             numbers[:, 0].copy(), numbers[:, 1].copy(), numbers[:, 2].astype(np.int64), numbers[:, 3].copy(),
             numbers[:, 4].copy(),
             {name: codes[:, place].copy() for place, name in enumerate(LABELS) if self._names[name]},
             self.capacity, {reason: count for reason, count in wrong.items() if count},
+            {label: tuple(names) for label, names in self._names.items() if names}, keys,
         )  # fmt: skip
 
 
@@ -160,6 +168,10 @@ def read_log(lines: Iterable[str]) -> JobLog:
     return columns.log()
 
 
+#: How a job ended, by the status of SWF; -1 is that nobody knows.
+SWF_STATES = {0: FAILED, 1: COMPLETED, 5: CANCELLED}
+
+
 def _read_swf(columns: Columns, first: str, rest: Iterator[str]) -> None:
     labels = {11: "user", 12: "account", 13: "executable", 14: "qos", 15: "partition"}
     for line in _chained(first, rest):
@@ -183,6 +195,8 @@ def _read_swf(columns: Columns, first: str, rest: Iterator[str]) -> None:
         if status == 5 and run <= 0:
             run = -1.0
         names = {label: cells[place] for place, label in labels.items() if len(cells) > place and cells[place] != "-1"}
+        if status in SWF_STATES:
+            names["state"] = SWF_STATES[int(status)]
         columns.add(cells[0], submit, run, used if used > 0 else asked, request, names, wait)
 
 
@@ -207,7 +221,8 @@ def _read_csv(columns: Columns, header: Sequence[str], rest: Iterator[str]) -> N
             columns.add(
                 cells[job] if job >= 0 else "", float(cells[submit]), _number(cells[run]), _number(cells[processors]),
                 _number(cells[request]) if request >= 0 else math.nan,
-                {label: cells[where] for label, where in labels}, _number(cells[wait]) if wait >= 0 else math.nan,
+                _with_state({label: cells[where] for label, where in labels}),
+                _number(cells[wait]) if wait >= 0 else math.nan,
             )  # fmt: skip
         except (ValueError, csv.Error, StopIteration):
             columns.wrong[TORN] += 1
@@ -251,7 +266,7 @@ def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) ->
         told = {what: cells[where].strip() for what, where in place.items()}
         if "." in told["job"]:
             continue  # a step of a job
-        state = told.get("state", "").partition(" ")[0].rstrip("+")
+        told["state"] = state = _state(told.get("state", ""))
         if state in ("RUNNING", "PENDING", "SUSPENDED", "CONFIGURING", "COMPLETING", "REQUEUED", "RESIZING"):
             columns.wrong[PARTIAL if state in ("REQUEUED", "RESIZING") else RUNNING] += 1
             continue
@@ -303,6 +318,17 @@ def span(text: str) -> float:
     if first is not None and second is None:
         first, second = None, first
     return 86_400.0 * int(days or 0) + 3600.0 * int(first or 0) + 60.0 * int(second or 0) + int(rest)
+
+
+def _state(text: str) -> str:
+    """The word for how a job ended: of ``CANCELLED by 1000`` the first."""
+    return text.partition(" ")[0].rstrip("+").upper()
+
+
+def _with_state(labels: dict[str, str]) -> dict[str, str]:
+    if "state" in labels:
+        labels["state"] = _state(labels["state"])
+    return labels
 
 
 def _number(text: str) -> float:

@@ -89,6 +89,7 @@ class Keep(_Table):
 
     loads: Seconds = 30.0
     placements: Seconds = 365.0
+    past_jobs: Seconds = 1095.0
 
 
 class SlurmCluster(_Table):

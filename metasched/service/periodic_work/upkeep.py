@@ -74,5 +74,6 @@ class Upkeep:
         """Remove what is older than it is to be kept."""
         now = self._clock.now()
         prune(
-            self._store, loads_before=now - DAY * self._keep.loads, placements_before=now - DAY * self._keep.placements
-        )
+            self._store, loads_before=now - DAY * self._keep.loads,
+            placements_before=now - DAY * self._keep.placements, past_jobs_before=now - DAY * self._keep.past_jobs,
+        )  # fmt: skip

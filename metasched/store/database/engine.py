@@ -42,13 +42,18 @@ def default_location() -> str:
     """Where the database lies when nobody says: ``$METASCHED_DB``, else ``metasched.db`` in the user's data folder."""
     if named := os.environ.get("METASCHED_DB"):
         return named
+    return str(data_folder() / "metasched.db")
+
+
+def data_folder() -> Path:
+    """The user's data folder, made where there is none."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     folder = Path(data) / "metasched"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot be made: {(error.strerror or str(error)).lower()}", where=str(folder)) from None
-    return str(folder / "metasched.db")
+    return folder
 
 
 def connect(location: str | os.PathLike[str], patience: float) -> Engine:

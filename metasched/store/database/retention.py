@@ -24,10 +24,13 @@ class Pruned:
 
     loads: int
     placements: int
+    past_jobs: int = 0
 
 
-def prune(store: Store, *, loads_before: float, placements_before: float) -> Pruned:
-    """Remove loads and placements from before these times (s). Runs and models are what was learned: they stay.
+def prune(
+    store: Store, *, loads_before: float, placements_before: float, past_jobs_before: float = -math.inf
+) -> Pruned:
+    """Remove loads, placements and past jobs from before these times (s). Runs and models, what was learned, stay.
 
     Of the loads the means stay: those over five minutes ten times as long as the samples, those over hours for good.
     """
@@ -38,4 +41,4 @@ def prune(store: Store, *, loads_before: float, placements_before: float) -> Pru
         packed.forget(connection, loads_before)
         loads = connection.execute(delete(LoadRow).where(LoadRow.time < loads_before)).rowcount
         placements = connection.execute(delete(PlacementRow).where(PlacementRow.made_at < placements_before)).rowcount
-    return Pruned(loads, placements)
+    return Pruned(loads, placements, store.past_jobs.prune(past_jobs_before))

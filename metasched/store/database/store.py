@@ -17,6 +17,7 @@ from metasched.store.database.engine import connect, default_location, make_as_f
 from metasched.store.database.load_records import LoadRecords
 from metasched.store.database.model_records import ModelRecords
 from metasched.store.database.modes import Modes
+from metasched.store.database.past_jobs import PastJobs
 from metasched.store.database.placement_records import PlacementRecords
 from metasched.store.database.run_records import RunRecords
 from metasched.store.database.schema import bring_up
@@ -28,7 +29,7 @@ class Store:
 
     Attributes
     ----------
-    runs, loads, models, placements, tokens, modes, ended : the records, each with verbs of its own.
+    runs, loads, models, placements, tokens, modes, ended, past_jobs : the records, each with verbs of its own.
 
     Examples
     --------
@@ -51,7 +52,7 @@ class Store:
         self._engine = engine
         self.runs, self.loads, self.models = RunRecords(engine), LoadRecords(engine), ModelRecords(engine)
         self.placements, self.tokens, self.modes = PlacementRecords(engine), Tokens(engine), Modes(engine)
-        self.ended = EndedRecords(engine)
+        self.ended, self.past_jobs = EndedRecords(engine), PastJobs(engine)
 
     @classmethod
     def open(cls, location: str | os.PathLike[str] | None = None, *, patience: float = 10.0) -> Self:

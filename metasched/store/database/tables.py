@@ -105,6 +105,30 @@ class LateSlotRow(Base):
     slot: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
+class PastJobRow(Base):
+    """A job that accounting tells of; ``uid`` makes storing it twice the same as storing it once.
+
+    Of a job that was forgotten only ``uid`` and ``cluster`` are left, so that nobody tells of it again.
+    """
+
+    __tablename__ = "past_jobs"
+
+    uid: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    cluster: Mapped[str]
+    submit_time: Mapped[float]
+    run_time: Mapped[float]
+    processors: Mapped[int]
+    requested_time: Mapped[float | None]
+    wait: Mapped[float | None]
+    user: Mapped[str | None]
+    account: Mapped[str | None]
+    name: Mapped[str | None]
+    partition: Mapped[str | None]
+    qos: Mapped[str | None]
+    executable: Mapped[str | None]
+    state: Mapped[str | None]
+
+
 class ModelRow(Base):
     """One version of the model of one application on one cluster, as a JSON document."""
 

@@ -144,6 +144,7 @@ def test_a_backup_of_before_there_were_manifests_is_restored(tmp_path: Path) -> 
     with closing(sqlite3.connect(tmp_path / "backup.db")) as connection:
         connection.execute("DROP TABLE metasched_backup")
         connection.execute("DROP TABLE leaders")
+        connection.execute("DROP TABLE past_jobs")
         connection.execute("ALTER TABLE tokens DROP COLUMN user")
         connection.execute("UPDATE metasched_schema SET version_num = '0007'")
         connection.commit()
@@ -180,4 +181,9 @@ def test_the_verbs_tell_in_json_what_they_did(tmp_path: Path, capsys: pytest.Cap
     assert run("upgrade")["after"] == HEAD
     rows = run("backup", str(tmp_path / "b.db"))["rows"]
     assert run("restore", str(tmp_path / "b.db"), database="two.db")["rows"] == rows
-    assert run("prune", "--loads", "1") == {"database": str(tmp_path / "one.db"), "loads": 12_000, "placements": 2}
+    assert run("prune", "--loads", "1") == {
+        "database": str(tmp_path / "one.db"),
+        "loads": 12_000,
+        "placements": 2,
+        "past_jobs": 0,
+    }

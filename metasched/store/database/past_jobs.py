@@ -1,0 +1,176 @@
+"""Jobs that accounting tells of, in the database: what run times and waits are learned from."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Collection, Iterable
+
+import numpy as np
+from sqlalchemy import Engine, delete, func, select, update
+
+from metasched.history.job_log import LABELS, JobLog, digest_of
+from metasched.records import InputError
+from metasched.store.database.engine import reading, writing
+from metasched.store.database.rows import insert_new
+from metasched.store.database.tables import PastJobRow, table
+
+#: Rows that are handed to the database at once.
+BATCH = 20_000
+#: The state of a job of which nothing is left but that it was there.
+FORGOTTEN = "FORGOTTEN"
+
+_LABELS = [getattr(PastJobRow, label) for label in LABELS]
+
+
+class PastJobs:
+    """The jobs that accounting tells of.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from metasched.history.log_formats import read_log
+    >>> from metasched.store.database.store import Store
+    >>> log = read_log(["submit_time,run_time,processors,user", "0,60,4,ada", "9,20,1,bob"])
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    ...     store.past_jobs.add(log, "c8"), store.past_jobs.add(log, "c8")
+    ...     store.past_jobs.log(["c8"]).named("user")
+    ...     store.past_jobs.forget(["ada"]), store.past_jobs.add(log, "c8"), store.past_jobs.count(["c8"])
+    (2, 0)
+    ['ada', 'bob']
+    (1, 0, 1)
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def add(
+        self, log: JobLog, cluster: str, called: Callable[[str], str] = str,
+        progress: Callable[[Iterable[int], int], Iterable[int]] = lambda steps, total: steps,
+    ) -> int:  # fmt: skip
+        """Store the jobs of a log, all or none; return how many were new.
+
+        Parameters
+        ----------
+        log : as it was read, so that its jobs have keys.
+        cluster : where they ran.
+        called : what a user is called in the database.
+        progress : goes through the batches.
+
+        Raises
+        ------
+        InputError
+            When the log was made up, so that its jobs cannot be known again.
+        """
+        if len(log.keys) != len(log):
+            raise InputError("the jobs of the log have no keys, expected a log that was read")
+        apart = digest_of(cluster)
+        users = {name: called(name) for name in set(log.names.get("user", ()))}
+        new, batches = 0, math.ceil(len(log) / BATCH)
+        with writing(self._engine) as connection:
+            for batch in progress(range(batches), batches):
+                part = log.picked(np.arange(batch * BATCH, min((batch + 1) * BATCH, len(log))))
+                labels = {label: [name or None for name in part.named(label)] for label in LABELS}
+                labels["user"] = [name and users.get(name, name) for name in labels["user"]]
+                columns = (
+                    (part.keys ^ apart).tolist(), part.submit_time.tolist(), part.run_time.tolist(),
+                    part.processors.tolist(), _known(part.requested_time), _known(part.wait), *labels.values(),
+                )  # fmt: skip
+                names = ("uid", "submit_time", "run_time", "processors", "requested_time", "wait", *labels)
+                rows = [dict(zip(names, cells, strict=True), cluster=cluster) for cells in zip(*columns, strict=True)]
+                new += insert_new(connection, table(PastJobRow), rows)
+        return new
+
+    def log(self, clusters: Collection[str] | None = None, *, since: float = -math.inf) -> JobLog:
+        """The jobs of some clusters, of all where None, that were submitted since a time (s), in that order.
+
+        Raises
+        ------
+        InputError
+            When there are none.
+        """
+        columns = (
+            PastJobRow.uid, PastJobRow.submit_time, PastJobRow.run_time, PastJobRow.processors,
+            PastJobRow.requested_time, PastJobRow.wait, *_LABELS,
+        )  # fmt: skip
+        query = select(*columns).where(_told, PastJobRow.submit_time >= max(since, -1e300))
+        if clusters is not None:
+            query = query.where(PastJobRow.cluster.in_(clusters))
+        keys, numbers, codes = array("q"), array("d"), array("q")
+        names: list[dict[str, int]] = [{} for _ in LABELS]
+        with reading(self._engine) as connection:
+            for row in connection.execute(
+                query.order_by(PastJobRow.submit_time), execution_options={"yield_per": BATCH}
+            ):
+                keys.append(row[0])
+                numbers.extend(math.nan if cell is None else cell for cell in row[1:6])
+                codes.extend(
+                    -1 if cell is None else known.setdefault(cell, len(known))
+                    for cell, known in zip(row[6:], names, strict=True)
+                )
+        if not keys:
+            raise InputError("holds no jobs of the past, expected metasched history import first")
+        values = np.frombuffer(numbers).reshape(-1, 5)
+        by_label = np.frombuffer(codes, dtype=np.int64).reshape(-1, len(LABELS))
+        return JobLog(
+            values[:, 0].copy(), values[:, 1].copy(), values[:, 2].astype(np.int64), values[:, 3].copy(),
+            values[:, 4].copy(),
+            {label: by_label[:, place].copy() for place, label in enumerate(LABELS) if names[place]},
+            names={label: tuple(names[place]) for place, label in enumerate(LABELS) if names[place]},
+            keys=np.frombuffer(keys, dtype=np.int64),
+        )  # fmt: skip
+
+    def count(self, clusters: Collection[str] | None = None) -> int:
+        """How many there are, on some clusters or on all."""
+        query = select(func.count()).select_from(PastJobRow).where(_told)
+        if clusters is not None:
+            query = query.where(PastJobRow.cluster.in_(clusters))
+        with reading(self._engine) as connection:
+            return connection.scalar(query) or 0
+
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters that jobs are stored of."""
+        with reading(self._engine) as connection:
+            return tuple(sorted(connection.scalars(select(PastJobRow.cluster).where(_told).distinct())))
+
+    def newest_end(self, cluster: str) -> float | None:
+        """When the last of a cluster's jobs ended (s), None where there is none or waits are not known."""
+        end = func.max(PastJobRow.submit_time + PastJobRow.wait + PastJobRow.run_time)
+        with reading(self._engine) as connection:
+            return connection.scalar(select(end).where(PastJobRow.cluster == cluster))
+
+    def any_user(self) -> str | None:
+        """What one of the users is called, None where no job has a user."""
+        with reading(self._engine) as connection:
+            return connection.scalar(select(PastJobRow.user).where(PastJobRow.user.is_not(None)).limit(1))
+
+    def forget(self, users: Collection[str]) -> int:
+        """Remove all that is known of the jobs of users; return how many jobs.
+
+        That they were there stays, so that they are not stored again when they are told of again.
+        """
+        with writing(self._engine) as connection:
+            change = update(PastJobRow).where(PastJobRow.user.in_(users))
+            nothing = {"submit_time": 0.0, "run_time": 0.0, "processors": 1, "requested_time": None, "wait": None}
+            return connection.execute(
+                change.values(**nothing, **dict.fromkeys(LABELS)).values(state=FORGOTTEN)
+            ).rowcount
+
+    def prune(self, before: float) -> int:
+        """Remove jobs that were submitted before a time (s); return how many."""
+        if before == -math.inf:
+            return 0
+        with writing(self._engine) as connection:
+            old = delete(PastJobRow).where(PastJobRow.submit_time < before, _told)
+            return connection.execute(old).rowcount
+
+
+#: Of rows of which anything is left.
+_told = PastJobRow.state.is_distinct_from(FORGOTTEN)
+
+
+def _known(column: np.ndarray) -> list[float | None]:
+    """A column with None where nothing is known."""
+    return [None if math.isnan(value) else value for value in column.tolist()]

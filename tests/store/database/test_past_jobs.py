@@ -1,0 +1,129 @@
+"""Past jobs in the database: once each, gone when forgotten, and users hidden."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.replay.made_log import as_csv, made_log
+from metasched.cli.app import main
+from metasched.history.log_formats import read_log
+from metasched.records import InputError
+from metasched.store.database.store import Store
+from metasched.store.pseudonyms import is_hidden, key_location, pseudonyms_of, read_key
+
+SACCT = """JobIDRaw|User|Account|JobName|Partition|Submit|Start|End|ElapsedRaw|AllocCPUS|TimelimitRaw|State
+1|ada|phys|a|b|batch|2025-01-01T00:00:00|2025-01-01T00:01:00|2025-01-01T01:01:00|3600|4|120|COMPLETED
+2|bob|phys|x|batch|2025-01-01T00:00:00|2025-01-01T00:01:00|2025-01-01T00:01:05|5|4|120|FAILED
+2|bob|phys|x|batch|2025-01-01T01:00:00|2025-01-01T02:00:00|2025-01-01T04:00:00|7200|4|120|TIMEOUT
+3|'; drop table runs|phys|$(a)|batch|2025-01-01T01:00:00|2025-01-01T02:00:00|2025-01-01T04:00:00|9|4||CANCELLED by 0
+4|ada|phys|x|batch|2025-01-01T01:00:00|2025-01-01T02:00:00|Unknown|9|4|5|REQUEUED
+5|ada|phys
+"""
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return str(tmp_path / "site.db")
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["history", *arguments])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+def test_a_log_comes_back_as_it_was_read(database: str) -> None:
+    log = read_log(as_csv(made_log(300, seed=1)).splitlines())
+    with Store.open(database) as store:
+        assert (store.past_jobs.add(log, "c8"), store.past_jobs.add(log, "c8")) == (300, 0)
+        assert store.past_jobs.add(log, "other") == 300  # the same numbers elsewhere are other jobs
+        found = store.past_jobs.log(["c8"])
+        assert store.past_jobs.clusters() == ("c8", "other")
+    order = np.lexsort((log.run_time, log.submit_time))
+    again = np.lexsort((found.run_time, found.submit_time))
+    np.testing.assert_array_equal(found.run_time[again], log.run_time[order])
+    np.testing.assert_array_equal(found.requested_time[again], log.requested_time[order])
+    assert [found.named("user")[row] for row in again] == [log.named("user")[row] for row in order]
+
+
+def test_two_jobs_that_are_alike_are_two_and_stay_two(database: str) -> None:
+    log = read_log(["submit_time,run_time,processors", "0,5,1", "0,5,1"])
+    with Store.open(database) as store:
+        assert (store.past_jobs.add(log, ""), store.past_jobs.add(log, "")) == (2, 0)
+
+
+def test_an_import_reports_what_there_was_and_hides_users(
+    tmp_path: Path, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.txt").write_text(SACCT)
+    told = ("import", str(tmp_path / "log.txt"), "--cluster", "c8", "--database", database, "--json")
+    document = json.loads(_run(capsys, *told)[1])
+    assert (document["jobs"], document["stored"], document["users"], document["hashed"]) == (4, 4, 3, True)
+    assert document["states"] == {"COMPLETED": 1, "FAILED": 1, "TIMEOUT": 1, "CANCELLED": 1}
+    assert document["wrong"]["parts of a job told of as a whole elsewhere"] == 1
+    assert document["wrong"]["torn or unreadable"] == 1
+    assert json.loads(_run(capsys, *told)[1])["stored"] == 0
+    with Store.open(database) as store:
+        users = set(store.past_jobs.log().named("user"))
+        called = pseudonyms_of(store.past_jobs, database)
+    assert all(is_hidden(user) for user in users)
+    assert called("ada") in users
+    assert stat.S_IMODE(key_location(database).stat().st_mode) == 0o600
+    assert _run(capsys, *told, "--plain-users")[0] == 2
+
+
+def test_a_user_who_is_forgotten_stays_forgotten(
+    tmp_path: Path, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.txt").write_text(SACCT)
+    told = ("import", str(tmp_path / "log.txt"), "--database", database, "--json")
+    assert _run(capsys, *told)[0] == 0
+    assert json.loads(_run(capsys, "forget", "--user", "bob", "--database", database, "--json")[1]) == {"forgotten": 2}
+    assert json.loads(_run(capsys, *told)[1])["stored"] == 0
+    with Store.open(database) as store:
+        assert sorted(store.past_jobs.log().named("state")) == ["CANCELLED", "COMPLETED"]
+
+
+def test_nothing_is_stored_where_one_file_is_none(
+    tmp_path: Path, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.txt").write_text(SACCT)
+    (tmp_path / "none.txt").write_text("hello")
+    status, _, said = _run(
+        capsys, "import", str(tmp_path / "log.txt"), str(tmp_path / "none.txt"), "--database", database
+    )
+    assert (status, "none.txt: begins with 'hello'" in said) == (2, True)
+    assert not Path(database).exists()
+
+
+def test_a_key_that_others_may_read_or_that_is_gone_is_refused(database: str) -> None:
+    log = read_log(["submit_time,run_time,processors,user", "0,5,1,ada"])
+    with Store.open(database) as store:
+        store.past_jobs.add(log, "", pseudonyms_of(store.past_jobs, database))
+        key = key_location(database)
+        key.chmod(0o644)
+        with pytest.raises(InputError, match="may be read by others"):
+            pseudonyms_of(store.past_jobs, database)
+        key.chmod(0o600)
+        key.write_text("short")
+        with pytest.raises(InputError, match="is no key"):
+            read_key(key)
+        key.unlink()
+        with pytest.raises(InputError, match="is gone"):
+            pseudonyms_of(store.past_jobs, database)
+
+
+def test_old_jobs_are_let_go(database: str) -> None:
+    log = read_log(["submit_time,run_time,processors", "0,5,1", "900,5,1"])
+    with Store.open(database) as store:
+        store.past_jobs.add(log, "")
+        assert (store.past_jobs.prune(500.0), store.past_jobs.count()) == (1, 1)
+        assert store.past_jobs.newest_end("") is None
+        with pytest.raises(InputError, match="holds no jobs"):
+            store.past_jobs.log(["elsewhere"])
