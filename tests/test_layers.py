@@ -18,6 +18,7 @@ ORDER = {
             "json_numbers",
             "plain_numbers",
             "node_names",
+            "slurm_times",
             "validation",
             "jobs",
             "modes",

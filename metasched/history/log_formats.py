@@ -20,6 +20,7 @@ import numpy as np
 
 from metasched.history.job_log import CANCELLED, COMPLETED, FAILED, LABELS, JobLog, digest_of, job_key
 from metasched.records import InputError
+from metasched.slurm_times import span
 
 #: Numbers beyond these are torn or made up: seconds since 1970, seconds of a run, processors.
 LATEST, LONGEST, MOST_PROCESSORS = 1e11, 1e9, 10_000_000
@@ -248,7 +249,7 @@ def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) ->
         raise InputError(f"column{'s' if len(missing) > 1 else ''} {', '.join(missing)} missing", where="row 1")
     if "run" not in place and "end" not in place:
         raise InputError("columns ElapsedRaw and End missing, expected one", where="row 1")
-    minutes = "request" in place and names[place["request"]] == "TimelimitRaw"
+    in_seconds = "run" in place and names[place["run"]] == "ElapsedRaw"
     loose = place.get("name", -1)
     for line in rest:
         cells = line.rstrip("\r\n").split("|")
@@ -276,9 +277,8 @@ def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) ->
         if math.isnan(start):
             columns.wrong[NOT_RUN] += 1
             continue
-        run = span(told["run"]) if "run" in told else end - start
-        request = told.get("request", "")
-        asked = span(request) * (60.0 if minutes and request.isdecimal() else 1.0)
+        run = (clock if in_seconds else _spanned)(told["run"]) if "run" in told else end - start
+        asked = _spanned(told.get("request", ""))
         processors = told["processors"]
         if not (processors.isdecimal() and processors.isascii()):
             columns.wrong[TORN] += 1
@@ -303,23 +303,6 @@ def clock(text: str) -> float:
         return math.nan
 
 
-def span(text: str) -> float:
-    """A span of time as Slurm prints it, such as 1-12:00:00, 2:00:00 or 30:00, or in seconds; not a number for none.
-
-    Examples
-    --------
-    >>> [span(text) for text in ("1-12:00:00", "2:00:00", "30:00", "90", "UNLIMITED")]
-    [129600.0, 7200.0, 1800.0, 90.0, nan]
-    """
-    found = re.fullmatch(r"(?:(?:(\d{1,6})-)?(\d{1,6}):)?(?:(\d{1,6}):)?(\d{1,12})(?:\.\d+)?", text.strip(), re.ASCII)
-    if found is None:
-        return math.nan
-    days, first, second, rest = found.groups()
-    if first is not None and second is None:
-        first, second = None, first
-    return 86_400.0 * int(days or 0) + 3600.0 * int(first or 0) + 60.0 * int(second or 0) + int(rest)
-
-
 def _state(text: str) -> str:
     """The word for how a job ended: of ``CANCELLED by 1000`` the first."""
     return text.partition(" ")[0].rstrip("+").upper()
@@ -329,6 +312,11 @@ def _with_state(labels: dict[str, str]) -> dict[str, str]:
     if "state" in labels:
         labels["state"] = _state(labels["state"])
     return labels
+
+
+def _spanned(text: str) -> float:
+    """The seconds of a span, not a number for none."""
+    return math.nan if (found := span(text)) is None else found
 
 
 def _number(text: str) -> float:

@@ -7,7 +7,6 @@ what Slurm's own plan rests on. Jobs mostly end sooner and small ones start out 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from types import MappingProxyType
 from metasched.node_names import unfold
 from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
 from metasched.records import InputError
+from metasched.slurm_times import span
 
 #: What a queue is asked for: state, partitions, processors, time left, time limit, why a job is not started, and its
 #: nodes.
@@ -67,11 +67,11 @@ def queue_waits(
         if state == "RUNNING":
             for partition, share in _shares(asked, folded, members).items():
                 taken = math.ceil(share * int(processors))
-                running.setdefault(partition, []).append((taken, seconds(left) or UNLIMITED))
+                running.setdefault(partition, []).append((taken, span(left) or UNLIMITED))
         elif state == "PENDING" and reason in WAITING:
             wanted = frozenset().union(*(members.get(partition, ()) for partition in asked))
             for partition in asked | {other for other, own in members.items() if own & wanted}:
-                ahead.setdefault(partition, []).append((int(processors), seconds(limit) or UNLIMITED))
+                ahead.setdefault(partition, []).append((int(processors), span(limit) or UNLIMITED))
     return {
         partition: earliest_start(free[partition], running.get(partition, ()), ahead.get(partition, ()))
         for partition in (free if everywhere else ahead)
@@ -92,18 +92,3 @@ def _shares(partitions: Collection[str], folded: str, members: Mapping[str, froz
         return dict.fromkeys(partitions, Fraction(1))
     found = {partition: Fraction(len(own & names), len(own)) for partition, names in members.items()}
     return {partition: share for partition, share in found.items() if share}
-
-
-def seconds(text: str) -> float | None:
-    """Slurm's span of time, such as 1-12:00:00, 12:00:00 or 30:00; None where there is none, as for no limit.
-
-    Examples
-    --------
-    >>> [seconds(text) for text in ("1-12:00:00", "2:00:00", "30:00", "infinite")]
-    [129600.0, 7200.0, 1800.0, None]
-    """
-    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
-    if found is None:
-        return None
-    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
-    return 86_400.0 * days + 3600.0 * hours + 60.0 * minutes + rest

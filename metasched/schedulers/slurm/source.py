@@ -22,7 +22,8 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.records import InputError
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.commands import PATIENCE, Commands
-from metasched.schedulers.slurm.queue import COLUMNS, queue_waits, seconds
+from metasched.schedulers.slurm.queue import COLUMNS, queue_waits
+from metasched.slurm_times import span
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ class SlurmSource:
         """
         sinfo = self._commands.json("sinfo", "--json")
         limits = {
-            row["PartitionName"]: (seconds(row["Time"]), seconds(row["DefaultTime"]))
+            row["PartitionName"]: (span(row["Time"]), span(row["DefaultTime"]))
             for row in self._commands.table(("PartitionName", "Time", "DefaultTime"), "sinfo")
         }
         missing = [name for name in self._wanted if name not in limits]
