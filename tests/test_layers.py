@@ -61,7 +61,16 @@ ORDER = {
         ),
         *("tournament", "judging", "walltime"),
     ],
-    "metasched.history": ["job_log", "log_formats", "backfilling", "replay", "waits", "run_times", "evaluation"],
+    "metasched.history": [
+        "job_log",
+        "log_formats",
+        "backfilling",
+        "replay",
+        "waits",
+        "run_times",
+        "evaluation",
+        "queue",
+    ],
     "metasched.placement": ["clusters", "loads", "search", "ranking", "explaining"],
     "metasched.store": ["errors", "roles", "documents", "files", "database", "pseudonyms", "spool"],
     "metasched.service": [

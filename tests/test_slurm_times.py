@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.history.log_formats import read_log
-from metasched.schedulers.slurm.queue import COLUMNS, queue_waits
+from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.slurm_times import span
 
 
@@ -33,6 +33,7 @@ def test_what_slurm_prints_comes_back(days: int, hours: int, minutes: int, secon
 def test_a_bare_limit_is_minutes_in_accounting_as_in_the_queue(column: str) -> None:
     header = f"JobIDRaw|Submit|Start|ElapsedRaw|{column}|AllocCPUS"
     log = read_log([header, "1|2024-01-01T00:00:00|2024-01-01T00:00:00|90|90|4"])
-    ahead = dict(zip(COLUMNS, ("PENDING", "p", "4", "INVALID", "90", "Resources", ""), strict=True))
+    ahead = queued_job(dict.fromkeys(COLUMNS, "") | {"State": "PENDING", "NumCPUs": "4", "TimeLimit": "90"})
     assert (log.run_time.tolist(), log.requested_time.tolist()) == ([90.0], [5400.0])
-    assert queue_waits([ahead], {"p": 4})["p"].at([4]).tolist() == log.requested_time.tolist()
+    assert ahead is not None
+    assert ahead.holds == log.requested_time[0]

@@ -61,6 +61,7 @@ def submit(
 
 def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
     from metasched.client.connection import ask_configured
+    from metasched.placement.clusters.partition_queues import queue_waits
     from metasched.schedulers.slurm.source import SlurmSource
     from metasched.schedulers.slurm.submission import asked_for
     from metasched.service.advice.completion import estimates
@@ -73,7 +74,7 @@ def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
     for each in settings.slurm:
         source = SlurmSource(each.name, each.partitions, configuration=each.configuration, patience=PATIENCE)
         try:
-            found = source.waits()
+            found = queue_waits(source.partitions(), source.queue())
         except RuntimeError as error:
             silent = str(error)
             output.complain(f"{each.name} is left out: {silent}")

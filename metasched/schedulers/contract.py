@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
@@ -48,6 +49,16 @@ class Source(Protocol):
 
     def running(self) -> Sequence[StartedJob]:
         """The jobs that run now.
+
+        Raises
+        ------
+        RuntimeError
+            When they cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def queue(self) -> Sequence[QueuedJob]:
+        """The jobs that run and wait, those that wait in the order of their priority.
 
         Raises
         ------

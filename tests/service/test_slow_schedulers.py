@@ -9,6 +9,7 @@ from threading import Event
 
 import pytest
 
+from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
@@ -34,6 +35,9 @@ class Scheduler:
         return [Partition(ClusterState.make(f"{self.name}/p", [f"{self.name}1"]), self.name, self.name, "p")]
 
     def running(self) -> Sequence[object]:
+        return ()
+
+    def queue(self) -> Sequence[QueuedJob]:
         return ()
 
     def bound(self) -> Sequence[BoundJob]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from metasched.placement.clusters.partition_queues import queue_waits
 from metasched.schedulers.slurm.source import SlurmSource
 from tests.system import real_slurm
 from tests.system.real_slurm import Slurm
@@ -51,7 +52,8 @@ class LongQueue:
         return start.timestamp() - each.submitted
 
     def _queued(self, partition: str, processors: int, minutes: int) -> Waiting:
-        estimated = float(self._source.waits()[partition].at(processors))
+        waits = queue_waits(self._source.partitions(), self._source.queue())
+        estimated = float(waits[partition].at(processors))
         return Waiting(self._submit(partition, processors, minutes), partition, processors, time.time(), estimated)
 
     def _submit(self, partition: str, processors: int, minutes: int) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metasched.history.queue import Ahead, Line
 from metasched.records import InputError
 
 Floats = NDArray[np.float64]
@@ -54,7 +55,7 @@ class QueueWait:
 def earliest_start(
     free: int, running: Sequence[tuple[int, float]], queued: Sequence[tuple[int, float]] = ()
 ) -> QueueWait:
-    """When so many processors are free at once, if jobs start in the order they came.
+    """When so many processors are free at once and stay so, if the jobs ahead start by the rules of a queue.
 
     Parameters
     ----------
@@ -75,19 +76,5 @@ def earliest_start(
     >>> wait.at([1, 2, 3, 4, 5, 8]).tolist()
     [0.0, 0.0, 10.0, 10.0, 60.0, 60.0]
     """
-    ends = sorted((remaining, processors) for processors, remaining in running)
-    start, every = 0.0, free + sum(freed for _, freed in ends)
-    for processors, execution_time in queued:
-        if processors > every:
-            continue  # asks for more than there is: it never starts, and holds up nobody
-        while free < processors:
-            end, freed = ends.pop(0)
-            start, free = max(start, end), free + freed
-        free -= processors
-        ends = sorted([*ends, (start + execution_time, processors)])
-    steps: list[tuple[int, float]] = [(1, start)] if free > 0 else []
-    for end, freed in ends:
-        if freed > 0:
-            steps.append((free + 1, max(start, end)))
-            free += freed
-    return QueueWait(np.array([step[0] for step in steps] or [1]), np.array([step[1] for step in steps] or [start]))
+    ahead = ([Ahead(processors, seconds, seconds) for processors, seconds in jobs] for jobs in (running, queued))
+    return QueueWait(*Line(free, *ahead).steps())

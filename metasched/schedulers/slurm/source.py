@@ -12,17 +12,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, Kind, digest, plain, read_mark
 from metasched.node_names import unfold
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import Partition
-from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
-from metasched.placement.clusters.state import ClusterState
 from metasched.records import InputError
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.commands import PATIENCE, Commands
-from metasched.schedulers.slurm.queue import COLUMNS, queue_waits
+from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.slurm_times import span
 
 _log = logging.getLogger(__name__)
@@ -96,10 +95,9 @@ class SlurmSource:
             for name in limits
             if not self._wanted or name in self._wanted
         }
-        waits = self._waits(states)
         return [
             Partition(
-                replace(state, queue_wait=waits.get(name, state.queue_wait)),
+                state,
                 self._platform,
                 self.name,
                 name,
@@ -110,28 +108,16 @@ class SlurmSource:
             for name, state in states.items()
         ]
 
-    def waits(self) -> Mapping[str, QueueWait]:
-        """How long a job would wait in each partition, those where nobody waits yet too.
+    def queue(self) -> Sequence[QueuedJob]:
+        """The jobs that run and wait, those that wait in the order of their priority.
 
         Raises
         ------
         RuntimeError
             When Slurm does not answer.
         """
-        states = {each.name: each.state for each in self.partitions()}
-        return queue_waits(self._queue(), *_capacity(states), everywhere=True)
-
-    def _queue(self) -> Sequence[Mapping[str, str]]:
-        return self._commands.table(COLUMNS, "squeue", "--states=running,pending", "--sort=-p,i")
-
-    def _waits(self, states: Mapping[str, ClusterState]) -> Mapping[str, QueueWait]:
-        """The wait in the queue of each partition; none is known where Slurm does not tell of its queue."""
-        try:
-            rows = self._queue()
-        except RuntimeError as error:
-            _log.warning("the queue of %s is not known: %s", self.name, error)
-            return {}
-        return queue_waits(rows, *_capacity(states))
+        rows = self._commands.table(COLUMNS, "squeue", "--states=running,pending", "--sort=-p,i")
+        return [job for row in rows if (job := queued_job(row)) is not None]
 
     def running(self) -> Sequence[StartedJob]:
         """The jobs that run now, each on processors of its own, as many on every node as it has on average.
@@ -281,12 +267,6 @@ class SlurmSource:
             )
         except (InputError, ValueError):
             return None
-
-
-def _capacity(states: Mapping[str, ClusterState]) -> tuple[dict[str, int], dict[str, tuple[str, ...]]]:
-    """Free processors, and names of the nodes, of each partition."""
-    free = {name: int(state.processors[state.up].sum()) for name, state in states.items()}
-    return free, {name: state.nodes for name, state in states.items()}
 
 
 def _fate(row: Mapping[str, str]) -> Fate:

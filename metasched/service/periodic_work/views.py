@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from threading import Thread
 
+from metasched.history.queue import QueuedJob
+from metasched.placement.clusters.partition_queues import with_queue_waits
 from metasched.schedulers.contract import Source
 from metasched.service.clock import Clock
 from metasched.service.metrics import Metrics
@@ -15,6 +18,8 @@ from metasched.service.state.load_forecasts import LoadForecaster
 from metasched.service.state.load_history import LoadHistory
 from metasched.service.state.models import Models
 from metasched.store.database.store import Store
+
+_log = logging.getLogger(__name__)
 
 #: Of the loads stored before a restart, those of so many seconds count as the newest of their nodes.
 STILL_NEW = 900.0
@@ -89,7 +94,16 @@ class Views:
         """Ask a scheduler for partitions and running jobs; its last answer stays where it does not answer."""
         asked_at = self._clock.now()
         try:
-            self._clusters.put(source.name, source.partitions(), asked_at)
+            partitions = source.partitions()
+            self._clusters.put(source.name, with_queue_waits(partitions, self._queue(source)), asked_at)
             self._clusters.put_running(source.name, source.running(), asked_at)
         except Exception as error:
             self._metrics.unheard(source.name, error)
+
+    def _queue(self, source: Source) -> Sequence[QueuedJob]:
+        """The queue of a scheduler; nothing is known of waits where it does not tell of it."""
+        try:
+            return source.queue()
+        except RuntimeError as error:
+            _log.warning("the queue of %s is not known: %s", source.name, error)
+            return ()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
+from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, Kind, digest
 from metasched.records import InputError, Load
 from metasched.schedulers.contract import BoundJob
@@ -54,6 +55,9 @@ class Scheduler:
         return ()
 
     def running(self) -> Sequence[object]:
+        return ()
+
+    def queue(self) -> Sequence[QueuedJob]:
         return ()
 
     def bound(self) -> Sequence[BoundJob]:

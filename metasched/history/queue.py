@@ -1,0 +1,155 @@
+"""The queue of a cluster as it is, led on: when each job that waits would start, and when one more would.
+
+Jobs start by the rules of :mod:`metasched.history.backfilling`: in the order of their priority, others before them
+where they delay no reservation. Reservations rest on how long jobs may hold their processors, as schedulers have it;
+when processors are really free follows from how long jobs are expected to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from metasched.history.backfilling import Backfilling, lead_on
+from metasched.history.evaluation import DEPTH
+from metasched.history.job_log import Floats, Ints
+
+#: What a job without a limit is taken to need (s).
+UNLIMITED = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedJob:
+    """A job that runs or waits, as its scheduler knows it.
+
+    Parameters
+    ----------
+    number : its number.
+    partitions : that it runs in, or may start in.
+    processors : P.
+    limit : its time limit (s), None where it has none.
+    ran : how long it has run (s), None where it waits.
+    nodes : names of its nodes, empty where it waits.
+    ready : whether it waits for processors and nothing else.
+    submitted, started : when (s), None where that is not known; of a job that was not ready at first when it was.
+    planned : when its scheduler means to start it (s), None where it does not say.
+    user, name, account, qos : as its scheduler calls them.
+    """
+
+    number: str
+    partitions: frozenset[str]
+    processors: int
+    limit: float | None
+    ran: float | None = None
+    nodes: tuple[str, ...] = ()
+    ready: bool = True
+    submitted: float | None = None
+    started: float | None = None
+    planned: float | None = None
+    user: str = ""
+    name: str = ""
+    account: str = ""
+    qos: str = ""
+
+    @property
+    def holds(self) -> float:
+        """How long it may hold its processors, from now or from its start on (s)."""
+        return max((self.limit or UNLIMITED) - (self.ran or 0.0), 1.0)
+
+
+#: How long a job is expected to run, from now or from its start on (s).
+Left = Callable[[QueuedJob], float]
+
+
+def by_limit(job: QueuedJob) -> float:
+    """A job runs as long as it may."""
+    return job.holds
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A job that is ahead: its processors, how long it may hold them, and how long it is expected to (s)."""
+
+    processors: int
+    holds: float
+    left: float
+    number: str = ""
+
+
+class Line:
+    """The jobs of a partition.
+
+    Parameters
+    ----------
+    free : processors that nobody holds.
+    running : jobs that run.
+    waiting : jobs that wait for processors, first come first; those that ask for more than there is hold up nobody.
+
+    Examples
+    --------
+    Four of eight processors are free, and a job waits for all of them. What runs may do so for 600 s, but is expected
+    to end in 100 s. A job that is done by then need not wait; a longer one would delay the one ahead.
+
+    >>> line = Line(4, [Ahead(4, 600.0, 100.0)], [Ahead(8, 300.0, 50.0, "7")])
+    >>> line.starts(), line.wait(2, 500.0, 80.0), line.wait(2, 900.0, 80.0)
+    ({'7': 100.0}, 0.0, 150.0)
+    >>> [each.tolist() for each in line.steps()]
+    [[1], [150.0]]
+    """
+
+    def __init__(self, free: int, running: Sequence[Ahead], waiting: Sequence[Ahead] = ()) -> None:
+        running = [job for job in running if job.processors > 0]
+        self.processors = free + sum(job.processors for job in running)
+        self._jobs = [*running, *(job for job in waiting if 0 < job.processors <= self.processors)]
+        self._cluster = Backfilling(self.processors)
+        self._left = {number: max(job.left, 0.0) for number, job in enumerate(self._jobs)}
+        for number, job in enumerate(self._jobs):
+            self._cluster.submit(number, job.processors, max(job.holds, 1.0), number, number)
+            if number + 1 == len(running):
+                self._cluster.schedule(0.0)
+        self._begin: dict[int, float] | None = None
+
+    def starts(self) -> dict[str, float]:
+        """How long each job that waits does so if nobody else comes (s), by its number."""
+        return {self._jobs[number].number: start for number, start in self._starts().items()}
+
+    def wait(self, processors: int, limit: float, run_time: float) -> float:
+        """How long one more job, the last in line, would wait (s); infinity where it asks for more than there is."""
+        if processors > self.processors:
+            return float("inf")
+        last, cluster = len(self._jobs), self._cluster.copy(DEPTH)
+        cluster.submit(last, processors, limit, last, last)
+        return lead_on(cluster, 0.0, {**self._left, last: run_time}, until=last)[last]
+
+    def steps(self) -> tuple[Ints, Floats]:
+        """How long one more job would wait that delays nobody and may run for any time, by its processors.
+
+        Returns
+        -------
+        Processors, ascending from 1, from which on a job waits so long, and how long that is (s); shape (steps,) each.
+        """
+        times, change = [0.0], [self._cluster.free]
+        for number, begin in {**dict.fromkeys(self._cluster.started, 0.0), **self._starts()}.items():
+            width = self._jobs[number].processors
+            if number not in self._cluster.started:
+                times.append(begin)
+                change.append(-width)
+            times.append(begin + self._left[number])
+            change.append(width)
+        order = np.argsort(times, kind="stable")
+        at, level = np.array(times)[order], np.cumsum(np.array(change)[order])
+        last = np.append(at[1:] > at[:-1], True)  # of what happens at one time the end counts
+        at, level = at[last], level[last]
+        lasting = np.minimum.accumulate(level[::-1])[::-1]  # free from then on for good
+        more = np.append(True, lasting[1:] > lasting[:-1]) & (lasting > 0)
+        at, lasting = at[more], lasting[more]
+        if not at.size:
+            return np.array([1]), np.zeros(1)
+        return np.append(1, lasting[:-1] + 1).astype(np.int64), at
+
+    def _starts(self) -> dict[int, float]:
+        if self._begin is None:
+            self._begin = lead_on(self._cluster.copy(DEPTH), 0.0, self._left)
+        return self._begin

@@ -1,0 +1,98 @@
+"""The queues of partitions that may share nodes, and how long a job would wait in each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from metasched.history.queue import Ahead, Left, Line, QueuedJob, by_limit
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.queue_wait import QueueWait
+
+
+def partition_lines(
+    partitions: Sequence[Partition], jobs: Iterable[QueuedJob], left: Left = by_limit
+) -> dict[str, Line]:
+    """The jobs that hold processors of each partition of one scheduler, or are ahead in it, by its name.
+
+    Parameters
+    ----------
+    partitions : with the processors that are free in each.
+    jobs : that run or wait, those that wait in the order of their priority. A job that runs holds processors in all
+        partitions that its nodes are in, and one that waits is ahead in all that share nodes with its own.
+    left : how long each is expected to run on.
+    """
+    members = {each.name: frozenset(each.state.nodes) for each in partitions}
+    running: dict[str, list[Ahead]] = {name: [] for name in members}
+    waiting: dict[str, list[Ahead]] = {name: [] for name in members}
+    for job in jobs:
+        if job.ran is not None:
+            for name, share in _shares(job, members).items():
+                taken = math.ceil(share * job.processors)
+                running[name].append(Ahead(taken, job.holds, left(job), job.number))
+        elif job.ready:
+            wanted = frozenset().union(*(members.get(name, ()) for name in job.partitions))
+            for name, own in members.items():
+                if name in job.partitions or own & wanted:
+                    waiting[name].append(Ahead(job.processors, job.holds, left(job), job.number))
+    return {
+        each.name: Line(int(each.state.processors[each.state.up].sum()), running[each.name], waiting[each.name])
+        for each in partitions
+    }
+
+
+def queue_waits(
+    partitions: Sequence[Partition], jobs: Sequence[QueuedJob], left: Left = by_limit
+) -> Mapping[str, QueueWait]:
+    """How long a job would wait in each partition, by its name; the parameters are those of :func:`partition_lines`.
+
+    Examples
+    --------
+    Four processors are free, but a job that is ahead waits for eight of them; the four others are freed in 100 s.
+    Partition q has one of the two nodes of p, and so half of what runs. The job ahead is too large for it.
+
+    >>> from metasched.placement.clusters.state import ClusterState
+    >>> p, q = (
+    ...     Partition(ClusterState.make(name, nodes, processors=2), name, "c", name)
+    ...     for name, nodes in (("p", ["n1", "n2"]), ("q", ["n2"]))
+    ... )
+    >>> runs = QueuedJob("1", frozenset("p"), 4, 600.0, ran=500.0, nodes=("n1", "n2"))
+    >>> ahead = QueuedJob("2", frozenset("p"), 8, 300.0)
+    >>> waits = queue_waits([p, q], [runs, ahead])
+    >>> waits["p"].at([1, 8]).tolist(), waits["q"].at([2, 4]).tolist()
+    ([400.0, 400.0], [0.0, 100.0])
+    """
+    return {name: QueueWait(*line.steps()) for name, line in partition_lines(partitions, jobs, left).items()}
+
+
+def with_queue_waits(
+    partitions: Sequence[Partition], jobs: Sequence[QueuedJob], left: Left = by_limit
+) -> tuple[Partition, ...]:
+    """The partitions with the waits in their queues; those where nobody waits say nothing of waits."""
+    ahead = frozenset().union(*(job.partitions for job in jobs if job.ran is None and job.ready))
+    contested = frozenset().union(*(each.state.nodes for each in partitions if each.name in ahead))
+    waits = queue_waits(partitions, jobs, left) if ahead else {}
+    return tuple(
+        replace(each, state=replace(each.state, queue_wait=waits[each.name]))
+        if waits and contested & frozenset(each.state.nodes)
+        else each
+        for each in partitions
+    )
+
+
+def _shares(job: QueuedJob, members: Mapping[str, frozenset[str]]) -> Mapping[str, Fraction]:
+    """The part of a running job's nodes that is in each partition; all of it in its own where its nodes are not known.
+
+    A partition without any of them is left out.
+    """
+    own = frozenset(job.nodes)
+    if not own:
+        return {name: Fraction(1) for name in _known(job.partitions, members)}
+    found = {name: Fraction(len(own & names), len(own)) for name, names in members.items()}
+    return {name: share for name, share in found.items() if share}
+
+
+def _known(names: Collection[str], members: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    return frozenset(names) & members.keys()
