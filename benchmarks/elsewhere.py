@@ -22,7 +22,6 @@ from benchmarks.testbed.catalogue import DESIGN, JUDGED
 from benchmarks.verdicts import Target, table
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, follow
-from metasched.predictors.porting.platforms import BorrowingPredictor, PlatformsPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
 from metasched.store.files.campaigns import read_campaign
@@ -36,19 +35,19 @@ BANDWIDTH, SIZE = 1000.0, 1000.0
 def ports(campaigns: Path) -> dict[int, list[list[Outcome]]]:
     """What was predicted of each target, by the number of its runs learned first."""
     found: dict[int, list[list[Outcome]]] = {count: [] for count in FIRST}
-    lenders: dict[str, RobustPredictor] = {}
+    lenders: dict[str, list[Run]] = {}
     for application, reference, loading, target, target_loading, _ in TABLE_6:
         name = f"{application}-{reference}-{loading}"
         if name not in lenders:
-            taught = [run for run in read_campaign(campaigns / name).runs if run.phase == "train"]
-            lenders[name] = RobustPredictor(application, reference).fit(taught)
+            lenders[name] = [run for run in read_campaign(campaigns / name).runs if run.phase == "train"]
         runs = read_campaign(campaigns / f"{application}-{target}-{target_loading}").runs
         train, asked = ([run for run in runs if run.phase == phase] for phase in ("train", "predict"))
         pool = train or asked[FOLLOWED:]
         for count in FIRST:
             for seed in SEEDS[: count or 1]:
                 drawn = np.random.default_rng(seed).choice(len(pool), count, replace=False)
-                predictor = BorrowingPredictor([lenders[name]], target).fit([pool[k] for k in np.sort(drawn)])
+                predictor = RobustPredictor(application, target).borrowing(lenders[name])
+                predictor.fit([pool[k] for k in np.sort(drawn)])
                 found[count].append(list(follow(predictor, asked[:FOLLOWED], observed)))
     return found
 
@@ -67,12 +66,12 @@ def systems(path: Path) -> tuple[list[Outcome], list[Outcome]]:
     alone, lent = [], []
     for (application, system), runs in made.items():
         others = [run for (name, other), own in made.items() if name == application and other != system for run in own]
-        lenders = PlatformsPredictor(application).fit(others).lending_to(system) if others else None
         for end in range(2, len(runs)):
             own = RobustPredictor(application, system).fit(runs[:end])
             alone.append(Outcome(runs[end], own.predict(runs[end].request)))
-            if lenders is not None:
-                lent.append(Outcome(runs[end], lenders.fit(runs[:end]).predict(runs[end].request)))
+            if others:
+                own = RobustPredictor(application, system).borrowing(others).fit(runs[:end])
+                lent.append(Outcome(runs[end], own.predict(runs[end].request)))
     return alone, lent
 
 

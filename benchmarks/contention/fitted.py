@@ -11,7 +11,6 @@ import numpy as np
 from benchmarks.contention.judge import BANDWIDTH, CoRun
 from benchmarks.testbed.catalogue import JUDGED
 from metasched.predictors.contract import Predictor, computing_share, expected
-from metasched.predictors.porting.platforms import BorrowingPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.store.files.campaigns import read_campaign, read_runs
 
@@ -31,7 +30,7 @@ def model(application: str, cluster: str) -> Predictor | None:
     if (folder := _campaign(application, "intel")) is None or not idle.exists():
         return None
     lender = RobustPredictor(application, "intel").fit(read_campaign(folder).runs)
-    return BorrowingPredictor([lender], cluster).fit(read_runs(idle))
+    return RobustPredictor(application, cluster).borrowing(lender.teaching).fit(read_runs(idle))
 
 
 def _campaign(application: str, cluster: str) -> Path | None:

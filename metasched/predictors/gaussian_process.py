@@ -72,6 +72,48 @@ class ScalePrior:
     least_noise: float = 0.01
 
 
+@dataclass(frozen=True)
+class Kinship:
+    """What runs on other platforms have to do with the platform that is asked about.
+
+    All platforms have the levers in common but for small differences; bend and scaling are each platform's own. Seen
+    from one platform, the levers of each other one are off by two such differences: its own, and that of the platform
+    asked about, which the runs on all others share.
+
+    Parameters
+    ----------
+    platforms : array of shape (n,), the platform of each run by number, 0 for the one asked about.
+    apart : array of shape (l,), how far each lever is off from platform to platform.
+
+    Examples
+    --------
+    >>> kin = Kinship(np.array([1, 1, 2, 0]), np.array([0.5]))
+    >>> kin.differences(np.ones((4, 1)))
+    array([[0.5 , 0.5 , 0.25, 0.  ],
+           [0.5 , 0.5 , 0.25, 0.  ],
+           [0.25, 0.25, 0.5 , 0.  ],
+           [0.  , 0.  , 0.  , 0.  ]])
+    """
+
+    platforms: NDArray[np.intp]
+    apart: Floats
+
+    @cached_property
+    def asked(self) -> NDArray[np.bool_]:
+        """Which runs are of the platform asked about, shape (n,)."""
+        return np.equal(self.platforms, 0)
+
+    @cached_property
+    def same(self) -> NDArray[np.bool_]:
+        """Which runs are of one platform, shape (n, n)."""
+        return np.equal.outer(self.platforms, self.platforms)
+
+    def differences(self, levers: Floats) -> Floats:
+        """Covariance of log times that other levers on other platforms cause, (n, n), from levers (n, l)."""
+        away = levers * self.apart * ~self.asked[:, None]
+        return np.asarray(away @ away.T * (1.0 + self.same))
+
+
 class ResidualProcess:
     """The process, conditioned on runs.
 
@@ -86,6 +128,7 @@ class ResidualProcess:
     extra : array of shape (n,), variance of what else disturbs each run; 0 where None.
     moved : whether the levers' most probable values are part of the mean. Not where the formula already stands at its
         most probable numbers: then they only widen the spread.
+    kinship : of runs on other platforms; None where all are of one.
 
     Examples
     --------
@@ -109,12 +152,13 @@ class ResidualProcess:
         noise: Floats | None = None,
         extra: Floats | None = None,
         moved: bool = True,
+        kinship: Kinship | None = None,
     ) -> None:
         self.points, self.levers, self.spreads, self.error, self.scales = points, levers, spreads, error, scales
         self._noise = np.ones(len(error)) if noise is None else noise
         self._extra = np.zeros(len(error)) if extra is None else extra
-        covariance = self._form(points)
-        covariance[np.diag_indices(len(points))] += scales.noise**2 * self._noise + self._extra
+        self._kinship = kinship
+        covariance = run_covariance(scales, points, levers, scales.noise**2 * self._noise + self._extra, kinship)
         self._factor = scipy.linalg.cholesky(covariance, lower=True)
         white = scipy.linalg.solve_triangular(self._factor, np.column_stack([levers, error]), lower=True)
         self._white, self._white_error = white[:, :-1], white[:, -1]
@@ -190,6 +234,19 @@ class ResidualProcess:
             error[own], variance[own] = covariance @ whole[own], np.diag(covariance)
         return error, self._usual_spread(variance)
 
+    def group_weights(self, groups: NDArray[np.intp]) -> Floats:
+        """Weights of runs whose group is farther from what the others say than expected, shape (n,), at most 1.
+
+        As of a Student t distribution with as many dimensions as the group has runs.
+        """
+        inverse, weights = self._inverse, np.ones(len(groups))
+        whole = inverse @ self.error
+        for group in np.unique(groups):
+            own = np.flatnonzero(groups == group)
+            away = float(whole[own] @ np.linalg.solve(inverse[np.ix_(own, own)], whole[own]))
+            weights[own] = min((DEGREES + len(own)) / (DEGREES + away), 1.0)
+        return weights
+
     @cached_property
     def _inverse(self) -> Floats:
         """Inverse of the covariance of the runs, the levers integrated out."""
@@ -210,7 +267,26 @@ class ResidualProcess:
 
     def _form(self, points: Floats) -> Floats:
         """Covariance of bend and scaling between points (m, d) and the runs, shape (m, n)."""
-        return form_covariance(self.scales, points, self.points)
+        across = form_covariance(self.scales, points, self.points)
+        if self._kinship is not None:
+            across *= self._kinship.asked
+        return across
+
+
+def run_covariance(scales: Scales, points: Floats, levers: Floats, alone: Floats, kinship: Kinship | None) -> Floats:
+    """Covariance of what a formula leaves over of runs, shape (n, n), the levers at their values aside.
+
+    Parameters
+    ----------
+    scales, points, levers, kinship : as of :class:`ResidualProcess`.
+    alone : array of shape (n,), the variance that each run has for itself.
+    """
+    covariance = form_covariance(scales, points, points)
+    if kinship is not None:
+        covariance *= kinship.same
+        covariance += kinship.differences(levers)
+    covariance[np.diag_indices(len(points))] += alone
+    return covariance
 
 
 def form_covariance(scales: Scales, first: Floats, second: Floats) -> Floats:
@@ -244,6 +320,7 @@ def most_probable(
     *,
     noise: Floats | None = None,
     extra: Floats | None = None,
+    kinship: Kinship | None = None,
 ) -> Scales:
     """The scales of largest posterior density; parameters as of :class:`ResidualProcess`, levers around their prior.
 
@@ -262,6 +339,11 @@ def most_probable(
     wiener = np.minimum.outer(points[:, 1], points[:, 1])
     fixed = (levers * spreads**2) @ levers.T
     fixed[np.diag_indices(len(error))] += 0.0 if extra is None else extra
+    same: NDArray[np.bool_] | float = 1.0
+    if kinship is not None:
+        same = kinship.same
+        wiener = wiener * same
+        fixed += kinship.differences(levers)
     identity, medians = np.eye(len(error)), prior.medians.logs
     free = np.array([True, *(place >= prior.fixed_lengths for place in range(inputs)), True, True])
     full = np.where(free, start.logs, medians)
@@ -272,7 +354,7 @@ def most_probable(
         bend2, scaling2, noise2 = np.exp(2.0 * logs[[0, -2, -1]])
         lengths = np.exp(logs[1:-2])
         root = math.sqrt(5.0) * np.sqrt(squared @ lengths**-2.0)
-        decay = np.exp(-root)
+        decay = np.exp(-root) * same
         bend = bend2 * (1.0 + root + root * root / 3.0) * decay
         covariance = bend + scaling2 * wiener + fixed
         covariance[np.diag_indices(len(error))] += noise2 * shape

@@ -14,22 +14,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
 from metasched.predictors.gaussian_process import (
+    Kinship,
     ResidualProcess,
     ScalePrior,
     Scales,
-    form_covariance,
     most_probable,
+    run_covariance,
     t_weights,
     well_chosen,
 )
 from metasched.predictors.memory.setting_columns import SettingColumns
 from metasched.predictors.robust.effects import Effects
 from metasched.predictors.robust.loads import Loads
-from metasched.predictors.robust.structure import Structure, factors
+from metasched.predictors.robust.structure import Numbers, Structure, factors
 from metasched.records import DEFAULT_SETTINGS, Settings
 
 #: Scales before any run: bend, its lengths in log N and log P, scaling, noise. Halving or doubling any of them changes
@@ -37,8 +39,16 @@ from metasched.records import DEFAULT_SETTINGS, Settings
 SCALES = ScalePrior(Scales(0.06, (2.0, 2.0), 0.05, 0.03), fixed_lengths=2)
 #: Length of the bend in each column of the settings.
 LENGTH = 2.0
-#: Times that formula, scales and weights are found anew, and how many of them look for the scales.
-ROUNDS, SEARCHES = 3, 2
+#: Times that formula, scales and weights are found anew, the last time without scales and weights; and the first time
+#: that runs are of several platforms, of which some may be unlike the others.
+ROUNDS, ROUNDS_OF_SEVERAL = 3, 6
+#: How far the formula's numbers are off from platform to platform, and those of the effects. Each has its own speed;
+#: the shape is common but for what latency and memory change. On the ports between the design campaigns a tenth or a
+#: half of the first trial's spreads did better than all of them.
+APART = Numbers(0.8, 0.005, 0.2, 0.003, 0.003, 0.2, 0.01, 0.015, 0.005, 0.01)
+APART_OF_EFFECTS = 0.05
+#: The least that a run on another platform counts.
+LEAST_WEIGHT = 1e-3
 #: Runs from which on wild ones can be told from others.
 FEWEST_WEIGHED = 5
 #: How far beyond what was learned the bend goes on to change, in logarithms (a factor e); from there on it stays.
@@ -88,6 +98,7 @@ class Model:
         *,
         search: bool = True,
         settings: Sequence[Settings] = (),
+        platforms: Sequence[int] = (),
     ) -> Model:
         """Fit to runs.
 
@@ -97,24 +108,27 @@ class Model:
         scales : of the process, to start from or, without a search, to use.
         search : whether to look for the most probable scales.
         settings : of the runs; all alike where there are none.
+        platforms : of the runs by number, 0 for the one asked about, which all are of where there are none.
         """
-        sample = _Sample.of(runs, settings)
+        sample = _Sample.of(runs, settings, platforms)
+        rounds = ROUNDS if sample.alone or scales is not None else ROUNDS_OF_SEVERAL
         prior, weights = scale_prior(sample.points.shape[1]), np.ones(len(sample.runs))
         scales = scales if scales is not None and len(scales.lengths) == sample.points.shape[1] else prior.medians
         formula = Structure.around(sample.runs, sample.effects, sample.rows)
         expected, spreads = formula.vector, formula.spreads
-        for turn in range(ROUNDS):
+        for turn in range(rounds):
             noise, extra = sample.noise / weights, sample.disturbed(formula)
-            covariance = form_covariance(scales, sample.points, sample.points)
-            covariance[np.diag_indices(len(noise))] += scales.noise**2 * noise + extra
+            slopes, kin = sample.left_by(formula)[0], sample.kinship(formula)
+            covariance = run_covariance(scales, sample.points, slopes, scales.noise**2 * noise + extra, kin)
             formula = formula.fitted(sample.runs, expected, covariance, sample.rows)
-            if search and turn < SEARCHES:
+            if search and turn < rounds - 1:
                 slopes, error = sample.left_by(formula)
                 error += slopes @ (formula.vector - expected)
-                scales = most_probable(sample.points, slopes, spreads, error, prior, scales, noise=noise, extra=extra)
-            if turn < ROUNDS - 1 and len(weights) >= FEWEST_WEIGHED:
-                error, spread = sample.process(formula, scales, weights).leave_one_out()
-                weights = t_weights(error / spread)
+                scales = most_probable(
+                    sample.points, slopes, spreads, error, prior, scales, noise=noise, extra=extra, kinship=kin
+                )
+            if turn < rounds - 1 and len(weights) >= FEWEST_WEIGHED:
+                weights = sample.weighed(formula, scales, weights)
         return cls(formula, sample.process(formula, scales, weights), sample.loads, weights).under(DEFAULT_SETTINGS)
 
     @classmethod
@@ -125,9 +139,10 @@ class Model:
         scales: Scales,
         weights: Sequence[float] | Floats,
         settings: Sequence[Settings] = (),
+        platforms: Sequence[int] = (),
     ) -> Model:
         """The model with a known formula, scales and weights, as one that was kept in a file."""
-        sample, known = _Sample.of(runs, settings), np.asarray(weights, dtype=np.float64)
+        sample, known = _Sample.of(runs, settings, platforms), np.asarray(weights, dtype=np.float64)
         if len(known) != len(sample.runs):
             raise ValueError(f"{len(known)} weights, expected {len(sample.runs)}, one for each run looked at")
         formula = replace(formula, effects=sample.effects)
@@ -294,10 +309,12 @@ class _Sample:
     bandwidth_spread: Floats
     effects: Effects
     rows: Floats
+    platforms: NDArray[np.intp]
 
     @classmethod
-    def of(cls, runs: Observations, settings: Sequence[Settings] = ()) -> _Sample:
-        loads = Loads.of(runs)
+    def of(cls, runs: Observations, settings: Sequence[Settings] = (), platforms: Sequence[int] = ()) -> _Sample:
+        platform = np.array(platforms or (0,) * len(runs), dtype=np.intp)
+        loads = Loads.of(runs.at(np.flatnonzero(platform == 0)) if 0 in platform else runs)
         points = np.log(np.stack([runs.problem_size, runs.processors], axis=1))
         columns = SettingColumns.of(settings, points[:, 1])
         rows = columns.filled(columns.rows(settings), points[:, 1]) if columns.columns else np.empty((len(runs), 0))
@@ -306,7 +323,31 @@ class _Sample:
         whole, cpu_spread, bandwidth_spread = loads.filled(runs.at(chosen))
         noise = (1.0 - np.log(whole.cpu)) ** 2
         effects = Effects(columns)
-        return cls(whole, points[chosen], noise, loads, cpu_spread, bandwidth_spread, effects, rows[chosen])
+        return cls(
+            whole, points[chosen], noise, loads, cpu_spread, bandwidth_spread, effects, rows[chosen], platform[chosen]
+        )
+
+    @property
+    def alone(self) -> bool:
+        """Whether all runs are of the platform asked about."""
+        return not self.platforms.any()
+
+    def kinship(self, formula: Structure) -> Kinship | None:
+        """Of the runs on other platforms; None where there are none."""
+        if self.alone:
+            return None
+        return Kinship(self.platforms, np.array([*APART, *(APART_OF_EFFECTS for _ in formula.powers)]))
+
+    def weighed(self, formula: Structure, scales: Scales, weights: Floats) -> Floats:
+        """Weights of the runs, below 1 for wild ones and for those of platforms unlike the others."""
+        error, spread = self.process(formula, scales, weights).leave_one_out()
+        found = t_weights(error / spread)
+        if self.alone:
+            return found
+        own = self.platforms == 0
+        of_platform = self.process(formula, scales, np.ones(len(weights))).group_weights(self.platforms)
+        found = np.where(own, found, np.maximum(found * of_platform, LEAST_WEIGHT))
+        return np.where(own, 1.0, found) if np.count_nonzero(own) < FEWEST_WEIGHED else found
 
     def disturbed(self, formula: Structure) -> Floats:
         """Variance of log time that loads not measured cause, shape (n,)."""
@@ -332,4 +373,5 @@ class _Sample:
             noise=self.noise / weights,
             extra=self.disturbed(formula),
             moved=False,
+            kinship=self.kinship(formula),
         )

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term, broadcast, columns_of
 from metasched.predictors.formulas.searched import searched_list
+from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.background import BackgroundSearch
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.memory.domain import Domain
@@ -43,6 +44,8 @@ FEW = 10
 #: hold for any application. With 1, 90 % intervals held 96 and 93 % of the outcomes at five and eight runs of the
 #: design seeds, so 95 and 90 %.
 VARIED, OF_PRIORS = 5, 0.85
+#: Runs of other platforms that count before there is any here.
+BORROWED = 96
 #: Settings whose answers are kept ready at most.
 MOST_VIEWS = 64
 #: Decimal digits that a size or a time may have before or after the point.
@@ -160,29 +163,39 @@ class RobustPredictor(LearnedState[RobustState]):
         self.cluster = cluster
         self.revisit = revisit
         self.window = RunWindow(capacity=capacity)
+        self.lent: tuple[Run, ...] = ()
         self._search: BackgroundSearch[Model] = BackgroundSearch()
         self._since_start = 0
 
+    def borrowing(self, runs: Iterable[Run]) -> RobustPredictor:
+        """Count with runs of other platforms from the next run learned on, while there are few here; the predictor.
+
+        Those of earlier calls are given back.
+        """
+        self.lent = tuple(run for run in runs if representable(run))
+        return self
+
     def fit(self, runs: Iterable[Run]) -> RobustPredictor:
-        """Fit to training runs and forget everything learned before."""
-        runs = at_least_one(runs)
+        """Fit to training runs, perhaps none where others were borrowed, and forget everything learned before."""
+        runs = tuple(runs) if self.lent else at_least_one(runs)
         if not all(map(representable, runs)):
             raise InputError("no model can be fitted to these runs: their numbers are too large or too small")
         self.window = RunWindow(runs, self.window.capacity)
         not_believed = doubted(self.window)
         taught, first = self._teaching(not_believed), self.window.seen - len(self.window)
         numbers = [first + place for place, run in enumerate(self.window) if run.user not in not_believed]
-        kept = measured(taught)
-        model = Model.fit(kept, settings=[run.settings for run in taught])
+        known = self.known(not_believed)
+        model = known.model()
         # As if they had been predicted: the others' predictions of the last runs.
-        last = range(len(taught))[-REMEMBERED:] if len(model.weights) == len(taught) else ()
-        error, spread = model.process.leave_one_out()
+        own = range(len(known.runs) - len(taught), len(known.runs))
+        last = range(len(taught))[-REMEMBERED:] if len(model.weights) == len(known.runs) else ()
+        error, spread = (values[own] for values in model.process.leave_one_out())
         surprises = tuple(Surprise(numbers[k], taught[k].user, float(error[k]), float(spread[k])) for k in last)
         self._state = RobustState(
             model,
-            imagined(len(taught)),
-            Domain.of(taught),
-            notes_on(kept),
+            imagined(len(known.runs)),
+            Domain.of(known.runs),
+            known.notes,
             doubted=not_believed,
             surprises=surprises,
         )
@@ -218,14 +231,19 @@ class RobustPredictor(LearnedState[RobustState]):
             state.own[user] = made
         return state.own[user]
 
+    @property
+    def teaching(self) -> tuple[Run, ...]:
+        """The runs that the model has learned from, oldest first."""
+        return tuple(self._teaching(self.state.doubted))
+
     def _teaching(self, not_believed: frozenset[str]) -> list[Run]:
         """The runs that are learned from."""
         return [run for run in self.window if run.user not in not_believed]
 
-    def _kept(self, not_believed: frozenset[str]) -> tuple[Observations, tuple[Settings, ...]]:
-        """The runs that are learned from, in columns, and their settings."""
-        runs = self._teaching(not_believed)
-        return measured(runs), tuple(run.settings for run in runs)
+    def known(self, not_believed: frozenset[str]) -> Known:
+        """All that is learned from while some users are not believed."""
+        own = self._teaching(not_believed)
+        return Known(self.cluster, (*borrowed(self.lent, len(own)), *own), len(own))
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -298,8 +316,8 @@ class RobustPredictor(LearnedState[RobustState]):
         state = self.state
         runs = measured(self._teaching(state.doubted))
         whole, *_ = state.model.loads.filled(runs)
-        part = Part("", searched_list(whole), {"formula": state.model.formula.text})
-        return Learned((part,), state.notes + self.notices + assumed_effects(runs))
+        part = Part("", searched_list(whole) if len(runs) else None, {"formula": state.model.formula.text})
+        return Learned((part,), state.notes + self.notices + (assumed_effects(runs) if len(runs) else ()))
 
     def learn(self, run: Run) -> None:
         """Absorb one run: score its prediction, fit again, maybe start a search in the background."""
@@ -322,19 +340,19 @@ class RobustPredictor(LearnedState[RobustState]):
                 drift, surprises = found, ()
                 self.window.slow_down(found.factor, before=found.since)
                 not_believed = doubted(self.window)
-        (kept, settings), scales = self._kept(not_believed), state.model.process.scales
+        kept, scales = self.known(not_believed), state.model.process.scales
         searched = self._search.take()
         if searched is not None:
             scales = searched.process.scales
             since = self._since_start + 1
         else:
             since = state.since_search + 1
-        at_once = len(kept) <= AT_ONCE
+        at_once = kept.own <= AT_ONCE
         self._state = RobustState(
-            Model.fit(kept, scales, search=at_once, settings=settings),
+            kept.model(scales, search=at_once),
             calibration,
             state.domain if run.user in not_believed else state.domain.learned(run),
-            notes_on(kept),
+            kept.notes,
             0 if at_once else since,
             doubted=not_believed,
             surprises=surprises,
@@ -345,7 +363,7 @@ class RobustPredictor(LearnedState[RobustState]):
             self._since_start += 1
         elif not at_once and since >= self.revisit:
             self._since_start = 0
-            self._search.start(lambda: Model.fit(kept, scales, settings=settings))
+            self._search.start(lambda: kept.model(scales))
 
     def _surprise(self, run: Run) -> Surprise | None:
         """How far a run was from its prediction; None where its loads were not measured."""
@@ -378,9 +396,76 @@ class RobustPredictor(LearnedState[RobustState]):
         if found is not None:
             model = found
             if self._since_start:
-                kept, settings = self._kept(self.state.doubted)
-                model = Model.fit(kept, found.process.scales, search=False, settings=settings)
+                model = self.known(self.state.doubted).model(found.process.scales, search=False)
             self._state = replace(self.state, model=model, since_search=self._since_start)
+
+
+@dataclass(frozen=True)
+class Known:
+    """The runs that a model is fitted to: those borrowed from other platforms, then those of its own.
+
+    Parameters
+    ----------
+    cluster : the platform asked about.
+    runs : all of them.
+    own : how many of the last are its own.
+    """
+
+    cluster: str
+    runs: tuple[Run, ...]
+    own: int
+
+    @property
+    def settings(self) -> tuple[Settings, ...]:
+        """Of the runs."""
+        return tuple(run.settings for run in self.runs)
+
+    @property
+    def lent(self) -> tuple[Run, ...]:
+        """The borrowed ones."""
+        return self.runs[: len(self.runs) - self.own]
+
+    @property
+    def platforms(self) -> tuple[int, ...]:
+        """Of the runs by number, 0 for the one asked about."""
+        others = dict.fromkeys(run.cluster for run in self.lent)
+        number = {platform: place for place, platform in enumerate(others, start=1)}
+        return (*(number[run.cluster] for run in self.lent), *(0 for _ in range(self.own)))
+
+    def model(self, scales: Scales | None = None, *, search: bool = True) -> Model:
+        """The model fitted to them, see ``Model.fit``."""
+        return Model.fit(measured(self.runs), scales, search=search, settings=self.settings, platforms=self.platforms)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user of the predictions should know."""
+        others = ", ".join(dict.fromkeys(run.cluster for run in self.lent))
+        if not others:
+            return notes_on(measured(self.runs))
+        return (f"{_count(self.own, 'run')} on {self.cluster}: what is known of {others} is borrowed",)
+
+
+def borrowed(lent: Iterable[Run], own: int) -> tuple[Run, ...]:
+    """The runs of other platforms that count beside so many own ones: from each about as many, over all it ran on.
+
+    They are :data:`BORROWED`, and two fewer for each own run, so that they leave one by one as runs come.
+
+    Examples
+    --------
+    >>> runs = [Run("cg", c, n, 1, 1.0, 90.0, 1.0) for c, most in (("a", 200), ("b", 3)) for n in range(1, most)]
+    >>> [run.cluster for run in borrowed(runs, own=46)]
+    ['a', 'a', 'b', 'b']
+    """
+    of_platform: dict[str, list[Run]] = {}
+    for run in lent:
+        of_platform.setdefault(run.cluster, []).append(run)
+    left, chosen = max(BORROWED - 2 * own, 0), []
+    for place, runs in enumerate(sorted(of_platform.values(), key=len)):
+        share = min(left // (len(of_platform) - place), len(runs))
+        ordered = sorted(runs, key=lambda run: (run.processors, run.problem_size))
+        chosen += [ordered[k] for k in np.linspace(0, len(ordered) - 1, share).round().astype(int)]
+        left -= share
+    return tuple(sorted(chosen, key=lambda run: [*of_platform].index(run.cluster)))
 
 
 def representable(run: Run) -> bool:

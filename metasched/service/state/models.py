@@ -14,6 +14,7 @@ from threading import Lock, Thread
 
 from metasched.placement.clusters.partition import Partition
 from metasched.predictors.contract import Predictor, for_user, under
+from metasched.predictors.porting.platforms import ENOUGH, lent_by
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
 from metasched.service.quality.recent_predictions import RecentPredictions
@@ -28,6 +29,8 @@ Key = tuple[str, str]
 
 #: How long nothing must have been learned until a search that runs beside is waited for and adopted (s).
 QUIET = 2.0
+#: Models of platforms never used that are kept ready at most.
+MOST_NEVER_USED = 64
 #: Runs that are remembered as handed in: far more than come between two savings.
 MOST_TAKEN = 200_000
 
@@ -93,6 +96,8 @@ class Models:
         self._begun: dict[Key, frozenset[str]] = {}
         self._queue: SimpleQueue[RecordedRun | Key | Forgetting | str] = SimpleQueue()
         self._thread = Thread(target=self._run, name="metasched-learner", daemon=True)
+        #: What borrows for platforms that were never used, as far as it was asked for.
+        self._never_used: dict[Key, RobustPredictor] = {}
         self.failures = 0
         self.recent = RecentPredictions()
 
@@ -168,9 +173,42 @@ class Models:
         return self._queue.qsize()
 
     def predictor(self, application: str, platform: str, user: str = "") -> Predictor | None:
-        """The predictor of an application on a platform, for a user; None while nothing has been learned of it."""
-        known = self._predictors.get((application, platform))
+        """The predictor of an application on a platform, for a user; None while nothing has been learned of it.
+
+        Where the application never ran there, it is one that borrows from the other platforms, if these know enough.
+        """
+        key = application, platform
+        known = self._predictors.get(key) or self._never_used.get(key)
+        if known is None:
+            known = self._borrowing(key)
         return None if known is None else for_user(known, user)
+
+    def _borrowing(self, key: Key) -> RobustPredictor | None:
+        """What predicts on a platform that was never used, from the others; None where these know too little."""
+        lent = self._lent(key)
+        if not lent:
+            return None
+        if len(self._never_used) >= MOST_NEVER_USED:
+            self._never_used.clear()
+        found = RobustPredictor(*key).borrowing(lent).fit(())
+        self._never_used[key] = found
+        return found
+
+    def _lent(self, key: Key) -> tuple[Run, ...]:
+        """The runs that an application can borrow for a platform."""
+        application, platform = key
+        models = {
+            other: known
+            for (name, other), known in dict(self._predictors).items()
+            if name == application and isinstance(known, RobustPredictor)
+        }
+        return lent_by(models, platform)
+
+    def _borrow_again(self, application: str) -> None:
+        """Have what borrows for platforms never used know what was learned on the others."""
+        for key in [key for key in dict(self._never_used) if key[0] == application]:
+            if key in self._predictors or self._borrowing(key) is None:
+                self._never_used.pop(key, None)
 
     def on(
         self,
@@ -230,10 +268,13 @@ class Models:
         known = self._predictors.get(key)
         try:
             if known is None:
-                self._predictors[key] = RobustPredictor(*key).fit([run])
+                self._predictors[key] = RobustPredictor(*key).borrowing(self._lent(key)).fit([run])
             else:
                 self._judge(known, run)
+                if isinstance(known, RobustPredictor):
+                    known.borrowing(self._lent(key) if len(known.window) < ENOUGH else ())
                 known.learn(run)
+            self._borrow_again(run.application)
             self._counts[key] = self._counts.get(key, Learned()).with_runs([run])
         except Exception:
             self.failures += 1
@@ -257,7 +298,10 @@ class Models:
         if not records:
             return
         try:
-            self._predictors[key] = RobustPredictor(*key).fit([record.run for record in records])
+            runs = [record.run for record in records]
+            self._predictors[key] = (
+                RobustPredictor(*key).borrowing(self._lent(key) if len(runs) < ENOUGH else ()).fit(runs)
+            )
         except Exception:
             self.failures += 1
             _log.exception("the runs of %s on %s could not be learned", *key)
@@ -283,8 +327,18 @@ class Models:
             self._changed.discard(key)
             self._unsettled.discard(key)
             self._begin(key)
+        for application in {application for application, _ in found.models}:
+            self._return_lent(application)
+            self._borrow_again(application)
         self._save()
         return found
+
+    def _return_lent(self, application: str) -> None:
+        """Have models that borrowed learn again from what the others still have to lend."""
+        for key, known in self._predictors.items():
+            if key[0] == application and isinstance(known, RobustPredictor) and known.lent:
+                known.borrowing(self._lent(key)).fit(known.window)
+                self._changed.add(key)
 
     def _settle(self) -> None:
         for key in self._unsettled:

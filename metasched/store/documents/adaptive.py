@@ -17,7 +17,7 @@ from metasched.predictors.robust.drift import Drift, Surprise
 from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.predictor import RobustPredictor, RobustState
 from metasched.predictors.robust.structure import Numbers, Structure
-from metasched.records import InputError
+from metasched.records import InputError, Run
 from metasched.store.documents.parts import (
     Count,
     DomainPart,
@@ -130,6 +130,14 @@ class _Drift(Part):
     runs: Count
 
 
+class _Lent(Part):
+    """Runs of another platform, and their settings as above."""
+
+    cluster: str
+    window: list[Row] = Field(min_length=1)
+    settings: list[SettingPart] = Field(default_factory=list)
+
+
 class RobustDocument(_Adaptive):
     """A robust predictor."""
 
@@ -143,6 +151,8 @@ class RobustDocument(_Adaptive):
     formula: _Formula | None = None
     scales: _Scales | None = None
     weights: list[Annotated[float, Field(gt=0, le=1)]] = Field(default_factory=list)
+    #: What was borrowed, by platform.
+    lent: Annotated[list[_Lent], Field(max_length=1000)] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod
@@ -160,6 +170,9 @@ class RobustDocument(_Adaptive):
         state = predictor.state
         model, scales = state.model, state.model.process.scales
         formula = model.formula
+        lent: dict[str, list[Run]] = {}
+        for run in predictor.known(state.doubted).lent:
+            lent.setdefault(run.cluster, []).append(run)
         return cls(
             **_common(predictor, state),
             formula=_Formula(
@@ -175,6 +188,9 @@ class RobustDocument(_Adaptive):
             doubted=sorted(state.doubted),
             surprises=[_Surprise(**asdict(one)) for one in state.surprises],
             drift=_Drift(**asdict(state.drift)) if state.drift is not None else None,
+            lent=[
+                _Lent(cluster=cluster, window=rows(runs), settings=settings_of(runs)) for cluster, runs in lent.items()
+            ],
         )
 
     def runs(self) -> RunWindow:
@@ -191,21 +207,20 @@ class RobustDocument(_Adaptive):
     def build(self) -> RobustPredictor:
         """The predictor; its process is conditioned again on the window."""
         predictor = RobustPredictor(self.application, self.cluster, capacity=self.capacity)
+        predictor.borrowing(
+            run for part in self.lent for run in runs_of(part.window, self.application, part.cluster, part.settings)
+        )
         if self.formula is None or self.scales is None:
             return predictor.fit(self.runs())
         predictor.window = self.runs()
         scales = Scales(self.scales.bend, tuple(self.scales.lengths), self.scales.scaling, self.scales.noise)
         doubted = frozenset(self.doubted)
-        taught = [run for run in predictor.window if run.user not in doubted]
-        if not taught:
+        known = predictor.known(doubted)
+        if not known.own:
             raise InputError("doubted names every user of the window, expected some to be believed")
         predictor.state = RobustState(
             model=Model.of(
-                self.formula.build(),
-                measured(taught),
-                scales,
-                self.weights,
-                tuple(run.settings for run in taught),
+                self.formula.build(), measured(known.runs), scales, self.weights, known.settings, known.platforms
             ),
             calibration=Calibration(tuple(self.scores), self.rehearsed),
             domain=self.domain.build(),

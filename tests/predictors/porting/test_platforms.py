@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metasched.predictors.contract import computing_share
-from metasched.predictors.porting.platforms import ENOUGH, BorrowingPredictor, PlatformsPredictor
+from metasched.predictors.porting.platforms import ENOUGH, PlatformsPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run
 from metasched.store.documents import dump, parse
@@ -29,7 +29,13 @@ def known() -> PlatformsPredictor:
     return PlatformsPredictor("made").fit([*on("old", 30), *on("slow", 30, 1)])
 
 
-def errors(predictor: BorrowingPredictor | RobustPredictor, asked: list[Run]) -> np.ndarray:
+def borrowing(known: PlatformsPredictor) -> RobustPredictor:
+    found = known.lending_to("new")
+    assert found is not None
+    return found
+
+
+def errors(predictor: RobustPredictor, asked: list[Run]) -> np.ndarray:
     return np.array([abs(predictor.predict(run.request).execution_time / run.execution_time - 1.0) for run in asked])
 
 
@@ -49,9 +55,8 @@ def test_before_any_run_the_interval_is_wide_and_honest(known: PlatformsPredicto
 def test_one_run_gives_the_scale_and_three_do_better_than_alone(
     known: PlatformsPredictor, count: int, error: float
 ) -> None:
-    lenders = [*known.models.values()]
     own, asked = on("new", count, 3), on("new", 30, 7)
-    borrowed = BorrowingPredictor(lenders, "new").fit(own)
+    borrowed = borrowing(known).fit(own)
     alone = RobustPredictor("made", "new").fit(own)
     assert np.median(errors(borrowed, asked)) <= error
     assert errors(borrowed, asked).mean() < 0.5 * errors(alone, asked).mean()
@@ -61,7 +66,7 @@ def test_what_is_learned_there_counts_more_and_more(known: PlatformsPredictor) -
     def other_shape(run: Run) -> Run:
         return replace(run, execution_time=run.execution_time * run.processors**0.3)
 
-    borrowed = BorrowingPredictor([*known.models.values()], "new").fit(map(other_shape, on("new", 2, 3)))
+    borrowed = borrowing(known).fit(map(other_shape, on("new", 2, 3)))
     asked = [*map(other_shape, on("new", 20, 7))]
     before = errors(borrowed, asked).mean()
     for run in map(other_shape, on("new", 24, 5)):
@@ -80,7 +85,7 @@ def test_a_platform_with_runs_enough_answers_by_itself(known: PlatformsPredictor
 
 
 def test_one_and_many_and_the_split_agree(known: PlatformsPredictor) -> None:
-    borrowed = BorrowingPredictor([*known.models.values()], "new").fit(on("new", 3, 3))
+    borrowed = borrowing(known).fit(on("new", 3, 3))
     request = Request(1500, 8, 0.7, 50.0)
     one = borrowed.predict(request)
     many = borrowed.predict_many([1500, 1500], [8, 4], [0.7, 0.7], [50.0, 50.0])
@@ -99,6 +104,37 @@ def test_models_of_several_platforms_are_saved_and_answer_the_same(known: Platfo
         assert again.on(platform).predict(request) == several.on(platform).predict(request)
     with pytest.raises(InputError, match="learned nothing"):
         dump(PlatformsPredictor("made"))
+
+
+def test_what_was_borrowed_is_saved_with_the_model(known: PlatformsPredictor) -> None:
+    borrowed = borrowing(known).fit(on("new", 3, 3))
+    again = parse(dump(borrowed))
+    request = Request(1500, 8, 0.7, 50.0)
+    assert isinstance(again, RobustPredictor)
+    assert {run.cluster for run in again.lent} == {"old", "slow"}
+    assert again.predict(request) == borrowed.predict(request)
+
+
+def test_a_platform_unlike_the_others_teaches_them_little(known: PlatformsPredictor) -> None:
+    def jumping(run: Run) -> Run:
+        factor = 10.0 if run.processors > 4 else 1.0
+        return replace(run, cluster="odd", execution_time=factor * run.execution_time)
+
+    own, asked = on("new", 3, 3), on("new", 30, 7)
+    lent = [*known.models["old"].teaching, *known.models["slow"].teaching]
+    like = RobustPredictor("made", "new").borrowing(lent).fit(own)
+    odd = RobustPredictor("made", "new").borrowing([*lent, *map(jumping, on("old", 30, 5))]).fit(own)
+    assert errors(odd, asked).mean() < errors(like, asked).mean() + 0.02
+
+
+def test_borrowed_runs_leave_as_own_ones_come(known: PlatformsPredictor) -> None:
+    model = borrowing(known).fit(on("new", 3, 3))
+    before = len(model.known(frozenset()).lent)
+    for run in on("new", 5, 4):
+        model.learn(run)
+    assert len(model.known(frozenset()).lent) == min(before, 96 - 2 * 8)
+    model.borrowing(()).learn(on("new", 1, 5)[0])
+    assert model.known(frozenset()).lent == ()
 
 
 def test_runs_go_to_the_model_of_their_platform(known: PlatformsPredictor) -> None:

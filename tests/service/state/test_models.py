@@ -127,3 +127,42 @@ def test_a_model_whose_runs_are_all_forgotten_is_gone(tmp_path: Path) -> None:
         models.stop()
         assert known == [("cg", "d16")]
         assert [row[:2] for row in store.models.all()] == [("cg", "d16")]
+
+
+def test_a_platform_never_used_borrows_from_the_others_until_it_has_runs_of_its_own(tmp_path: Path) -> None:
+    sizes = [(n, p) for n in (300.0, 500.0, 800.0) for p in (1, 2, 4)]
+    with Store.open(tmp_path / "metasched.db") as store:
+        models = Models(store)
+        models.start()
+        assert models.predictor("cg", "new") is None
+        for n, p in sizes:
+            record = RecordedRun(run("old", n, p))
+            store.runs.add_all([record])
+            models.learn(record)
+        models.stop()
+        asked = run("new", 600.0, 4, 0.5)
+        never = models.predictor("cg", "new")
+        assert never is not None
+        assert never.predict(asked.request).interval.holds(asked.execution_time)
+        models._learn(RecordedRun(run("new", 400.0, 2, 0.5)))
+        models._learn(RecordedRun(run("new", 700.0, 2, 0.5)))
+        used = models.predictor("cg", "new")
+        assert used is not None
+        assert used.predict(asked.request).execution_time == pytest.approx(asked.execution_time, rel=0.1)
+        assert "what is known of old is borrowed" in used.predict(asked.request).warnings[0]
+        assert models.failures == 0
+
+
+def test_what_was_forgotten_is_lent_to_nobody(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "metasched.db") as store:
+        records = [RecordedRun(run("old", n, 2)) for n in (300.0, 500.0, 800.0)] + [RecordedRun(run("new", 400.0, 2))]
+        store.runs.add_all(records)
+        models = Models(store)
+        models.start()
+        models.save()
+        known = models.forget(Selection(uids=tuple(record.uid for record in records[:3])))
+        assert known.runs == 3
+        models.stop()
+        found = models.predictor("cg", "new")
+        assert isinstance(found, RobustPredictor)
+        assert (found.lent, len(found.window)) == ((), 1)
