@@ -20,7 +20,8 @@ from metasched.predictors.judging.conditions import Conditions, Forecast, observ
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, groups
 from metasched.predictors.judging.peers import PEERS
-from metasched.predictors.porting.platforms import ENOUGH, LENDS, PlatformsPredictor
+from metasched.predictors.porting.platforms import ENOUGH, LENDS
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Run
 from metasched.store.files.campaigns import Campaign, read_campaign
@@ -79,15 +80,11 @@ def evaluate_verb(
     profiled = profiled_by(profile, hardware, profiled_size)
     made: dict[str, Predictor] = {}
 
-    elsewhere: dict[str, PlatformsPredictor] = {}
-
     def unfitted(group: Group) -> Predictor:
         found = make(method, models, group.application, group.cluster, profiled)
-        if method is Method.robust and len(group.training) < ENOUGH and group.application in able:
-            if group.application not in elsewhere:
-                taught = [run for each in able[group.application] for run in each.training]
-                elsewhere[group.application] = PlatformsPredictor(group.application).fit(taught)
-            found = elsewhere[group.application].lending_to(group.cluster) or found
+        if isinstance(found, RobustPredictor) and len(group.training) < ENOUGH:
+            others = (each for each in able.get(group.application, ()) if each.cluster != group.cluster)
+            found.borrowing(run for each in others for run in each.training)
         made[group.name] = found
         return found
 
