@@ -70,7 +70,7 @@ class Demands(Constraints, SettingsAsked):
         """
         asked = self.model_fields_set & Constraints.model_fields.keys()
         demands = {name: getattr(self, name) for name in asked}
-        if self.processes_per_node is not None and self.per_node is None:
+        if self.processes_per_node is not None and self.threads == 1 and self.per_node is None:
             demands["per_node"] = self.processes_per_node
         return described.with_demands(demands)
 

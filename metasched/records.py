@@ -339,6 +339,10 @@ class Load:
             )
 
 
+#: A cluster by name, processes per node (None where they make no difference), and threads of each process.
+Place = tuple[str, int | None, int]
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceSet:
     """Nodes of one cluster that a job could take, and the two minima that its prediction needs.
@@ -350,6 +354,9 @@ class ResourceSet:
     processors : P, how many processors the job takes on them.
     available_cpu : smallest available CPU over the processors taken.
     available_bandwidth : smallest available bandwidth over the links used (Mbit/s).
+    processes_per_node : the most processes on one of its nodes that the prediction counts with; None where that makes
+        no difference.
+    threads : of each process.
     """
 
     cluster: str
@@ -357,6 +364,20 @@ class ResourceSet:
     processors: int
     available_cpu: float
     available_bandwidth: float
+    processes_per_node: int | None = None
+    threads: int = 1
+
+    @property
+    def place(self) -> Place:
+        """The cluster, and how processes are laid out on its nodes: what its model is asked by."""
+        return self.cluster, self.processes_per_node, self.threads
+
+    @property
+    def layout(self) -> dict[str, int]:
+        """The layout as JSON contracts spell it; nothing where it makes no difference."""
+        if self.processes_per_node is None:
+            return {} if self.threads == 1 else {"threads": self.threads}
+        return {"processes_per_node": min(self.processes_per_node, self.processors), "threads": self.threads}
 
     def same_place(self, nodes: Iterable[str], processors: int) -> bool:
         """Whether a job that had these nodes and as many processors ran here."""
@@ -462,6 +483,7 @@ class Placement:
             "cluster": chosen.cluster,
             "nodes": list(chosen.nodes),
             "processors": chosen.processors,
+            **chosen.layout,
             "available_cpu": chosen.available_cpu,
             "available_bandwidth": chosen.available_bandwidth,
             **self.prediction.as_dict(),

@@ -76,6 +76,10 @@ local function sound(application, size)
   return { application = application, size = size }
 end
 
+-- Words of the comment that the hook writes, and those of the layout on nodes; all others are parameters.
+local RESERVED = { app = true, n = true, p = true, placement = true }
+local LAYOUT = { processes_per_node = true, threads = true }
+
 -- What the comment says, and where it cannot be understood what is wrong with it, for the user.
 local function marked(comment)
   local mark = comment:match("metasched:([^%s]*)")
@@ -83,13 +87,24 @@ local function marked(comment)
   mark = mark:match("^[%w_=.,+-]*")
   if #mark > 500 then return nil, "the comment's mark is longer than 500 characters" end
   local words = {}
-  for key, value in mark:gmatch("([%a]+)=([^,]*)") do words[key] = value end
+  local parameters, kept, count = {}, "", 0
+  for key, value in mark:gmatch("([%w_.+-]+)=([^,]*)") do
+    words[key] = value
+    if not RESERVED[key] then
+      kept = kept .. "," .. key .. "=" .. value
+      if not LAYOUT[key] and value ~= "" and #key <= 64 and #value <= 64 and count < 32 then
+        parameters[key], count = value, count + 1
+      end
+    end
+  end
   if not words.app then return nil, "the comment names no application, expected metasched:app=NAME,n=SIZE" end
   local job = sound(words.app, words.n)
   if not job then
     return nil, string.format("app=%s,n=%s in the comment, expected a name of at most 64 letters, digits and _.+- and " ..
                               "a size above 0", words.app:sub(1, 80), (words.n or ""):sub(1, 80))
   end
+  job.kept, job.per_node = kept, tonumber((words.processes_per_node or ""):match("^%d%d?%d?%d?$"))
+  if count > 0 then job.parameters = parameters end
   if words.p then
     local low, high = words.p:match("^(%d+)-(%d+)$")
     job.least, job.most = tonumber(low or words.p), tonumber(high or words.p)
@@ -244,7 +259,8 @@ end
 local function question(job, job_desc, part_list, uid)
   local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
                   user = string.format("%d", given(job_desc.user_id) or uid), name = plain(job_desc.name or ""),
-                  script = job.script, command = job.command, exclusive = (job_desc.shared == 0) or nil }
+                  script = job.script, command = job.command, exclusive = (job_desc.shared == 0) or nil,
+                  parameters = job.parameters }
   local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)
   local per_node = given(job_desc.ntasks_per_node)
   if per_node == 0 then per_node = nil end
@@ -257,6 +273,8 @@ local function question(job, job_desc, part_list, uid)
     end
   end
   asked.per_node = per_node or asked.per_node
+  -- Where the job says how many processes a node gets, that is not to be chosen.
+  asked.processes_per_node = job.per_node or asked.per_node
   local partitions, named = {}, job_desc.partition
   for name, part in pairs(part_list) do
     -- A job that names no partition stays in the default one, unless the site lets it go to any.
@@ -376,8 +394,8 @@ end
 -- Changing the job -----------------------------------------------------------------------------------------------
 
 local function mark(job_desc, job, answer)
-  local word = string.format("metasched:app=%s,n=%.10g,p=%d,placement=%s", job.application, job.size,
-                             answer.processors, answer.id)
+  local word = string.format("metasched:app=%s,n=%.10g,p=%d,placement=%s%s", job.application, job.size,
+                             answer.processors, answer.id, job.kept or "")
   local comment = job_desc.comment or ""
   local from, to = comment:find("metasched:[%w_=.,+-]+")
   if from then

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,7 @@ from metasched.placement.ranking.objective import TERMS, Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictor, under
-from metasched.records import DEFAULT_SETTINGS, InputError, Load, Settings
+from metasched.records import DEFAULT_SETTINGS, InputError, Load, ResourceSet, Settings
 
 if TYPE_CHECKING:
     from metasched.store.files.campaigns import Loads
@@ -161,18 +161,36 @@ def counts(text: str, *, where: str) -> tuple[int, ...]:
         raise InputError(str(error), where=where) from None
 
 
-def ranked(application: str, scene: Scene, question: Question) -> dict[str, Any]:
-    """The document that answers a question about a scene."""
+def ranked(
+    application: str,
+    scene: Scene,
+    question: Question,
+    settings: Settings = DEFAULT_SETTINGS,
+    *,
+    any_threads: bool = False,
+) -> dict[str, Any]:
+    """The document that answers a question about a scene, for the best layout on nodes that the settings leave."""
+    from metasched.placement.ranking.layouts import layouts
     from metasched.placement.ranking.ranker import rank
 
+    predictors, most = scene.predictors.values(), question.constraints.per_node
     try:
-        ranking = rank(scene.clusters, scene.predictors, question)
+        chosen = layouts(scene.clusters, predictors, settings, most, any_threads=any_threads)
+        ranking = rank(scene.clusters, scene.predictors, replace(question, settings=chosen))
     except InfeasibleError as error:
         told = infeasible_document(application, question.problem_size, str(error))
     else:
         told = ranking_document(application, question.problem_size, ranking)
     warnings = [*scene.warnings, *told.get("warnings", ())]
     return told | ({"warnings": warnings} if warnings or "warnings" in told else {})
+
+
+def _count(chosen: ResourceSet) -> str:
+    """Processors, and how processes are laid out on nodes where that makes a difference."""
+    layout = chosen.layout
+    per_node = f", {layout['processes_per_node']} a node" if "processes_per_node" in layout else ""
+    threads = f" x {layout['threads']} threads" if layout.get("threads", 1) > 1 else ""
+    return f"{chosen.processors}{threads}{per_node}"
 
 
 def show(answer: RankingTable) -> None:
@@ -190,7 +208,7 @@ def show(answer: RankingTable) -> None:
         shown.add_row(
             str(number),
             f"{chosen.cluster}: {fold(chosen.nodes)}",
-            str(chosen.processors),
+            _count(chosen),
             plain(placement.completion),
             f"{plain(placement.queue_wait)} + {plain(slowdown * prediction.execution_time)}",
             f"{plain(slowdown * prediction.interval.low)}-{plain(slowdown * prediction.interval.high)}",

@@ -12,7 +12,6 @@ from metasched.cli.options import (
     LevelOption,
     ParameterOption,
     PerNodeOption,
-    ThreadsOption,
     check_level,
     settings_from,
 )
@@ -44,7 +43,10 @@ def rank_verb(
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
     most_per_node: Annotated[int | None, typer.Option("--per-node", min=1, help="Most processors on one node.")] = None,
     per_node: PerNodeOption = None,
-    threads: ThreadsOption = 1,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, help="Threads of each process; by default what is best of those that it has run with."),
+    ] = None,
     parameter: ParameterOption = None,
     memory: Annotated[float | None, typer.Option(help="Memory that each node must have (MB).")] = None,
     feature: Annotated[list[str] | None, typer.Option(help="Feature that each node must have; repeatable.")] = None,
@@ -76,12 +78,12 @@ def rank_verb(
     The daemon's Unix socket needs no token; by URL one with the role reader is taken from $METASCHED_TOKEN.
     """
     check_level(level)
-    settings = settings_from(per_node, threads, parameter)
+    settings = settings_from(per_node, threads or 1, parameter)
     demands: dict[str, Any] = {
         "processors": placing.counts(processors, where="--processors"),
         "min_processors": min_processors,
         "max_processors": max_processors,
-        "per_node": per_node if most_per_node is None else most_per_node,
+        "per_node": per_node if most_per_node is None and (threads or 1) == 1 else most_per_node,
         "memory": memory,
         "features": tuple(feature or ()),
         "exclusive": exclusive,
@@ -113,13 +115,13 @@ def rank_verb(
             rotation=rotate,
             loads=Loads(scene.recorded if forecast else None, stale_after=stale_after),
         )
-        told = placing.ranked(application, scene, question)
+        told = placing.ranked(application, scene, question, settings, any_threads=threads is None)
     else:
         asked = {
             "application": application,
             "problem_size": problem_size,
             **made(demands),
-            **settings.as_dict(),
+            **{name: value for name, value in settings.as_dict().items() if name != "threads" or threads is not None},
             "weights": {name: getattr(wanted, name) for name in TERMS},
             "saving": saving,
             "near_tie": near_tie,

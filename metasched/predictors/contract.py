@@ -191,6 +191,16 @@ class KnowsSettings(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsLayouts(Protocol):
+    """A predictor whose times depend on how processes are laid out on nodes."""
+
+    @property
+    def layouts(self) -> frozenset[tuple[int | None, int]]:
+        """Processes per node and threads of the runs learned; None where not told."""
+        ...
+
+
 def under(predictor: Predictor, settings: Settings) -> Predictor:
     """A predictor that answers for some settings; the same one where it tells none apart."""
     if settings == DEFAULT_SETTINGS or not isinstance(predictor, KnowsSettings):

@@ -191,3 +191,10 @@ def test_an_answer_that_is_not_read_in_time_leaves_the_job_as_it_was(tmp_path: P
     job = submitted(tmp_path, jump=60.0)
     assert "the answer was not read in time" in job.pop("said")
     assert job == UNCHANGED
+
+
+def test_parameters_of_the_comment_are_kept_beside_what_the_hook_notes(tmp_path: Path) -> None:
+    job = submitted(tmp_path, job={"comment": "night metasched:app=cg,n=4000,steps=100,solver=amg run"})
+    assert job["said"] == "metasched: go"
+    assert job["comment"].startswith("night metasched:app=cg,n=4000,p=")
+    assert job["comment"].endswith(",steps=100,solver=amg run")

@@ -13,7 +13,7 @@ from metasched.placement.clusters.network import Network
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.predictors.load_doubt import LoadDoubt
-from metasched.records import InputError, ResourceSet
+from metasched.records import InputError, Place, ResourceSet, Settings
 from monitors.forecasters.sets import LEVEL
 
 Floats = NDArray[np.float64]
@@ -84,6 +84,7 @@ class ClusterState:
     queue_wait : how long a job would wait before it starts.
     watts : power that one busy processor draws (W).
     minima : what the least average of sets comes to, where that was forecast; the least of their nodes where None.
+    processes_per_node, threads : how a job would be laid out, see :meth:`laid_out`.
     """
 
     name: str
@@ -101,6 +102,8 @@ class ClusterState:
     queue_wait: QueueWait
     watts: float
     minima: SetMinima | None = None
+    processes_per_node: int | None = None
+    threads: int = 1
 
     @classmethod
     def make(
@@ -170,6 +173,34 @@ class ClusterState:
             processors=processors,
             available_cpu=float(cpu[0] * self.effective_cpu[nodes].min()),
             available_bandwidth=float(bandwidth[0]) * self.network.bandwidth(self.available_bandwidth, nodes),
+            processes_per_node=self.processes_per_node,
+            threads=self.threads,
+        )
+
+    @property
+    def place(self) -> Place:
+        """The cluster and the layout on its nodes, as resource sets name them."""
+        return self.name, self.processes_per_node, self.threads
+
+    def laid_out(self, settings: Settings, per_node: int | None = None) -> ClusterState:
+        """The cluster for a job with the layout of some settings: its processors are places for processes then.
+
+        Parameters
+        ----------
+        settings : at most ``processes_per_node`` processes on a node, each taking ``threads`` processors.
+        per_node : most processors that the job may take on one node.
+
+        Examples
+        --------
+        >>> ClusterState.make("c", ["n0", "n1"], processors=[4, 16]).laid_out(Settings(4, 2)).processors.tolist()
+        [2, 4]
+        """
+        most = self.processors if per_node is None else np.minimum(self.processors, per_node)
+        places = most // settings.threads
+        if settings.processes_per_node is not None:
+            places = np.minimum(places, settings.processes_per_node)
+        return replace(
+            self, processors=places, processes_per_node=settings.processes_per_node, threads=settings.threads
         )
 
     def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:

@@ -41,6 +41,8 @@ class PlacementTable(_Table):
     cluster: str
     nodes: Annotated[list[str], Field(min_length=1, max_length=1_000_000)]
     processors: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    processes_per_node: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    threads: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1
     available_cpu: Positive
     available_bandwidth: Positive
     execution_time: Positive
@@ -55,8 +57,9 @@ class PlacementTable(_Table):
     def record(self) -> Placement:
         """The placement as a record."""
         chosen = ResourceSet(
-            self.cluster, tuple(self.nodes), self.processors, self.available_cpu, self.available_bandwidth
-        )
+            self.cluster, tuple(self.nodes), self.processors, self.available_cpu, self.available_bandwidth,
+            self.processes_per_node, self.threads,
+        )  # fmt: skip
         interval = Interval(*_ends(self.interval), self.interval.level)
         prediction = Prediction(self.execution_time, interval, self.model, tuple(self.warnings))
         return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason)

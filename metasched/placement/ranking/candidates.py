@@ -121,7 +121,7 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
     terms = Terms.of(
         slowdown * predicted.execution_time,
         slowdown * predicted.high,
-        processors=processors,
+        processors=processors * cluster.threads,
         queue_wait=wait,
         power=cluster.watts,
         harm=shared.harm,

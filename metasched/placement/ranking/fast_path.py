@@ -75,7 +75,12 @@ def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question:
     >>> found.placement.resource_set.nodes, round(found.placement.prediction.execution_time, 3)
     (('n0',), 4.0)
     """
-    if question.objective != Objective() or question.pareto or not isinstance(question.contention, NoContention):
+    if (
+        question.objective != Objective()
+        or question.pareto
+        or question.settings
+        or not isinstance(question.contention, NoContention)
+    ):
         return None
     try:
         found = at_its_own_horizon(
@@ -88,8 +93,8 @@ def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question:
     clusters = {each.cluster.name: each.cluster for each, _ in found.able}
     placements, warnings = rendered(
         found.best_two(),
-        clusters,
-        predictors,
+        {state.place: state for state in clusters.values()},
+        {state.place: predictors[name] for name, state in clusters.items()},
         question.problem_size,
         question.level,
         found.completion.size,

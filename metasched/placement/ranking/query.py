@@ -14,7 +14,7 @@ from metasched.placement.loads.counted import Loads
 from metasched.placement.ranking.contention import Contention, NoContention
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.search.exact_search import Scope
-from metasched.records import InputError, Placement
+from metasched.records import InputError, Placement, Settings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,6 +38,8 @@ class Question:
     pareto : return only placements that no other beats in every weighted term at once.
     tolerance, rotation : see :func:`metasched.placement.ranking.ties.settle_ties`.
     loads : what is known of the loads besides what was measured last, see :mod:`metasched.placement.loads.counted`.
+    settings : layouts on nodes to choose from, see :func:`metasched.placement.ranking.layouts.layouts`; where there
+        are none, the predictors answer as they are and a process takes a processor.
     """
 
     problem_size: float
@@ -51,6 +53,7 @@ class Question:
     tolerance: float = 0.0
     rotation: str | None = None
     loads: Loads = field(default_factory=Loads)
+    settings: tuple[Settings, ...] = ()
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.problem_size) and self.problem_size > 0):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.candidates import Circumstances, weigh
 from metasched.placement.ranking.contention import NoContention
@@ -66,7 +66,9 @@ def _ranked(
     clusters: Sequence[ClusterState], predictors: Mapping[str, Predictor] | Predictor, question: Question
 ) -> Ranking:
     alone = isinstance(question.contention, NoContention)
-    layout, ruled_out = lay_out(clusters, predictors, question.constraints, avoid_shared=not alone)
+    layout, ruled_out = lay_out(
+        clusters, predictors, question.constraints, avoid_shared=not alone, settings=question.settings
+    )
     allowed = question.constraints.counts(int(layout.domains.sizes.max(initial=0)))
     if not layout.domains.pairs(allowed)[0].size:
         raise InfeasibleError(_why_none(clusters, layout, question.constraints, ruled_out))
@@ -90,17 +92,17 @@ def _ranked(
         least = float(_searched(layout, domains, cluster_of, allowed, question, "top", of_fewest).score.min())
     elif not alone or (question.objective.risk and any(each.minima is not None for each in layout.clusters)):
         least = float(found.score.min())
-    names = [cluster.name for cluster in layout.clusters]
-    states = dict(zip(names, layout.clusters, strict=True))
+    places = [cluster.place for cluster in layout.clusters]
     placements, warnings = rendered(
         [candidate.placement for candidate in settled],
-        states,
-        dict(zip(names, layout.predictors, strict=True)),
+        dict(zip(places, layout.clusters, strict=True)),
+        dict(zip(places, layout.predictors, strict=True)),
         question.problem_size,
         question.level,
         int(found.score.size),
     )
     warnings += tuple(line for line in notes if line not in warnings)
+    of_name, known = {cluster.name: cluster for cluster in clusters}, {cluster.name for cluster in layout.clusters}
     return Ranking(
         placements,
         tuple(candidate.costs for candidate in settled),
@@ -109,7 +111,7 @@ def _ranked(
         found.evaluations + asked,
         max(0.0, best / least - 1.0),
         ruled_out,
-        states,
+        {name: admit(cluster, question.constraints).cluster for name, cluster in of_name.items() if name in known},
         warnings,
     )
 
@@ -142,6 +144,7 @@ def _searched(
     index, processors = domains.pairs(allowed)
     cluster = cluster_of[index]
     wait, watts = layout.wait(cluster, processors), layout.watts(cluster)
+    taken = layout.taken(cluster, processors)
     least_efficiency = question.constraints.least_efficiency
 
     def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
@@ -152,7 +155,7 @@ def _searched(
         else:
             predicted = layout.predict(question.problem_size, question.level, cluster[pair], count, cpu, bandwidth)
             time = predicted.execution_time
-            terms = Terms.of(time, predicted.high, processors=count, queue_wait=wait[pair], power=watts[pair])
+            terms = Terms.of(time, predicted.high, processors=taken[pair], queue_wait=wait[pair], power=watts[pair])
             scores = question.objective.score(terms, count)
         if least_efficiency:
             scores[below_floor(count, time, of_fewest[cluster[pair]], least_efficiency)] *= BEYOND
@@ -171,7 +174,7 @@ def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
     terms = Terms.of(
         predicted.execution_time,
         predicted.high,
-        processors=processors,
+        processors=layout.taken(cluster, processors),
         queue_wait=layout.wait(cluster, processors),
         power=layout.watts(cluster),
     )

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from metasched.plain_numbers import plain
-from metasched.records import Placement
+from metasched.records import Place, Placement, ResourceSet
 
-#: The execution time (s) that is predicted on a cluster, by its name, for processors, available CPU and bandwidth.
-Time = Callable[[str, int, float, float], float]
+#: The execution time (s) predicted on a cluster with a layout for processors, available CPU and bandwidth; None where
+#: it was not asked for.
+Time = Callable[[Place, int, float, float], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,10 @@ class Cause:
                 better.prediction.execution_time * worse.slowdown
             ),
         }
+        if ours.place != theirs.place and ours.cluster == theirs.cluster:
+            laid_out = self.time(theirs.place, ours.processors, ours.available_cpu, ours.available_bandwidth)
+            if laid_out is not None:
+                shares[f"{_said(theirs)} instead of {_said(ours)}"] = better.slowdown * laid_out
         direction = 1.0 if worse.completion >= better.completion else -1.0
         cause, time = max(shares.items(), key=lambda share: direction * share[1])
         if direction * (time - now) <= 0:
@@ -63,12 +68,21 @@ class Cause:
         bandwidth: float | None = None,
     ) -> float:
         chosen = placement.resource_set
-        return placement.slowdown * self.time(
-            chosen.cluster,
+        time = self.time(
+            chosen.place,
             chosen.processors if processors is None else processors,
             chosen.available_cpu if cpu is None else cpu,
             chosen.available_bandwidth if bandwidth is None else bandwidth,
         )
+        if time is None:
+            raise KeyError(f"no time was asked for of {chosen.place}")
+        return placement.slowdown * time
+
+
+def _said(chosen: ResourceSet) -> str:
+    """The layout of a set in words."""
+    threads = f" of {chosen.threads} threads" if chosen.threads > 1 else ""
+    return f"{chosen.layout.get('processes_per_node', 'any')} processes a node{threads}"
 
 
 def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) -> tuple[Placement, ...]:

@@ -16,7 +16,7 @@ from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
 from metasched.predictors.contract import Floats, Predictor, expected
 from metasched.predictors.load_doubt import LoadDoubt, widen_one
-from metasched.records import Interval, Placement, Prediction, Request
+from metasched.records import Interval, Place, Placement, Prediction, Request
 
 #: Processors, available CPU and bandwidth.
 Point = tuple[int, float, float]
@@ -25,8 +25,8 @@ Column = NDArray[np.float64]
 
 def rendered(
     ordered: Sequence[Placement],
-    clusters: Mapping[str, ClusterState],
-    predictors: Mapping[str, Predictor],
+    clusters: Mapping[Place, ClusterState],
+    predictors: Mapping[Place, Predictor],
     problem_size: float,
     level: float,
     compared: int,
@@ -37,35 +37,37 @@ def rendered(
     Parameters
     ----------
     ordered : the best first, with their predicted times.
-    clusters, predictors : by name of the cluster.
+    clusters, predictors : by cluster and layout.
     problem_size, level : of the question.
     compared : number of resource sets that were compared.
     shown : how many are answered, all where None; the others are only what these are compared with.
     """
     answered = ordered[:shown]
-    sets = [_Set(each, clusters[each.resource_set.cluster], level) for each in answered]
+    sets = [_Set(each, clusters[each.resource_set.place], level) for each in answered]
     predictions: list[Prediction] = []
-    times: dict[tuple[str, Point], float] = {}
-    for name in dict.fromkeys(each.resource_set.cluster for each in answered):
-        mine = [each for each in sets if each.cluster == name]
+    times: dict[tuple[Place, Point], float] = {}
+    for place in dict.fromkeys(each.resource_set.place for each in answered):
+        mine = [each for each in sets if each.place == place]
         points = [point for each in mine for point in each.points]
-        if name == ordered[0].resource_set.cluster:
+        if place == ordered[0].resource_set.place:
             points += [point for other in ordered[1:] for point in _instead(ordered[0], other)]
+        elif place[0] == ordered[0].resource_set.cluster:
+            points.append(sets[0].own)
         points = list(dict.fromkeys(points))
-        found = _asked(predictors[name], mine[0].request(problem_size), points, level)
-        times |= {(name, point): time for point, time in zip(points, found[1].tolist(), strict=True)}
+        found = _asked(predictors[place], mine[0].request(problem_size), points, level)
+        times |= {(place, point): time for point, time in zip(points, found[1].tolist(), strict=True)}
         mine[0].prediction = found[0]
     for each in sets:
-        own = each.predicted(predictors[each.cluster], problem_size, level, times[each.cluster, each.own])
-        at_ends = np.array([times[each.cluster, point] for point in each.ends])
+        own = each.predicted(predictors[each.place], problem_size, level, times[each.place, each.own])
+        at_ends = np.array([times[each.place, point] for point in each.ends])
         predictions.append(widen_one(own, at_ends) if at_ends.size else own)
     warnings = dict.fromkeys(line for each in predictions for line in each.warnings)
-    for name in sorted({each.cluster for each in sets}):
+    for place in dict.fromkeys(each.place for each in sorted(sets, key=lambda each: each.place[0])):
         columns = zip(
-            *([times[name, point] for point in each.monotone] for each in sets if each.cluster == name), strict=True
+            *([times[place, point] for point in each.monotone] for each in sets if each.place == place), strict=True
         )
-        warnings |= dict.fromkeys(non_monotone(name, *columns))
-    cause = Cause(lambda name, *point: times[name, point])
+        warnings |= dict.fromkeys(non_monotone(place[0], *columns))
+    cause = Cause(lambda place, *point: times.get((place, point)))
     reasons = explain_order(ordered, cause, compared)
     placements = tuple(
         replace(placement, prediction=prediction, reason=reason.reason)
@@ -79,7 +81,7 @@ class _Set:
 
     def __init__(self, placement: Placement, state: ClusterState, level: float) -> None:
         chosen = placement.resource_set
-        self.cluster = chosen.cluster
+        self.place = chosen.place
         self.own: Point = (chosen.processors, chosen.available_cpu, chosen.available_bandwidth)
         p, cpu, bandwidth = self.own
         self.monotone: list[Point] = [self.own, (p, MORE * cpu, bandwidth), (p, cpu, MORE * bandwidth)]

@@ -12,9 +12,9 @@ from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.network import Groups
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.exact_search import Domains
-from metasched.predictors.contract import Predictions, Predictor, expected
+from metasched.predictors.contract import Predictions, Predictor, expected, under
 from metasched.predictors.load_doubt import predict_many
-from metasched.records import ResourceSet
+from metasched.records import ResourceSet, Settings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -112,6 +112,11 @@ class Layout:
             waits[mine] = state.queue_wait.at(processors[mine])
         return waits
 
+    def taken(self, cluster: Ints, processes: Ints) -> Ints:
+        """The processors that so many processes take with their threads; arrays of shape (k,)."""
+        threads: Ints = np.array([state.threads for state in self.clusters], dtype=np.int64)
+        return processes * threads[cluster]
+
     def watts(self, cluster: Ints) -> Floats:
         """Watts a processor of each entry; array of shape (k,)."""
         return np.array([state.watts for state in self.clusters])[cluster]
@@ -127,16 +132,21 @@ def lay_out(
     constraints: Constraints,
     *,
     avoid_shared: bool,
+    settings: Sequence[Settings] = (),
 ) -> tuple[Layout, dict[str, dict[str, int]]]:
     """Lay the clusters out, and say for each which demand ruled out how many nodes.
 
     Parameters
     ----------
     avoid_shared : add each domain once more without the nodes that have jobs, for where contention counts.
+    settings : layouts on nodes to choose from; each cluster stands there once with each, as if they were several.
     """
     left: list[ClusterState] = []
     used: list[Predictor] = []
     ruled_out: dict[str, dict[str, int]] = {}
+    # A node has one number in all layouts, so that one set of nodes is known as such.
+    first_node: list[int] = []
+    numbered = 0
     for cluster in clusters:
         admitted = admit(cluster, constraints)
         ruled_out[cluster.name] = admitted.ruled_out
@@ -144,9 +154,11 @@ def lay_out(
         if predictor is None:
             ruled_out[cluster.name] = {"no model of the application there": len(cluster.nodes)}
             continue
-        left.append(admitted.cluster)
-        used.append(predictor)
-    first_node = np.cumsum([0, *(len(cluster.nodes) for cluster in left)])[:-1]
+        for each in settings or (None,):
+            left.append(admitted.cluster if each is None else admitted.cluster.laid_out(each, constraints.per_node))
+            used.append(predictor if each is None else under(predictor, each))
+            first_node.append(numbered)
+        numbered += len(admitted.cluster.nodes)
     groups: list[tuple[int, Groups]] = []
     bounds: list[tuple[int, Groups]] = []
     exact = True
@@ -162,13 +174,13 @@ def lay_out(
             groups.append((number, (group[idle], node[idle], width[idle])))
     domains, cluster_of = _side_by_side(left, groups, first_node, constraints)
     optimistic = None if exact else _side_by_side(left, bounds, first_node, constraints)
-    return Layout(tuple(left), tuple(used), domains, cluster_of, first_node, optimistic), ruled_out
+    return Layout(tuple(left), tuple(used), domains, cluster_of, np.array(first_node, int), optimistic), ruled_out
 
 
 def _side_by_side(
     clusters: Sequence[ClusterState],
     groups: Sequence[tuple[int, Groups]],
-    first_node: Ints,
+    first_node: Sequence[int],
     constraints: Constraints,
 ) -> tuple[Domains, Ints]:
     domain, node, processors, cluster_of = ([np.empty(0, np.int64)] for _ in range(4))
@@ -180,6 +192,8 @@ def _side_by_side(
         most = (
             cluster.processors if constraints.per_node is None else np.minimum(cluster.processors, constraints.per_node)
         )
+        able = most[member] > 0
+        group, member, bandwidth = group[able], member[able], bandwidth[able]
         domain.append(group + numbered)
         node.append(member + first_node[number])
         width.append(bandwidth)

@@ -213,6 +213,15 @@ class RobustPredictor(LearnedState[RobustState]):
         view._state = self.state.under(settings)
         return view
 
+    @property
+    def layouts(self) -> frozenset[tuple[int | None, int]]:
+        """Processes per node and threads of the runs learned, where they differ."""
+        columns = {column.kind for column in self.state.model.formula.effects.columns.columns}
+        if not columns & {"per_node", "threads"}:
+            return frozenset()
+        every = [run.settings for run in (*self.lent, *self.window)]
+        return frozenset((each.processes_per_node, each.threads) for each in every)
+
     def for_user(self, user: str) -> RobustPredictor:
         """What predicts for a user: this, unless the others' runs contradict the user's; then what these taught."""
         state = self.state

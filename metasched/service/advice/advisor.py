@@ -19,6 +19,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Loads, counted
 from metasched.placement.ranking.co_scheduling import Coscheduled
 from metasched.placement.ranking.fast_path import quickest
+from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor
@@ -137,7 +138,15 @@ class Placer:
         loads = self.loads(now)
         loads = replace(loads, first_horizon=self._completions.get(alike, loads.first_horizon))
         running, notes = self.running(able)
-        question = Question(ask.problem_size, constraints, top=2, level=self._configuration.level, loads=loads)
+        question = Question(
+            ask.problem_size,
+            constraints,
+            top=2,
+            level=self._configuration.level,
+            loads=loads,
+            scope="top",
+            settings=layouts([each.state for each in able], known.values(), ask.settings, constraints.per_node),
+        )
         if not running:
             # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
             in_turn, forecasts = replace(question, rotation=f"{view.made_at}"), self._forecaster.forecasts

@@ -10,6 +10,7 @@ from metasched.placement.clusters.constraints import unfold_names
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.explaining.documents import infeasible_document, ranking_document
 from metasched.placement.explaining.what_if import drained
+from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
@@ -62,8 +63,10 @@ def ranked(asked: RankIn, view: View, models: Models, placer: Placer, now: float
         rotation=asked.rotate,
         loads=loads,
     )
+    states, any_threads = [each.state for each in usable], "threads" not in asked.model_fields_set
     try:
-        ranking = rank([each.state for each in usable], known, question)
+        found = layouts(states, known.values(), asked.settings, question.constraints.per_node, any_threads=any_threads)
+        ranking = rank(states, known, replace(question, settings=found))
     except InfeasibleError as error:
         return infeasible_document(asked.application, asked.problem_size, str(error))
     return ranking_document(asked.application, asked.problem_size, ranking)

@@ -1,0 +1,65 @@
+"""How processes may be laid out on nodes, where the model of an application knows that it matters.
+
+Packed onto few nodes processes share memory and link, spread over many they send more between nodes. A ranking looks at
+each layout that the application has run with, as if the cluster with each were a cluster of its own: what it finds is
+then the best of nodes, processes per node and threads together, exact as the search in one of them is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.ranking.query import InfeasibleError
+from metasched.predictors.contract import KnowsLayouts, Predictor
+from metasched.records import Settings
+
+#: Layouts looked at in one ranking at most.
+MOST_LAYOUTS = 8
+
+
+def layouts(
+    clusters: Sequence[ClusterState],
+    predictors: Iterable[Predictor],
+    asked: Settings,
+    most: int | None = None,
+    *,
+    any_threads: bool = False,
+) -> tuple[Settings, ...]:
+    """The settings that a ranking has to choose from; none where it asks the predictors as they are.
+
+    Parameters
+    ----------
+    clusters : where it could run.
+    predictors : the application's.
+    asked : what is asked; with processes per node nothing is left to choose but threads.
+    most : processors that the job may take on one node, all where None.
+    any_threads : whether any number of threads will do that the application has run with.
+
+    Raises
+    ------
+    InfeasibleError
+        The processes and threads asked for fit on no node.
+    """
+    largest = max((int(cluster.processors.max(initial=0)) for cluster in clusters), default=0)
+    largest = largest if most is None else min(largest, most)
+    needed = (asked.processes_per_node or 1) * asked.threads
+    if 0 < largest < needed:
+        per_node = asked.processes_per_node or 1
+        what = f"{per_node} process{'es' if per_node > 1 else ''} of {asked.threads} thread{'s'[: asked.threads - 1]}"
+        raise InfeasibleError(f"{what} on a node take {needed} processors, no node has more than {largest}")
+    known = {pair for each in predictors if isinstance(each, KnowsLayouts) for pair in each.layouts}
+    counts: set[int | None] = {k for k, _ in known if k is not None}
+    threads = {t for _, t in known} if any_threads else {asked.threads}
+    if asked.processes_per_node is not None or len(counts) < 2:
+        counts = {asked.processes_per_node}
+    found = [
+        (k, t) for k in sorted(counts, key=lambda k: k or 0) for t in sorted(threads) if (k or 1) * t <= max(largest, 1)
+    ]
+    if len(found) < 2 and asked.threads == 1:
+        return ()
+    chosen = np.unique(np.linspace(0, len(found) - 1, min(len(found), MOST_LAYOUTS)).round().astype(int))
+    return tuple(replace(asked, processes_per_node=found[place][0], threads=found[place][1]) for place in chosen)

@@ -1,0 +1,125 @@
+"""The ranker chooses nodes, processes per node and threads together, as well as looking at every one of them would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from known_model import Known
+
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.ranking.layouts import MOST_LAYOUTS, layouts
+from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.placement.ranking.ranker import rank
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.records import DEFAULT_SETTINGS, Run, Settings
+
+
+@dataclass(frozen=True)
+class Laid(Known):
+    """Memory shared by k processes slows computation by k^sharing, t threads make it t^0.8 as fast."""
+
+    sharing: float = 0.3
+    known: tuple[tuple[int | None, int], ...] = ()
+
+    @property
+    def layouts(self) -> frozenset[tuple[int | None, int]]:
+        return frozenset(self.known)
+
+    def under(self, settings: Settings) -> Laid:
+        k, t = settings.processes_per_node or 1, settings.threads
+        return replace(self, work=100.0 * k**self.sharing * t**-0.8, traffic=self.traffic / (1.0 + 0.5 * (k > 1)))
+
+
+@given(st.integers(0, 100_000))
+def test_no_placement_with_any_layout_is_sooner(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    state = ClusterState.make(
+        "c", ["n0", "n1", "n2"], processors=draw.integers(1, 6, 3), available_cpu=draw.uniform(0.2, 1.0, 3),
+        available_bandwidth=draw.uniform(10, 1000, 3),
+    )  # fmt: skip
+    model = Laid(traffic=float(draw.uniform(0, 3000)), sharing=float(draw.uniform(0, 1)))
+    chosen = [Settings(k, t) for k, t in product((1, 2, 4), (1, 2))]
+    best = np.inf
+    for each in chosen:
+        places = [min(int(has) // each.threads, each.processes_per_node or 9) for has in state.processors]
+        for counts in product(*(range(most + 1) for most in places)):
+            used = np.flatnonzero(counts)
+            if used.size:
+                cpu, width = state.available_cpu[used].min(), state.network.bandwidth(state.available_bandwidth, used)
+                time = model.under(each).predict_many(1.0, sum(counts), cpu, width).execution_time[()]
+                best = min(best, float(time))
+    asked = Question(1.0, Constraints(least_efficiency=0.0), settings=tuple(chosen))
+    found = rank([state], model, asked).placements
+    assert found[0].completion == pytest.approx(best)
+    sets = [(one.resource_set.nodes, one.resource_set.processors, one.resource_set.place) for one in found]
+    assert len(set(sets)) == len(sets)
+
+
+def test_processes_that_share_memory_are_spread_and_those_that_talk_are_packed() -> None:
+    state = ClusterState.make("c", ["n0", "n1", "n2", "n3"], processors=4, available_bandwidth=100.0)
+    every = tuple(Settings(k) for k in (1, 4))
+    four = Constraints(processors=(4,))
+    spread = rank([state], Laid(traffic=0.0, sharing=0.5), Question(1.0, four, settings=every)).placements[0]
+    packed = rank([state], Laid(traffic=9000.0, sharing=0.0), Question(1.0, four, settings=every)).placements[0]
+    assert (len(spread.resource_set.nodes), spread.as_dict()["processes_per_node"]) == (4, 1)
+    assert (len(packed.resource_set.nodes), packed.as_dict()["processes_per_node"]) == (1, 4)
+    assert "1 processes a node instead of 4" in packed.reason
+
+
+def test_a_process_takes_as_many_processors_as_it_has_threads() -> None:
+    state = ClusterState.make("c", ["n0", "n1"], processors=4, watts=10.0)
+    question = Question(1.0, Constraints(), Objective(core_hours=60.0), settings=(Settings(None, 2),), top=9)
+    ranking = rank([state], Laid(), question)
+    assert max(one.resource_set.processors for one in ranking.placements) == 4
+    first = ranking.placements[0]
+    hours = 2 * first.resource_set.processors * first.prediction.execution_time / 3600.0
+    assert ranking.costs[0]["core_hours"] == pytest.approx(hours)
+
+
+def test_layouts_are_those_that_it_has_run_with_and_that_fit() -> None:
+    state = ClusterState.make("c", ["n0", "n1"], processors=[4, 8])
+    model = Laid(known=tuple(product((1, 4, 16), (1, 4))))
+    assert layouts([state], [Known()], DEFAULT_SETTINGS) == ()
+    assert layouts([state], [model], Settings(2)) == ()
+    assert layouts([state], [model], DEFAULT_SETTINGS) == (Settings(1), Settings(4))
+    assert layouts([state], [model], DEFAULT_SETTINGS, most=3) == ()
+    assert layouts([state], [model], Settings(threads=4)) == (Settings(1, 4),)
+    some = layouts([state], [model], Settings(parameters=(("k", 1.0),)), any_threads=True)
+    assert [(one.processes_per_node, one.threads) for one in some] == [(1, 1), (1, 4), (4, 1)]
+    assert {one.parameters for one in some} == {(("k", 1.0),)}
+    many = Laid(known=tuple((k, 1) for k in range(1, 9)) + tuple((k, 2) for k in range(1, 9)))
+    assert len(layouts([state], [many], DEFAULT_SETTINGS, any_threads=True)) == MOST_LAYOUTS
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (Settings(4, 4), "4 processes of 4 threads on a node take 16 processors, no node has more than 8"),
+        (Settings(None, 9), "1 process of 9 threads on a node take 9 processors, no node has more than 8"),
+        (Settings(16), "16 processes of 1 thread on a node take 16 processors, no node has more than 8"),
+    ],
+)
+def test_what_fits_on_no_node_is_refused(asked: Settings, why: str) -> None:
+    state = ClusterState.make("c", ["n0", "n1"], processors=[4, 8])
+    with pytest.raises(InfeasibleError) as refused:
+        layouts([state], [Laid()], asked)
+    assert str(refused.value) == why
+
+
+def test_a_learned_model_knows_the_layouts_of_its_runs() -> None:
+    def run(n: float, p: int, k: int) -> Run:
+        return Run("cg", "c", n, p, 1.0, 90.0, 1e-3 * n * k**0.5 / p, extra={"processes_per_node": str(k)})
+
+    model = RobustPredictor("cg", "c").fit([run(n, p, k) for n in (100, 200) for p in (4, 8) for k in (1, 2, 4)])
+    assert model.layouts == {(1, 1), (2, 1), (4, 1)}
+    state = ClusterState.make("c", [f"n{k}" for k in range(8)], processors=4, available_bandwidth=90.0)
+    chosen = layouts([state], [model], DEFAULT_SETTINGS)
+    found = rank([state], model, Question(200, Constraints(processors=(8,)), settings=chosen)).placements[0]
+    assert found.resource_set.processes_per_node == 1
