@@ -70,6 +70,8 @@ ORDER = {
         "run_times",
         "evaluation",
         "queue",
+        "playback",
+        "outcomes",
     ],
     "metasched.placement": ["clusters", "loads", "search", "ranking", "explaining"],
     "metasched.store": ["errors", "roles", "documents", "files", "database", "pseudonyms", "spool"],

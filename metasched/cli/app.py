@@ -33,6 +33,7 @@ GROUPS = {
         "whatif": "whatif.whatif",
         "submit": "submitting.submit",
         "walltime": "walltime.walltime",
+        "wait": "wait.wait",
         "status": "status.status",
     },
     "For administrators": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.service import ConfigOption, DatabaseOption, ask_daemon, configuration
 from metasched.history.replay import Policy
+from metasched.plain_numbers import span
 from metasched.records import InputError
 
 history = typer.Typer(
@@ -148,6 +150,51 @@ def import_verb(
         output.complain(f"{count} jobs {reason}")
     ended = ", ".join(f"{count} {state}" for state, count in document["states"].items())
     output.say(f"{new} of {jobs} jobs are new in {name} ({ended})")
+
+
+@history.command("predict")
+def predict(
+    requested: Annotated[float, typer.Option(min=1, help="Its time limit (s).")],
+    processors: Annotated[int, typer.Option(min=1, help="P.")],
+    user: Annotated[str | None, typer.Option(help="Who submits it; by default who asks.")] = None,
+    job_name: Annotated[str, typer.Option("--name", help="What the job is called.")] = "",
+    partition: Annotated[str, typer.Option(help="Where it is submitted to.")] = "",
+    account: Annotated[str, typer.Option(help="What it is charged to.")] = "",
+    cluster: Annotated[str | None, typer.Option(help="Where it is submitted, if there are several.")] = None,
+    config: ConfigOption = None,
+    database: DatabaseOption = None,
+    url: Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Expect the run time of a job as it is submitted, by what accounting tells of past ones.
+
+    The daemon is asked, which shows users what follows from their own jobs; with --database what is stored is read.
+    """
+    asked: dict[str, Any] = {
+        "user": user or getpass.getuser(), "processors": processors, "requested_time": requested, "name": job_name,
+        "partition": partition, "account": account, "cluster": cluster,
+    }  # fmt: skip
+    if database is None:
+        told = ask_daemon(configuration(config), "POST", "/v1/history/predictions", asked, url=url)
+    else:
+        from metasched.service.state.job_history import JobHistory
+        from metasched.store.database.store import Store
+
+        with Store.open(database) as store, output.working("learning"):
+            past = JobHistory(store)
+            past.restore(newest=FEW, rest=0.0)
+            limit = asked.pop("requested_time")
+            told = past.predict(limit=limit, now=time.time(), **asked)
+    if as_json:
+        output.print_json(told)
+        return
+    interval = told["interval"]
+    output.say(f"{span(told['run_time'])} ({span(interval['low'])} to {span(interval['high'])}): {told['reason']}")
+    output.say(f"fails early: {told['early_failure']:.0%}; runs into its limit: {told['time_limit']:.0%}")
+
+
+#: So many of the newest jobs are learned for one question, besides the last of each user.
+FEW = 2000
 
 
 @history.command("forget")

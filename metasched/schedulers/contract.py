@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from metasched.history.job_log import JobLog
 from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate
 from metasched.placement.clusters.partition import Partition
@@ -59,6 +60,16 @@ class Source(Protocol):
 
     def queue(self) -> Sequence[QueuedJob]:
         """The jobs that run and wait, those that wait in the order of their priority.
+
+        Raises
+        ------
+        RuntimeError
+            When they cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def accounted(self, since: float) -> JobLog | None:
+        """All jobs that ended after a time (s), as accounting tells of them; None where it tells of none.
 
         Raises
         ------

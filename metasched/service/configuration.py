@@ -82,6 +82,7 @@ class Periods(_Table):
     means: Seconds = 30.0
     forecasts: Seconds = 30.0
     retention: Seconds = 3600.0
+    accounting: Annotated[float, Field(ge=120, allow_inf_nan=False)] = 120.0
 
 
 class Keep(_Table):

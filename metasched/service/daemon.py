@@ -23,6 +23,7 @@ from metasched.service.advice.release import release
 from metasched.service.authentication import Access
 from metasched.service.clock import Clock
 from metasched.service.configuration import Configuration
+from metasched.service.learning.accounting import Accounting
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.load_intake import LoadIntake
 from metasched.service.metrics import Metrics
@@ -30,12 +31,14 @@ from metasched.service.periodic_work.schedule import Schedule
 from metasched.service.periodic_work.upkeep import Upkeep
 from metasched.service.periodic_work.views import Views
 from metasched.service.state.described_clusters import DescribedClusters
+from metasched.service.state.job_history import JobHistory
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.load_forecasts import LoadForecaster
 from metasched.service.state.load_history import LoadHistory
 from metasched.service.state.load_sources import LoadSources
 from metasched.service.state.mode_switch import ModeSwitch
 from metasched.service.state.models import Models
+from metasched.service.state.queues import Queues
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.leadership import SETTLED, Leadership
 from metasched.store.database.store import Store
@@ -84,6 +87,8 @@ class Daemon:
         self.mode = ModeSwitch(configuration.mode, store.modes)
         self.clusters, self.history, self.load_forecaster = LiveClusters(), LoadHistory(), LoadForecaster()
         self.models, self.writes = Models(store), WriteQueue(store)
+        self.job_history = JobHistory(store)
+        self.queues, self.accounting = Queues(self.job_history), Accounting(self.job_history, self.clock)
         self.metrics = Metrics(self.clusters, self.models, self.writes)
         self.intake = LoadIntake(
             configuration, self.clusters, self.writes, self.metrics, self.access.known.has_agent_of,
@@ -94,11 +99,12 @@ class Daemon:
         self.mode.on_change = lambda mode: self.placer.configure(configuration.model_copy(update={"mode": mode}))
         self.mode.on_change(self.mode.mode)
         self.jobs = EndedJobs(
-            store, self.writes, self.clusters, self.models, self.metrics, self.sources, self.clock.now
+            store, self.writes, self.clusters, self.models, self.metrics, self.sources, self.clock.now,
+            self.accounting.told,
         )  # fmt: skip
         self.views = Views(
             store, self.sources, self.clock, self.clusters, self.history, self.load_forecaster, self.models,
-            self.metrics,
+            self.metrics, self.queues,
         )  # fmt: skip
         self.upkeep = Upkeep(
             store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs
@@ -150,6 +156,7 @@ class Daemon:
         self.work.every(periods.forecasts, self.views.forecast)
         self.work.once(self.upkeep.restore_history)
         self.work.once(self.upkeep.check)
+        self.work.once(self.job_history.restore)
         if self.leadership.shared:
             self.work.every(LEAD, self.look_after_lead)
 
@@ -213,6 +220,7 @@ class Daemon:
         for source in self.sources:
             self.work.every(periods.confirm, partial(self.jobs.confirm, source))
             self.work.every(periods.release, partial(self.release, source))
+            self.work.every(periods.accounting, partial(self.accounting.catch_up, source))
         self.work.every(periods.models, self.models.save)
         self.work.every(periods.models, self.models.sweep)
         self.work.every(periods.means, self.upkeep.update_means)

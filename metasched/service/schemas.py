@@ -151,3 +151,28 @@ class ModeIn(Message):
     """The mode that the daemon shall be in."""
 
     mode: Mode
+
+
+class ExpectIn(Message):
+    """A job whose run time is to be expected by what accounting tells of past ones."""
+
+    user: Annotated[str, Field(min_length=1, max_length=255)]
+    processors: Count
+    requested_time: Positive
+    cluster: Annotated[str, Field(max_length=255)] | None = None
+    name: Annotated[str, Field(max_length=1000)] = ""
+    partition: Annotated[str, Field(max_length=255)] = ""
+    account: Annotated[str, Field(max_length=255)] = ""
+
+
+class WaitIn(ExpectIn):
+    """A job that is not submitted yet, whose wait is asked for; by its time limit where no user is named."""
+
+    user: Annotated[str, Field(max_length=255)] = ""
+    partition: Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class ForgetUserIn(Message):
+    """Whose past jobs to forget."""
+
+    user: Annotated[str, Field(min_length=1, max_length=255)]

@@ -82,3 +82,18 @@ def test_wrong_usage_is_one_line_and_exit_status_two(capsys, log: str, arguments
     status, out, err = _run(capsys, "evaluate", *(log if each == "LOG" else each for each in arguments))
     assert (status, out) == (2, "")
     assert re.search(message, err)
+
+
+def test_an_expectation_from_the_database_names_its_reason(
+    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = str(tmp_path / "site.db")
+    assert _run(capsys, "import", log, "--database", database)[0] == 0
+    told = ("predict", "--user", "user1", "--requested", "3600", "--processors", "8", "--database", database)
+    document = json.loads(_run(capsys, *told, "--json")[1])
+    assert 0 < document["interval"]["low"] <= document["run_time"] <= document["interval"]["high"] <= 3600
+    assert document["reason"]
+    assert document["complete"]
+    assert "runs into its limit" in _run(capsys, *told)[1]
+    status, _, said = _run(capsys, *told[:-1], str(tmp_path / "empty.db"))
+    assert (status, "no jobs of an unnamed cluster are known" in said) == (2, True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from metasched.jobs import digest
-from metasched.placement.clusters.partition_queues import with_queue_waits
+from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
 from metasched.schedulers.slurm.commands import Commands
 from metasched.schedulers.slurm.node_failures import failure_rate
 from metasched.schedulers.slurm.source import SlurmSource
@@ -182,7 +182,8 @@ def test_the_accounting_tells_of_jobs_that_the_controller_has_forgotten(commands
 def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free(commands: Path) -> None:
     def waits() -> list[float]:
         source = SlurmSource("c")
-        known = with_queue_waits(source.partitions(), source.queue())
+        partitions, jobs = source.partitions(), source.queue()
+        known = with_queue_waits(partitions, jobs, partition_lines(partitions, jobs))
         return [float(each.state.queue_wait.at(1)) for each in known]
 
     free = sum(each.state.processors[each.state.up].sum() for each in SlurmSource("c", ["racka"]).partitions())

@@ -194,6 +194,15 @@ class Neighbours:
         self._learn(job.user, found, run_time)
         return job
 
+    def withdrawn(self, key: Hashable) -> None:
+        """A job will not be told of any more: nothing is learned of it."""
+        if key in self._known:
+            job, *_ = self._known.pop(key)
+            if (running := self._running.get(job.user)) is not None:
+                running.pop(key, None)
+                if not running:
+                    del self._running[job.user]
+
     def remaining(self, key: Hashable, ran: float) -> float:
         """How long a job is expected to run on (s) that has run so long; its run time where ``ran`` is 0."""
         job, _, found = self._known[key]

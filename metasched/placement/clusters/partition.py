@@ -20,6 +20,7 @@ class Partition:
     time_limit : the longest that a job may run there (s), None where there is no limit.
     releases : whether a job that waits for nodes that it was bound to can be let go to others.
     default_time : what a job may run that names no limit (s), None where there is no limit.
+    total : processors of its nodes that are up, whether free or not; None where only the free ones are known.
     """
 
     state: ClusterState
@@ -29,6 +30,7 @@ class Partition:
     time_limit: float | None = None
     releases: bool = False
     default_time: float | None = None
+    total: int | None = None
 
     @classmethod
     def of(cls, state: ClusterState) -> Partition:

@@ -38,9 +38,16 @@ def partition_lines(
                 if name in job.partitions or own & wanted:
                     waiting[name].append(Ahead(job.processors, job.holds, left(job), job.number))
     return {
-        each.name: Line(int(each.state.processors[each.state.up].sum()), running[each.name], waiting[each.name])
-        for each in partitions
+        each.name: Line(_free(each, running[each.name]), running[each.name], waiting[each.name]) for each in partitions
     }
+
+
+def _free(partition: Partition, running: Sequence[Ahead]) -> int:
+    """Processors that are free: no more than are left by jobs that have started since its nodes were asked for."""
+    free = int(partition.state.processors[partition.state.up].sum())
+    if partition.total is None:
+        return free
+    return max(min(free, partition.total - sum(job.processors for job in running)), 0)
 
 
 def queue_waits(
@@ -68,15 +75,14 @@ def queue_waits(
 
 
 def with_queue_waits(
-    partitions: Sequence[Partition], jobs: Sequence[QueuedJob], left: Left = by_limit
+    partitions: Sequence[Partition], jobs: Sequence[QueuedJob], lines: Mapping[str, Line]
 ) -> tuple[Partition, ...]:
-    """The partitions with the waits in their queues; those where nobody waits say nothing of waits."""
+    """The partitions with the waits in their lines; those where nobody waits say nothing of waits."""
     ahead = frozenset().union(*(job.partitions for job in jobs if job.ran is None and job.ready))
     contested = frozenset().union(*(each.state.nodes for each in partitions if each.name in ahead))
-    waits = queue_waits(partitions, jobs, left) if ahead else {}
     return tuple(
-        replace(each, state=replace(each.state, queue_wait=waits[each.name]))
-        if waits and contested & frozenset(each.state.nodes)
+        replace(each, state=replace(each.state, queue_wait=QueueWait(*lines[each.name].steps())))
+        if each.name in lines and contested & frozenset(each.state.nodes)
         else each
         for each in partitions
     )

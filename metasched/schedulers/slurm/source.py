@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from metasched.history.job_log import JobLog
+from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, Kind, digest, plain, read_mark
 from metasched.node_names import unfold
@@ -40,6 +42,9 @@ _JOB = ("JobID", "State", "Partition", "NodeList", "NumTasks", "cpus-per-task", 
 _ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "Submit", "Start", "End", "ExitCode", "UID",
               "JobName", "Comment")  # fmt: skip
 
+#: What a job log is made of; the name last, since it may hold what separates columns.
+_LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
+           "AllocCPUS", "TimelimitRaw", "State", "JobName")  # fmt: skip
 
 #: What Slurm prints where there is nothing.
 _NONE = frozenset({"", "0", "N/A", "(null)"})
@@ -71,6 +76,7 @@ class SlurmSource:
         self._platform = platform or name
         self._commands = Commands(configuration, patience)
         self._operates: bool | None = None
+        self._accounts: bool | None = None
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
         self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
 
@@ -95,6 +101,7 @@ class SlurmSource:
             for name in limits
             if not self._wanted or name in self._wanted
         }
+        cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
         return [
             Partition(
                 state,
@@ -104,6 +111,7 @@ class SlurmSource:
                 limits[name][0],
                 self._may_release(),
                 limits[name][1] or limits[name][0],
+                sum(cpus[node] for node, up in zip(state.nodes, state.up.tolist(), strict=True) if up),
             )
             for name, state in states.items()
         ]
@@ -130,6 +138,28 @@ class SlurmSource:
         rows = self._commands.table(("NodeList", "NumCPUs", "StartTime", "Comment"), "squeue", "--states=running")
         now = time.time()
         return [job for row in rows if (job := _started(row, now)) is not None]
+
+    def accounted(self, since: float) -> JobLog | None:
+        """All jobs that ended after a time (s), as accounting tells of them; None where it tells of none.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        if self._accounts is None:
+            told = self._commands.run("scontrol", "show", "config")
+            self._accounts = "accounting_storage/slurmdbd" in told
+        if not self._accounts:
+            return None
+        printed = self._commands.run(
+            "sacct", "--allusers", "--allocations", "--parsable2", f"--starttime={int(since)}", "--endtime=now",
+            f"--state={','.join(ENDED)}", f"--format={','.join(_LOGGED)}",
+        )  # fmt: skip
+        try:
+            return read_log(printed.splitlines())
+        except InputError:  # nothing ended
+            return None
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes.

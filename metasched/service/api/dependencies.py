@@ -17,9 +17,11 @@ from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.load_intake import LoadIntake
 from metasched.service.metrics import Metrics
 from metasched.service.refusals import NotNowError
+from metasched.service.state.job_history import JobHistory
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.mode_switch import ModeSwitch
 from metasched.service.state.models import Models
+from metasched.service.state.queues import Queues
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.store import Store
 from metasched.store.roles import Role
@@ -48,6 +50,8 @@ TheWrites = Annotated[WriteQueue, _part("writes")]
 TheMetrics = Annotated[Metrics, _part("metrics")]
 TheIntake = Annotated[LoadIntake, _part("intake")]
 TheJobs = Annotated[EndedJobs, _part("jobs")]
+TheHistory = Annotated[JobHistory, _part("job_history")]
+TheQueues = Annotated[Queues, _part("queues")]
 TheAdvisor = Annotated[Placer, _part("placer")]
 TheMode = Annotated[ModeSwitch, _part("mode")]
 TheClock = Annotated[Clock, _part("clock")]

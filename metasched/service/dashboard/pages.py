@@ -37,8 +37,9 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 COOKIE = "metasched_session"
-#: Clusters and models that are shown in full, models in the list below them, placements, and bytes of a login.
-CLUSTERS, MODELS, LISTED, PLACEMENTS, LOGIN_BYTES = 8, 6, 200, 30, 4096
+#: Clusters and models that are shown in full, models in the list below them, placements, jobs that wait, and bytes of a
+#: login.
+CLUSTERS, MODELS, LISTED, PLACEMENTS, WAITING, LOGIN_BYTES = 8, 6, 200, 30, 30, 4096
 
 _HERE = Path(__file__).parent
 static = StaticFiles(directory=_HERE / "static")
@@ -142,6 +143,7 @@ def content(daemon: Daemon, now: float, client: Client, *, application: str = ""
         "models": [applications.shown(*key, models) for key in order[:MODELS]],
         "other_models": [applications.summary(*key, models) for key in islice(order, MODELS, MODELS + LISTED)],
         "hidden_models": max(0, len(order) - MODELS - LISTED),
+        "waiting": daemon.queues.waiting(now, client.sees)[:WAITING],
         "placements": [placements.shown(each) for each in newest],
         "unread": unread,
     }

@@ -50,6 +50,7 @@ class EndedJobs:
     metrics : that count.
     sources : schedulers that know how a job really ended.
     now : tells the time (s).
+    told : called with each job that its epilog tells of.
 
     Attributes
     ----------
@@ -66,7 +67,9 @@ class EndedJobs:
         metrics: Metrics,
         sources: Sequence[Source],
         now: Callable[[], float] = time.time,
+        told: Callable[[EndedJob], object] = lambda job: None,
     ) -> None:
+        self._told_of = told
         self._now = now
         self._store, self._writer, self._board = store, writer, board
         self._models, self._metrics, self._sources = models, metrics, tuple(sources)
@@ -104,6 +107,8 @@ class EndedJobs:
             When what is told of the job cannot be.
         """
         check_times(job)
+        if not sure:
+            self._told_of(job)
         mark = read_mark(job.comment)
         if mark is None and not self.askers.know(job):
             return {"stored": False, "why": "its comment names no application, and no placement was asked for it"}

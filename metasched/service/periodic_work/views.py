@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from threading import Thread
 
 from metasched.history.queue import QueuedJob
-from metasched.placement.clusters.partition_queues import with_queue_waits
 from metasched.schedulers.contract import Source
 from metasched.service.clock import Clock
 from metasched.service.metrics import Metrics
@@ -17,6 +16,7 @@ from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.load_forecasts import LoadForecaster
 from metasched.service.state.load_history import LoadHistory
 from metasched.service.state.models import Models
+from metasched.service.state.queues import Queues
 from metasched.store.database.store import Store
 
 _log = logging.getLogger(__name__)
@@ -34,7 +34,8 @@ class Views:
 
     Parameters
     ----------
-    store, sources, clock, clusters, history, load_forecaster, models, metrics : what they are made of, and go to.
+    store, sources, clock, clusters, history, load_forecaster, models, metrics, queues : what they are made of, and go
+        to.
 
     Attributes
     ----------
@@ -51,8 +52,10 @@ class Views:
         load_forecaster: LoadForecaster,
         models: Models,
         metrics: Metrics,
+        queues: Queues,
     ) -> None:
         self._store, self._sources, self._clock, self._clusters = store, sources, clock, clusters
+        self._queues = queues
         self._history, self._load_forecaster, self._models, self._metrics = history, load_forecaster, models, metrics
         self.described: DescribedClusters | None = None
 
@@ -95,7 +98,8 @@ class Views:
         asked_at = self._clock.now()
         try:
             partitions = source.partitions()
-            self._clusters.put(source.name, with_queue_waits(partitions, self._queue(source)), asked_at)
+            told = self._queues.put(source.name, partitions, self._queue(source), asked_at)
+            self._clusters.put(source.name, told, asked_at)
             self._clusters.put_running(source.name, source.running(), asked_at)
         except Exception as error:
             self._metrics.unheard(source.name, error)

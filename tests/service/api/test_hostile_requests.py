@@ -21,10 +21,10 @@ JSON = {"Content-Type": "application/json"}
 POSTED = ("/v1/loads", "/v1/runs", "/v1/jobs", "/v1/placements", "/v1/predictions")
 #: What each role may ask for, besides an admin, who may all; health and the OpenAPI document are open.
 #: Routes that are an administrator's alone.
-ADMINISTRATION = {("POST", "/v1/runs/forget")}
+ADMINISTRATION = {("POST", "/v1/runs/forget"), ("POST", "/v1/history/forget")}
 ALLOWED = {
     "agent": {("POST", "/v1/loads")},
-    "reader": {("GET", "*"), ("POST", "/v1/predictions")},
+    "reader": {("GET", "*"), *(("POST", f"/v1/{name}") for name in ("predictions", "history/predictions", "waits"))},
     "scheduler": {("GET", "*"), ("POST", "*")},  # but what only an administrator may
     "admin": {("GET", "*"), ("POST", "*")},
 }

@@ -60,6 +60,9 @@ class Scheduler:
     def queue(self) -> Sequence[QueuedJob]:
         return ()
 
+    def accounted(self, since: float) -> None:
+        return None
+
     def bound(self) -> Sequence[BoundJob]:
         return ()
 

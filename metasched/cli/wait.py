@@ -1,0 +1,76 @@
+"""``metasched wait``: how long a job waits until it starts."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import datetime
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode
+
+import typer
+from rich import box
+from rich.table import Table
+
+from metasched.cli import output
+from metasched.cli.consulting import UrlOption, consult
+from metasched.cli.options import JsonOption
+from metasched.cli.service import ConfigOption
+from metasched.plain_numbers import span
+from metasched.records import InputError
+
+
+def wait(
+    job: Annotated[str | None, typer.Argument(metavar="[JOBID]", help="A job that waits; by default all.")] = None,
+    partition: Annotated[str | None, typer.Option(help="Where a job would be submitted to.")] = None,
+    processors: Annotated[int | None, typer.Option(min=1, help="P that it would ask for.")] = None,
+    requested: Annotated[float | None, typer.Option(min=1, help="Time limit that it would ask for (s).")] = None,
+    user: Annotated[str | None, typer.Option(help="Who would submit it; by default who asks.")] = None,
+    job_name: Annotated[str, typer.Option("--name", help="What it would be called.")] = "",
+    cluster: Annotated[str | None, typer.Option(help="Which scheduler's queue, if there are several.")] = None,
+    config: ConfigOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how long jobs wait, or one would that is not submitted yet, beside what their scheduler plans.
+
+    The daemon leads the queue on with the run times that it expects of its jobs.
+    """
+    given = (partition, processors, requested)
+    if job is not None and any(given):
+        raise InputError("a job and --partition, --processors or --requested are given, expected one or the others")
+    if any(given):
+        if not all(given):
+            raise InputError("expected all of --partition, --processors and --requested")
+        asked: dict[str, Any] = {
+            "partition": partition, "processors": processors, "requested_time": requested, "name": job_name,
+            "user": user or getpass.getuser(), "cluster": cluster,
+        }  # fmt: skip
+        told = consult(config, url, "POST", "/v1/waits", asked)
+        if as_json:
+            output.print_json(told)
+        else:
+            output.say(
+                f"{span(told['wait'])} ({span(told['low'])} to {span(told['high'])}); it is taken to run for "
+                f"{span(told['run_time'])}: {told['reason']}"
+            )
+        return
+    query = "" if cluster is None else f"?{urlencode({'cluster': cluster})}"
+    one = None if job is None else consult(config, url, "GET", f"/v1/waits/{quote(job, safe='')}{query}")
+    if as_json:
+        output.print_json(one if one is not None else consult(config, url, "GET", "/v1/waits"))
+        return
+    output.out.print(_table([one] if one is not None else consult(config, url, "GET", "/v1/waits")))
+
+
+def _table(jobs: list[dict[str, Any]]) -> Table:
+    table = Table("job", "partition", "processors", "state", "wait", "90 % interval", "scheduler", box=box.SIMPLE)
+    for each in jobs:
+        told = each["wait"] is not None
+        table.add_row(
+            each["job"], each["partition"], str(each["processors"]), each["state"],
+            span(each["wait"]) if told else "-",
+            f"{span(each['low'])} to {span(each['high'])}" if told else "-",
+            "-" if each["scheduler_start"] is None
+            else f"{datetime.fromtimestamp(each['scheduler_start']).astimezone():%Y-%m-%d %H:%M}",
+        )  # fmt: skip
+    return table

@@ -1,0 +1,92 @@
+"""The chance that a job fails early, and that it runs into its time limit: how often jobs like it did.
+
+Frequencies are kept by user, name and limit, by user and name, by user, and of all. Each is smoothed by the next
+wider one, which counts as some jobs more: a key that few jobs have says what the wider one says (Jelinek & Mercer,
+"Interpolated estimation of Markov source parameters from sparse data", 1980).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from metasched.history.job_log import COMPLETED, TIMEOUT
+from metasched.history.run_times.neighbours import Submission
+
+#: A job that ends otherwise than well within so long (s), or this share of its limit where that is less, failed early.
+EARLY, EARLY_SHARE = 300.0, 0.1
+#: A job that ran for this share of its limit ran into it, where nobody says how it ended.
+AT_LIMIT = 0.99
+#: As how many jobs the next wider key counts, and what share of its count each older job keeps when another is added.
+PRIOR, MEMORY = 8.0, 0.99
+#: Keys that are remembered; beyond, the one that was made first is forgotten.
+MOST_KEYS = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """The chances that a job fails early, and that it runs into its limit; of how many jobs like it they are told."""
+
+    early_failure: float
+    time_limit: float
+    jobs: float
+
+
+def outcome(limit: float, run_time: float, state: str) -> tuple[bool, bool]:
+    """Whether a job failed early, and whether it ran into its limit.
+
+    Examples
+    --------
+    >>> outcome(3600.0, 20.0, "FAILED"), outcome(3600.0, 3601.0, ""), outcome(3600.0, 20.0, "")
+    ((True, False), (False, True), (False, False))
+    """
+    bad = state not in ("", COMPLETED, TIMEOUT, "CANCELLED")
+    reached = state == TIMEOUT or (not state and run_time >= AT_LIMIT * limit)
+    return bad and run_time <= min(EARLY, EARLY_SHARE * limit), reached
+
+
+class Outcomes:
+    """Chances, learned from jobs that have ended.
+
+    Examples
+    --------
+    >>> outcomes, job = Outcomes(), Submission("ada", 4, 3600.0, "solve")
+    >>> for _ in range(30):
+    ...     outcomes.learn(job, 20.0, "FAILED")
+    >>> round(outcomes.chances(job).early_failure, 1), outcomes.chances(job).time_limit < 0.1
+    (1.0, True)
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[Hashable, list[float]] = {}
+
+    def learn(self, job: Submission, run_time: float, state: str) -> None:
+        """A job has ended so."""
+        found = outcome(job.limit, run_time, state)
+        for key in _keys(job):
+            counts = self._counts.setdefault(key, [0.0, 0.0, 0.0])
+            memory = MEMORY if key else 1.0
+            counts[:] = (memory * count + here for count, here in zip(counts, (1.0, *found), strict=True))
+        while len(self._counts) > MOST_KEYS:
+            # The first is that of all jobs.
+            del self._counts[next(key for key in self._counts if key)]
+
+    def chances(self, job: Submission) -> Chances:
+        """What to expect of a job that is submitted."""
+        early, limit, jobs = 0.05, 0.05, 0.0
+        for key in _keys(job):
+            seen, failed, reached = self._counts.get(key, (0.0, 0.0, 0.0))
+            early = (failed + PRIOR * early) / (seen + PRIOR)
+            limit = (reached + PRIOR * limit) / (seen + PRIOR)
+            jobs = seen or jobs
+        return Chances(early, limit, jobs)
+
+    def forget(self, user: Hashable) -> None:
+        """Forget all jobs of a user but that there were so many of all."""
+        for key in [key for key in self._counts if isinstance(key, tuple) and key and key[0] == user]:
+            del self._counts[key]
+
+
+def _keys(job: Submission) -> tuple[tuple[Hashable, ...], ...]:
+    """From the widest to the narrowest."""
+    return (), (job.user,), (job.user, job.name), (job.user, job.name, job.limit)

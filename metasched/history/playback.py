@@ -1,0 +1,93 @@
+"""What was learned of the past, learned again from a log: by a daemon that starts, or for one question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import numpy as np
+
+from metasched.history.job_log import Ints, JobLog
+from metasched.history.run_times.neighbours import OTHERS, OWN, Neighbours, Submission
+
+#: How many of the newest jobs are played back besides the last of each user and each limit.
+NEWEST = 10_000
+
+
+def submission(
+    user: str, processors: int, limit: float, *, name: str = "", partition: str = "", account: str = ""
+) -> Submission:
+    """A job as it is known when it is submitted, called by all that it is called by.
+
+    Examples
+    --------
+    >>> submission("ada", 4, 3600.0, name="solve", partition="long").name
+    'solve/long/'
+    """
+    called = "/".join((name, partition, account))
+    return Submission(user, processors, max(limit, 1.0), called if called.strip("/") else "")
+
+
+def submissions(log: JobLog) -> list[Submission]:
+    """The jobs of a log as they were submitted."""
+    columns = (log.named(label) for label in ("name", "partition", "account"))
+    rows = zip(log.named("user"), log.processors.tolist(), log.limits().tolist(), *columns, strict=True)
+    return [
+        submission(user, processors, limit, name=name, partition=partition, account=account)
+        for user, processors, limit, name, partition, account in rows
+    ]
+
+
+def what_counts(log: JobLog, newest: int = NEWEST) -> Ints:
+    """The jobs by which expectations come out: the newest, and the last of each user and of each limit.
+
+    Returns
+    -------
+    Their places in the log, ascending.
+
+    Examples
+    --------
+    >>> ones = np.ones(200)
+    >>> log = JobLog(np.arange(200.0), ones, ones.astype(int), 60 * ones, labels={"user": np.arange(200) // 190})
+    >>> what_counts(log, newest=20).tolist()[:2], len(what_counts(log, newest=20))
+    ([130, 131], 70)
+    """
+    end = log.submit_time + np.nan_to_num(log.wait) + log.run_time
+    order = np.argsort(end, kind="stable")[::-1]
+    wanted = np.zeros(len(log), dtype=bool)
+    wanted[order[:newest]] = True
+    for column, most in ((log.labelled("user"), OWN), (log.limits(), OTHERS)):
+        _, group = np.unique(column[order], return_inverse=True)
+        by_group = np.argsort(group, kind="stable")
+        first = np.searchsorted(group[by_group], group[by_group])
+        wanted[order[by_group[np.arange(len(log)) - first < most]]] = True
+    return np.flatnonzero(wanted)
+
+
+def play(
+    log: JobLog, past: Neighbours, key: Callable[[int], Hashable] = int, pause: Callable[[], object] = lambda: None
+) -> None:
+    """Let the jobs of a log be submitted, start and end as they did.
+
+    Parameters
+    ----------
+    log : the jobs; where waits are not known each starts when it is submitted.
+    past : learns from them.
+    key : what a job of the log is known by to it.
+    pause : called before each thing that happens, and may wait.
+    """
+    jobs = submissions(log)
+    start = log.submit_time + np.nan_to_num(log.wait)
+    time = np.concatenate([log.submit_time, start, start + log.run_time])
+    # What happens at one time happens in this order: jobs end, come, and start; but none ends before it starts.
+    kind = np.repeat([1, 2, 0], len(log))
+    kind[2 * len(log) :][log.run_time == 0] = 3
+    run_time = log.run_time.tolist()
+    for place in np.lexsort((kind, time)).tolist():
+        pause()
+        what, job = divmod(place, len(log))
+        if what == 0:
+            past.submitted(key(job), jobs[job], float(time[place]))
+        elif what == 1:
+            past.started(key(job), float(time[place]))
+        else:
+            past.ended(key(job), run_time[job], float(time[place]))

@@ -1,0 +1,91 @@
+"""Routes of what accounting tells of: run times of jobs that name no problem size, and waits in the queues."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query
+from starlette.concurrency import run_in_threadpool
+
+from metasched.audit import audit
+from metasched.service.api.dependencies import (
+    Admin,
+    Leading,
+    OneAtATime,
+    Reader,
+    TheClock,
+    TheHistory,
+    TheQueues,
+)
+from metasched.service.authentication import Client
+from metasched.service.schemas import ExpectIn, ForgetUserIn, WaitIn
+
+router = APIRouter(prefix="/v1")
+
+#: Jobs on a page.
+MOST = 1000
+
+ClusterQuery = Annotated[str | None, Query(max_length=255)]
+
+
+@router.post("/history/predictions")
+def expect(question: ExpectIn, history: TheHistory, clock: TheClock, client: Reader) -> dict[str, Any]:
+    """Expect the run time of a job as it is submitted; users are shown what follows from their own jobs only."""
+    _check_own(question.user, client)
+    return history.predict(
+        question.user, question.processors, question.requested_time, clock.now(), cluster=question.cluster,
+        name=question.name, partition=question.partition, account=question.account,
+    )  # fmt: skip
+
+
+@router.post("/history/forget", dependencies=[Leading])
+def forget(asked: ForgetUserIn, history: TheHistory, client: Admin) -> dict[str, int]:
+    """Forget the past jobs of a user."""
+    forgotten = history.forget([asked.user])
+    audit(f"{forgotten} past jobs of a user forgotten", f"client {client.name}")
+    return {"forgotten": forgotten}
+
+
+@router.get("/waits")
+def waits(queues: TheQueues, clock: TheClock, client: Reader) -> list[dict[str, Any]]:
+    """The waits of jobs in the queues that the client may see: their own, or all for an administrator."""
+    return queues.waiting(clock.now(), client.sees)[:MOST]
+
+
+@router.get("/waits/{job}")
+def wait_of_job(
+    job: Annotated[str, Path(max_length=64)], queues: TheQueues, clock: TheClock, client: Reader,
+    cluster: ClusterQuery = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The wait of one job; those of others are not there for whoever asks."""
+    found = queues.job(job, clock.now(), cluster, client.sees)
+    if found is None:
+        raise HTTPException(404, f"no job {job} in the queue")
+    return found
+
+
+@router.post("/waits")
+async def wait_of_one_more(
+    question: WaitIn, queues: TheQueues, history: TheHistory, clock: TheClock, one: OneAtATime, client: Reader
+) -> dict[str, Any]:
+    """The wait of a job that is not submitted yet, with the run time that it is expected to have."""
+
+    def answer() -> dict[str, Any]:
+        limit, run_time, reason = question.requested_time, question.requested_time, "its time limit"
+        if question.user and history.knows(question.cluster):
+            _check_own(question.user, client)
+            found = history.predict(
+                question.user, question.processors, limit, clock.now(), cluster=question.cluster, name=question.name,
+                partition=question.partition, account=question.account,
+            )  # fmt: skip
+            run_time, reason = found["run_time"], found["reason"]
+        waits = queues.one_more(question.partition, question.processors, limit, run_time, question.cluster)
+        return waits | {"requested_time": limit, "run_time": run_time, "reason": reason}
+
+    async with one:
+        return await run_in_threadpool(answer)
+
+
+def _check_own(user: str, client: Client) -> None:
+    if not client.sees(user):
+        raise HTTPException(403, "what is known of a user's jobs is told to that user alone")

@@ -1,0 +1,293 @@
+"""What accounting tells of jobs that name no problem size: their run times and ends, learned from each that has ended.
+
+Everything is learned again from the database when the daemon starts: in the background, from the jobs by which
+expectations come out. A job is expected once, when it is first seen, by what had ended by then.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from metasched.history.job_log import JobLog, job_key
+from metasched.history.outcomes import Outcomes
+from metasched.history.playback import NEWEST, play, submission, submissions, what_counts
+from metasched.history.queue import UNLIMITED, Left, QueuedJob, by_limit
+from metasched.history.run_times.neighbours import Neighbours, Submission
+from metasched.records import InputError
+from metasched.store.database.store import Store
+from metasched.store.pseudonyms import Pseudonyms, pseudonyms_of
+
+_log = logging.getLogger(__name__)
+
+#: Rest after so many things that are played back (s): placements are answered meanwhile.
+REST, PLAYED = 0.02, 20
+#: Jobs that have ended and are remembered, so that none is learned twice.
+MOST_ENDED = 200_000
+#: How long a job that its scheduler does not name any more is waited for (s): accounting may tell of it later.
+MISSING = 3600.0
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """What is known of a cluster."""
+
+    past: Neighbours = field(default_factory=Neighbours)
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    known: dict[int, tuple[Submission, QueuedJob]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    missing: dict[int, float] = field(default_factory=dict)
+    ended: OrderedDict[int, None] = field(default_factory=OrderedDict)
+
+
+class JobHistory:
+    """Run times and ends of jobs by their cluster's accounting.
+
+    Parameters
+    ----------
+    store : holds the past jobs.
+
+    Attributes
+    ----------
+    ready : whether all that was stored before the start is known.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._clusters: dict[str, _Cluster] = {}
+        self._lock = Lock()
+        self._called: Pseudonyms | None = None
+        self.ready = False
+
+    def restore(self, newest: int = NEWEST, rest: float = REST) -> None:
+        """Learn what is stored, one cluster after the other.
+
+        Parameters
+        ----------
+        newest : jobs that are learned besides the last of each user and limit.
+        rest : between pieces of work (s).
+        """
+        count = 0
+
+        def pause() -> None:
+            nonlocal count
+            count += 1
+            if count % PLAYED == 0:
+                time.sleep(rest)
+
+        for cluster in self._store.past_jobs.clusters():
+            log = self._store.past_jobs.log([cluster])
+            self._learn(cluster, log.picked(what_counts(log, newest)), pause)
+        self.ready = True
+
+    def called(self, user: str) -> str:
+        """What a user is called here."""
+        if self._called is None:
+            self._called = pseudonyms_of(self._store.past_jobs, self._store.name)
+        return self._called(user)
+
+    def note(self, cluster: str, jobs: Iterable[QueuedJob], now: float) -> None:
+        """Take the queue of a cluster as it is: what is new in it is expected, and what runs shows how long it has."""
+        with self._lock:
+            known, there = self._of(cluster), set()
+            for job in jobs:
+                key = known.numbers.get(job.number)
+                if key is not None and known.known[key][1].started not in (None, job.started):
+                    self._drop(known, key)  # it was put back into the queue, and this is another run
+                    key = None
+                if key is None:
+                    key = known.numbers[job.number] = job_key(job.number, job.submitted or now)
+                    asked = self._submission(job)
+                    known.past.submitted(key, asked, job.submitted or now)
+                    known.known[key] = asked, replace(job, started=None)
+                if job.started is not None and known.known[key][1].started is None:
+                    known.past.started(key, job.started)
+                known.known[key] = known.known[key][0], job
+                there.add(key)
+                known.missing.pop(key, None)
+            for key in known.known.keys() - there:
+                since = known.missing.setdefault(key, now)
+                if now - since > MISSING:
+                    self._drop(known, key)
+
+    def left(self, cluster: str) -> Left:
+        """How long each job of a cluster is expected to run on; by its limit where nothing is known of it."""
+
+        def expected(job: QueuedJob) -> float:
+            with self._lock:
+                known = self._clusters.get(cluster)
+                key = None if known is None else known.numbers.get(job.number)
+                if known is None or key is None:
+                    return by_limit(job)
+                return min(max(known.past.remaining(key, job.ran or 0.0), 1.0), job.holds)
+
+        return expected
+
+    def ended(self, cluster: str, number: str, end: float, state: str) -> bool:
+        """Learn from a job that has ended, and store it; tell whether its queue had told of it.
+
+        Parameters
+        ----------
+        cluster, number : of the job.
+        end : when (s).
+        state : how, as accounting calls it; empty where that is not known.
+        """
+        with self._lock:
+            known = self._of(cluster)
+            key = known.numbers.get(number)
+            if key is None or known.known[key][1].started is None:
+                return False
+            asked, job = known.known[key]
+        assert job.started is not None  # noqa: S101
+        self.take(cluster, _log_of(asked, job, end, state))
+        return True
+
+    def take(self, cluster: str, log: JobLog) -> int:
+        """Store jobs that accounting tells of, and learn those that are new; return how many were stored.
+
+        Raises
+        ------
+        StoreError
+            When the database does not take them.
+        """
+        stored = self._store.past_jobs.add(log, cluster, self.called)
+        self._learn(cluster, log)
+        return stored
+
+    def newest_end(self, cluster: str) -> float | None:
+        """When the last job that is stored ended (s)."""
+        return self._store.past_jobs.newest_end(cluster)
+
+    def forget(self, users: Collection[str]) -> int:
+        """Forget the jobs of a user, by what the user may be called; return how many were stored."""
+        names = {*users, *map(self.called, users)}
+        forgotten = self._store.past_jobs.forget(names)
+        with self._lock:
+            for known in self._clusters.values():
+                for name in names:
+                    known.past.forget(name)
+                    known.outcomes.forget(name)
+                for key in [key for key, (asked, _) in known.known.items() if asked.user in names]:
+                    self._drop(known, key)
+        return forgotten
+
+    def predict(
+        self, user: str, processors: int, limit: float, now: float, *, cluster: str | None = None, name: str = "",
+        partition: str = "", account: str = "",
+    ) -> dict[str, Any]:  # fmt: skip
+        """What is expected of a job that is submitted now: the document of ``metasched history predict``.
+
+        Raises
+        ------
+        InputError
+            When nothing is known of the cluster, or there are several and none is named.
+        """
+        job = submission(self.called(user), processors, limit, name=name, partition=partition, account=account)
+        with self._lock:
+            known = self._named(cluster)
+            found, reason = known.past.expect(job, now), known.past.reason(job, now)
+            chances = known.outcomes.chances(job)
+        return {
+            "run_time": found.run_time, "interval": {"low": found.low, "high": found.high, "level": 0.9},
+            "reason": reason, "early_failure": chances.early_failure, "time_limit": chances.time_limit,
+            "requested_time": limit, "processors": processors, "complete": self.ready,
+        }  # fmt: skip
+
+    def knows(self, cluster: str | None) -> bool:
+        """Whether anything is known of a cluster, or of the only one."""
+        return len(self._clusters) == 1 if cluster is None else cluster in self._clusters
+
+    def _named(self, cluster: str | None) -> _Cluster:
+        if cluster is None and len(self._clusters) == 1:
+            return next(iter(self._clusters.values()))
+        found = self._clusters.get(cluster or "")
+        if found is None:
+            names = ", ".join(sorted(self._clusters)) or "none yet: metasched history import"
+            raise InputError(f"no jobs of {cluster or 'an unnamed cluster'} are known, expected one of {names}")
+        return found
+
+    def _of(self, cluster: str) -> _Cluster:
+        return self._clusters.setdefault(cluster, _Cluster())
+
+    def _submission(self, job: QueuedJob) -> Submission:
+        partition = min(job.partitions, default="")
+        return submission(
+            self.called(job.user), max(job.processors, 1), job.limit or UNLIMITED, name=job.name, partition=partition,
+            account=job.account,
+        )  # fmt: skip
+
+    def _learn(self, cluster: str, log: JobLog, pause: Callable[[], object] = lambda: None) -> None:
+        """Learn from the jobs of a log that have not been learned from."""
+        with self._lock:
+            known = self._of(cluster)
+            keys, start = log.keys.tolist(), log.submit_time + np.nan_to_num(log.wait)
+            new = [row for row, key in enumerate(keys) if key not in known.ended]
+            for row in new:
+                known.ended[keys[row]] = None
+            while len(known.ended) > MOST_ENDED:
+                known.ended.popitem(last=False)
+            by_start = {job_key(job.number, job.started): key for key, (_, job) in known.known.items() if job.started}
+            users = [self.called(user) for user in log.named("user")]
+            states = log.named("state")
+            asked = submissions(log)
+            unseen = []
+            for row in new:
+                job, seen = asked[row], by_start.get(keys[row])
+                job = replace(job, user=users[row])
+                known.outcomes.learn(job, float(log.run_time[row]), states[row])
+                if seen is None:
+                    unseen.append(row)
+                    continue
+                known.past.ended(seen, float(log.run_time[row]), float(start[row] + log.run_time[row]))
+                self._drop(known, seen)
+        if unseen:
+            self._play(known, log.picked(np.array(unseen)), pause)
+
+    def _play(self, known: _Cluster, log: JobLog, pause: Callable[[], object]) -> None:
+        """Learn from jobs that were not seen in the queue."""
+        hidden = log if not log.names.get("user") else _renamed(log, self.called)
+        keys = hidden.keys.tolist()
+
+        def step() -> None:
+            self._lock.release()
+            try:
+                pause()
+            finally:
+                self._lock.acquire()
+
+        with self._lock:
+            play(hidden, known.past, lambda row: ("past", keys[row]), step)
+
+    def _drop(self, known: _Cluster, key: int) -> None:
+        known.past.withdrawn(key)
+        _, job = known.known.pop(key)
+        known.numbers.pop(job.number, None)
+        known.missing.pop(key, None)
+
+
+def _renamed(log: JobLog, called: Callable[[str], str]) -> JobLog:
+    return replace(log, names={**log.names, "user": tuple(map(called, log.names["user"]))})
+
+
+def _log_of(asked: Submission, job: QueuedJob, end: float, state: str) -> JobLog:
+    """A job that has ended as a log of its own."""
+    assert job.started is not None  # noqa: S101
+    submitted = min(job.submitted or job.started, job.started)
+    names = {
+        "user": str(asked.user), "account": job.account, "name": job.name, "partition": min(job.partitions, default=""),
+        "qos": job.qos, "state": state,
+    }  # fmt: skip
+    return JobLog(
+        np.array([submitted]), np.array([max(round(end - job.started), 0.0)]), np.array([max(job.processors, 1)]),
+        np.array([job.limit or UNLIMITED]), np.array([job.started - submitted]),
+        {label: np.array([0 if name else -1]) for label, name in names.items()},
+        names={label: (name,) for label, name in names.items()},
+        keys=np.array([job_key(job.number, job.started)]),
+    )  # fmt: skip

@@ -1,0 +1,150 @@
+"""The queues of the schedulers as they were last told of, and the waits that follow from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from metasched.history.queue import Line, QueuedJob
+from metasched.history.waits import WaitErrors
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
+from metasched.records import InputError
+from metasched.service.state.job_history import JobHistory
+
+#: Forecasts that are remembered of jobs that wait, for each scheduler.
+MOST_FORECASTS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """A queue: its jobs by number, in its order, its partitions' lines, and when each job would start (s from then)."""
+
+    asked_at: float
+    jobs: Mapping[str, QueuedJob]
+    lines: Mapping[str, Line]
+    starts: Mapping[str, tuple[str, float]]
+
+
+@dataclass(slots=True)
+class _Forecasts:
+    """What was first said of each job that waits, when, and what such forecasts missed."""
+
+    errors: WaitErrors = field(default_factory=WaitErrors)
+    said: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+class Queues:
+    """The queue of each scheduler.
+
+    Parameters
+    ----------
+    history : expects how long jobs run on.
+    """
+
+    def __init__(self, history: JobHistory) -> None:
+        self._history = history
+        self._queues: dict[str, _Queue] = {}
+        self._forecasts: dict[str, _Forecasts] = {}
+
+    def put(
+        self, source: str, partitions: Sequence[Partition], jobs: Sequence[QueuedJob], now: float
+    ) -> tuple[Partition, ...]:
+        """Take a scheduler's queue; return its partitions with the waits in it."""
+        self._history.note(source, jobs, now)
+        left = self._history.left(source)
+        lines = partition_lines(partitions, jobs, left) if any(job.ran is None for job in jobs) else {}
+        # A job that may start in several partitions starts where it may soonest.
+        starts: dict[str, tuple[str, float]] = {}
+        by_number = {job.number: job for job in jobs}
+        for name, line in lines.items():
+            for number, start in line.starts().items():
+                mine = name in by_number[number].partitions
+                if mine and start < starts.get(number, ("", math.inf))[1]:
+                    starts[number] = name, start
+        self._judge(source, by_number, starts, now)
+        self._queues = self._queues | {source: _Queue(now, by_number, lines, starts)}
+        return with_queue_waits(partitions, jobs, lines)
+
+    def waiting(self, now: float, shown: Callable[[str], bool] = lambda user: True) -> list[dict[str, Any]]:
+        """The waits of the jobs that wait, of users that are shown, in the order of the queues."""
+        return [
+            self._document(source, queue, job, now)
+            for source, queue in self._queues.items()
+            for job in queue.jobs.values()
+            if job.ran is None and shown(job.user)
+        ]
+
+    def job(
+        self, number: str, now: float, source: str | None = None, shown: Callable[[str], bool] = lambda user: True
+    ) -> dict[str, Any] | None:
+        """The wait of a job; None where no queue that is asked about holds one of this number that is shown."""
+        for name, queue in self._queues.items():
+            job = queue.jobs.get(number)
+            if job is not None and source in (None, name) and shown(job.user):
+                return self._document(name, queue, job, now)
+        return None
+
+    def one_more(
+        self, partition: str, processors: int, limit: float, run_time: float, source: str | None = None
+    ) -> dict[str, Any]:
+        """The wait of a job that is not submitted yet.
+
+        Raises
+        ------
+        InputError
+            When no such partition is known, or it has fewer processors.
+        """
+        found = [name for name, queue in self._queues.items() if source in (None, name)]
+        if not found:
+            raise InputError(f"no queue of {source or 'any scheduler'} is known yet")
+        name = next((each for each in found if partition in self._queues[each].lines), found[0])
+        line = self._queues[name].lines.get(partition)
+        said = 0.0 if line is None else line.wait(processors, limit, run_time)
+        if not math.isfinite(said):
+            raise InputError(f"{processors} processors are asked for, expected no more than {partition} has")
+        return {"cluster": name, "partition": partition, "processors": processors, **self._interval(name, said)}
+
+    def _judge(
+        self, source: str, jobs: Mapping[str, QueuedJob], starts: Mapping[str, tuple[str, float]], now: float
+    ) -> None:
+        """Learn what forecasts of jobs that have started by now missed, and remember those of jobs that are new."""
+        known = self._forecasts.setdefault(source, _Forecasts())
+        for number in list(known.said):
+            job = jobs.get(number)
+            if job is not None and job.ran is None:
+                continue
+            said, at = known.said.pop(number)
+            if job is not None and job.started is not None:
+                known.errors.learn(said, max(job.started - at, 0.0))
+        for number, (_, start) in starts.items():
+            if number not in known.said and len(known.said) < MOST_FORECASTS:
+                known.said[number] = start, now
+
+    def _interval(self, source: str, said: float) -> dict[str, float]:
+        """A wait and its interval, moved by what earlier forecasts missed."""
+        found = self._forecasts.setdefault(source, _Forecasts()).errors.expect(said)
+        return {"wait": found.seconds, "low": min(found.low, found.seconds), "high": max(found.high, found.seconds)}
+
+    def _document(self, source: str, queue: _Queue, job: QueuedJob, now: float) -> dict[str, Any]:
+        """What is said of a job."""
+        told: dict[str, Any] = {
+            "cluster": source, "job": job.number, "partition": ",".join(sorted(job.partitions)),
+            "processors": job.processors, "requested_time": job.limit, "user": job.user, "name": job.name,
+            "submitted": job.submitted, "started": job.started,
+        }  # fmt: skip
+        if job.ran is not None:
+            return told | {"state": "running", "wait": 0.0, "low": 0.0, "high": 0.0, "scheduler_start": None,
+                           "scheduler_wait": None}  # fmt: skip
+        planned = {"scheduler_start": job.planned,
+                   "scheduler_wait": None if job.planned is None else max(job.planned - now, 0.0)}  # fmt: skip
+        found = queue.starts.get(job.number)
+        if found is None:
+            state = "waiting" if job.ready else "not ready"
+            return told | {"state": state, "wait": None, "low": None, "high": None} | planned
+        name, start = found
+        gone = max(now - queue.asked_at, 0.0)
+        waits = {what: max(value - gone, 0.0) for what, value in self._interval(source, start).items()}
+        return told | {"state": "waiting", "partition": name} | waits | planned

@@ -1,0 +1,189 @@
+"""What the daemon expects of jobs that name no problem size, and how long they wait; and who is shown it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from metasched.history.job_log import job_key
+from metasched.history.log_formats import read_log
+from metasched.history.queue import QueuedJob
+from metasched.jobs import EndedJob
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.state import ClusterState
+from metasched.records import InputError
+from metasched.service.app import make_app
+from metasched.service.clock import Clock
+from metasched.service.daemon import Daemon
+from metasched.service.dashboard import pages
+from metasched.service.learning import accounting
+from metasched.service.learning.accounting import Accounting
+from metasched.service.state.job_history import JobHistory
+from metasched.service.state.queues import Queues
+from metasched.store.database.store import Store
+from tests.service.daemons import running
+
+PARTITIONS = (Partition(ClusterState.make("c/p", ["n1", "n2"], processors=2), "c", "c", "p"),)
+DAY = 86_400.0
+
+
+def job(number: int, *, user: str = "ada", started: float | None = None, ran: float | None = None) -> QueuedJob:
+    return QueuedJob(
+        f"{number}", frozenset("p"), 4, 7200.0, ran, ("n1", "n2") if ran is not None else (), submitted=1e6,
+        started=started, planned=None if ran is not None else 1e6 + 7200.0, user=user, name="solve",
+    )  # fmt: skip
+
+
+def past(count: int = 20) -> list[str]:
+    """Jobs of ada that ran for about ten minutes of the two hours they asked for."""
+    rows = [f"{n},{9e5 + 900.0 * n},{600 + n},4,7200,ada,solve,p,5,COMPLETED" for n in range(count)]
+    return ["job,submit_time,run_time,processors,requested_time,user,name,partition,wait,state", *rows]
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[JobHistory]:
+    with Store.open(tmp_path / "site.db") as store:
+        made = JobHistory(store)
+        made.take("c", read_log(past()))
+        yield made
+
+
+def full(now: float = 1e6) -> tuple[Partition, ...]:
+    """The partition with all of its processors taken."""
+    return (Partition(ClusterState.make("c/p", ["n1", "n2"], processors=0), "c", "c", "p"),)
+
+
+def test_run_times_are_learned_from_what_was_imported_and_again_after_a_restart(history: JobHistory) -> None:
+    again = JobHistory(history._store)
+    again.restore(rest=0.0)
+    told = [each.predict("ada", 4, 7200.0, 1e6, name="solve", partition="p") for each in (history, again)]
+    assert [590 <= each["run_time"] <= 630 for each in told] == [True, True]
+    assert told[1]["complete"]
+    assert told[0]["reason"] == "the last 9 jobs of this user with the same name, size and limit took 10 min"
+    with pytest.raises(InputError, match="no jobs of elsewhere are known, expected one of c"):
+        history.predict("ada", 4, 7200.0, 1e6, cluster="elsewhere")
+
+
+def test_a_wait_follows_from_what_is_expected_of_the_jobs_ahead(history: JobHistory) -> None:
+    queues = Queues(history)
+    runs, waits = job(100, started=1e6 - 60.0, ran=60.0), job(101)
+    (seen,) = queues.put("c", full(), [runs, waits], 1e6)
+    told = queues.job("101", 1e6)
+    assert told is not None
+    assert 400 < told["wait"] < 700  # not the two hours that Slurm goes by
+    assert told["low"] <= told["wait"] <= told["high"]
+    assert told["scheduler_wait"] == 7200.0
+    more = queues.one_more("p", 4, 7200.0, 600.0)
+    assert 1000 < more["wait"] < 1400
+    assert float(seen.state.queue_wait.at(4)) == pytest.approx(more["wait"])
+    with pytest.raises(InputError, match="5 processors are asked for"):
+        queues.one_more("p", 5, 7200.0, 600.0)
+    assert queues.job("102", 1e6) is None
+
+
+def test_what_forecasts_missed_moves_the_next(history: JobHistory) -> None:
+    queues = Queues(history)
+    for number in range(1000, 1030):
+        runs = job(1, started=1e6 - 60.0, ran=60.0)
+        queues.put("c", full(), [runs, job(number)], 1e6)
+        queues.put("c", full(), [runs, job(number, started=1e6 + 5000.0, ran=1.0)], 1e6 + 5001.0)
+    queues.put("c", full(), [runs, job(2000)], 1e6)
+    told = queues.job("2000", 1e6)
+    assert told is not None
+    assert told["wait"] == pytest.approx(5000.0, rel=0.2)
+
+
+def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobHistory) -> None:
+    known = Accounting(history, Clock())
+    history.note("c", [job(200, user="bob", started=1e6, ran=10.0)], 1e6 + 10.0)
+    ended = EndedJob("c", "200", "", "p", ("n1",), 4, 1e6, 1e6 + 90.0, 0)
+    known.told(ended)
+    known.told(ended)  # nobody knows it any more
+    assert history._store.past_jobs.count() == 21
+    accounted = ["JobIDRaw|User|Submit|Start|ElapsedRaw|AllocCPUS|State", "200|bob|1000000|1000000|90|4|COMPLETED",
+                 "201|bob|1000000|1000100|80|4|FAILED"]  # fmt: skip
+    assert history.take("c", read_log(accounted)) == 1  # the second was too short for the queue to tell of it
+    assert job_key("200", 1e6) in history._clusters["c"].ended
+    assert history.predict("bob", 4, 7200.0, 1.1e6, name="solve", partition="p")["run_time"] < 200
+
+
+def test_a_job_that_is_put_back_into_the_queue_or_vanishes_teaches_nothing(history: JobHistory) -> None:
+    history.note("c", [job(300, user="eve", started=1e6, ran=10.0)], 1e6 + 10.0)
+    history.note("c", [job(300, user="eve")], 1e6 + 50.0)
+    assert not history.ended("c", "300", 1e6 + 60.0, "")
+    history.note("c", [], 1e6 + 60.0)
+    history.note("c", [], 1e6 + DAY)
+    assert history._clusters["c"].known == {}
+    assert history._clusters["c"].numbers == {}
+
+
+def test_who_is_forgotten_is_as_if_never_seen(history: JobHistory) -> None:
+    assert history.forget(["ada"]) == 20
+    assert "nothing is known" in history.predict("ada", 4, 7200.0, 1e6)["reason"]
+
+
+class Accounted:
+    """A scheduler whose accounting tells of jobs."""
+
+    name = "c"
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    def accounted(self, since: float) -> object:
+        self.asked.append(since)
+        return read_log(past(22))
+
+
+def test_accounting_is_asked_only_for_what_ended_since(history: JobHistory) -> None:
+    history.restore(rest=0.0)
+    source, known = Accounted(), Accounting(history, Clock(lambda: 1e6))
+    known.catch_up(source)  # type: ignore[arg-type]
+    known.catch_up(source)  # type: ignore[arg-type]
+    assert history._store.past_jobs.count() == 22
+    assert source.asked[0] == 9e5 + 900.0 * 19 + 5 + 619 - accounting.LATE
+    assert source.asked[1] == pytest.approx(1e6 - accounting.LATE, abs=5.0)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with running(tmp_path_factory.mktemp("waits"), learned=False) as made:
+        made.job_history.take("c", read_log(past()))
+        now = made.clock.now()
+        made.queues.put("c", full(), [job(100, started=now, ran=1.0), job(101), job(102, user="<b>bob")], now)
+        yield made
+
+
+def _as(daemon: Daemon, role: str, user: str | None = None) -> TestClient:
+    name = f"{role} {user}"
+    known = {token.name for token in daemon.store.tokens.all()}
+    if name in known:
+        daemon.store.tokens.revoke(name)
+    secret = daemon.store.tokens.add(name, role, user=user)  # type: ignore[arg-type]
+    daemon.access.refresh()
+    return TestClient(make_app(daemon), headers={"Authorization": f"Bearer {secret}"})
+
+
+def test_users_are_shown_their_own_jobs_and_what_follows_from_them(daemon: Daemon) -> None:
+    ada, admin = _as(daemon, "reader", "ada"), _as(daemon, "admin")
+    assert [each["job"] for each in ada.get("/v1/waits").json()] == ["101"]
+    assert [each["job"] for each in admin.get("/v1/waits").json()] == ["101", "102"]
+    assert [client.get("/v1/waits/102").status_code for client in (ada, admin)] == [404, 200]
+    question = {"user": "ada", "processors": 4, "requested_time": 7200, "name": "solve", "partition": "p"}
+    assert 590 < ada.post("/v1/history/predictions", json=question).json()["run_time"] < 630
+    assert ada.post("/v1/history/predictions", json=question | {"user": "bob"}).status_code == 403
+    told = ada.post("/v1/waits", json=question).json()
+    assert told["wait"] > 600
+    assert told["low"] <= told["wait"] <= told["high"]
+    assert ada.post("/v1/waits", json=question | {"user": "", "processors": 400}).status_code == 422
+    assert ada.post("/v1/history/forget", json={"user": "bob"}).status_code == 403
+
+
+def test_the_dashboard_shows_jobs_that_wait_and_nothing_in_them_comes_alive(daemon: Daemon) -> None:
+    page = _as(daemon, "admin").get("/").text
+    assert "Jobs that wait" in page
+    assert "<b>bob" not in page
+    assert pages.content(daemon, daemon.clock.now(), pages.NOBODY)["waiting"] == []
