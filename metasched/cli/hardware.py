@@ -219,6 +219,24 @@ def measure_verb(
     output.say(f"{len(text.splitlines()) - 1} measurements written to {to}")
 
 
+@hardware.command("export")
+def export_verb(
+    system: Annotated[Path, typer.Argument(help="System model (TOML), as simulate takes it.")],
+    simgrid: Annotated[Path, typer.Option(help="Platform file of SimGrid to write (XML).")],
+) -> None:
+    """Write a system model as a platform of SimGrid, with powers for its plugin host_energy."""
+    from metasched.simulation.simgrid import platform_xml
+    from metasched.store.files.simulation import read_system
+
+    model = read_system(system)
+    try:
+        text = platform_xml(model)
+    except InputError as error:
+        raise InputError(str(error), where=str(system)) from None
+    write_text_atomically(simgrid, text)
+    output.say(f"{sum(nodes.count for nodes in model.nodes)} hosts written to {simgrid}")
+
+
 def _gaps(entry: Entry) -> list[str]:
     """What the formulas of Table 1 need of a cluster and the entry does not hold."""
     if entry.kind != Kind.cluster:

@@ -52,6 +52,13 @@ def test_this_host_becomes_an_entry_that_can_be_shown(capsys: pytest.CaptureFixt
     assert answered(capsys, "show", str(file))["values"] == made["values"]
 
 
+def test_a_system_becomes_a_platform_of_simgrid(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    system = Path(__file__).resolve().parents[2] / "examples" / "simulation" / "figure2.toml"
+    status, out, _ = run(capsys, "export", str(system), "--simgrid", str(tmp_path / "platform.xml"))
+    assert (status, out) == (0, f"2561 hosts written to {tmp_path / 'platform.xml'}\n")
+    assert "<!DOCTYPE platform" in (tmp_path / "platform.xml").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -1,0 +1,133 @@
+"""System models as platforms of SimGrid."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from metasched.blocks.entry import Block
+from metasched.blocks.formulas import answer
+from metasched.records import InputError
+from metasched.simulation.simgrid import platform_xml
+from metasched.simulation.system import System
+from metasched.store.files.hardware import read_entry
+from metasched.store.files.simulation import read_system
+
+SYSTEM = """
+network = [
+    { name = "wan", entry = "ethernet-100m" },
+    { name = "near", entry = "galera-plus", within = "wan" },
+    { name = "far", entry = "ethernet-1g", within = "wan" },
+]
+[[node]]
+name = "a"
+count = 2
+network = "near"
+device = "galera-plus"
+slots = { w = 12 }
+bus = "pcie-3-x16"
+lambda = 1e-9
+[[node]]
+name = "b"
+count = 3
+network = "far"
+device = "i7-2600k"
+slots = { v = 5 }
+[[node]]
+name = "c"
+count = 1
+network = "wan"
+device = "testbed-intel"
+slots = { u = 1 }
+"""
+PING = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    int rank;
+    char *data = malloc(1 << 20);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    double begin = MPI_Wtime();
+    if (rank == 0) MPI_Send(data, 1 << 20, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(data, 1 << 20, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 1) printf("%.9g\n", MPI_Wtime() - begin);
+    MPI_Finalize();
+}
+"""
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> System:
+    (tmp_path / "system.toml").write_text(SYSTEM)
+    return read_system(tmp_path / "system.toml")
+
+
+def test_every_host_has_speed_power_and_failures_of_its_device(system: System) -> None:
+    platform = ElementTree.fromstring(platform_xml(system))
+    hosts = {each.get("id"): each for each in platform.iter("cluster")}
+    assert {name: each.get("radical") for name, each in hosts.items()} == {"a": "0-1", "b": "0-2", "c": "0-0"}
+    told = {name: {prop.get("id"): prop.get("value") for prop in each} for name, each in hosts.items()}
+    assert told["a"] == {"wattage_per_state": "78:82.84:136.08", "lambda": "1e-09"}
+    assert told["b"] == {"wattage_per_state": "0:19:95"}
+    assert told["c"] == {}
+    assert (hosts["a"].get("core"), hosts["c"].get("core"), hosts["c"].get("speed")) == ("12", "1", "800000000f")
+    assert 1e9 / float(str(hosts["a"].get("speed"))[:-1]) == pytest.approx(1.65)  # T_min in nanoseconds
+
+
+def test_every_two_parts_of_a_network_are_joined_by_known_routers_and_links(system: System) -> None:
+    platform = ElementTree.fromstring(platform_xml(system))
+    assert [zone.get("id") for zone in platform.iter("zone")] == ["wan", "near", "far"]
+    routers = {each.get("router_id") for each in platform.iter("cluster")}
+    links = {each.get("id") for each in platform.iter("link")}
+    joined = set()
+    for route in platform.iter("zoneRoute"):
+        assert {route.get("gw_src"), route.get("gw_dst")} <= routers
+        assert {each.get("id") for each in route} <= links
+        joined.add(frozenset((route.get("src"), route.get("dst"))))
+    assert joined == set(map(frozenset, itertools.combinations(("c", "near", "far"), 2)))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (('name = "far"', 'name = "f r"'), "the name 'f r' is none for SimGrid"),
+        (('name = "b"', 'name = "near"'), "two networks or nodes are called near"),
+        (('within = "wan" },\n]', 'within = "" },\n]'), "no network connects wan, far"),
+        (('device = "testbed-intel"', 'device = "ethernet-1g"'), "ethernet-1g has no T_min, speed or peak_double"),
+        (('entry = "ethernet-1g"', 'entry = "i7-2600k"'), "i7-2600k has neither bandwidth nor T_p2p"),
+    ],
+)
+def test_a_system_that_no_platform_can_hold_is_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+    text = SYSTEM.replace(*change)
+    (tmp_path / "system.toml").write_text(text.replace('network = "far"', 'network = "f r"') if "f r" in text else text)
+    with pytest.raises(InputError, match=told):
+        platform_xml(read_system(tmp_path / "system.toml"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("smpirun"), reason="SimGrid with SMPI is not installed")
+def test_messages_take_in_simgrid_what_the_slowest_level_that_they_cross_says(system: System, tmp_path: Path) -> None:
+    (tmp_path / "platform.xml").write_text(platform_xml(system))
+    (tmp_path / "ping.c").write_text(PING)
+    subprocess.run(["smpicc", "-O2", "ping.c", "-o", "ping"], cwd=tmp_path, check=True, timeout=60)
+    options = ["--log=root.thres:error", "--cfg=smpi/simulate-computation:no", "--cfg=network/model:CM02"]
+    options += ["--cfg=plugin:host_energy"]
+
+    def seconds(*hosts: str) -> float:
+        (tmp_path / "hosts").write_text("\n".join(hosts) + "\n")
+        command = ["smpirun", "-np", "2", "-platform", "platform.xml", "-hostfile", "hosts", *options, "./ping"]
+        done = subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True, text=True)
+        return float(done.stdout)
+
+    told = answer(read_entry("galera-plus"), Block.p2p, data_size=2**20).value
+    assert seconds("a-0", "a-1") == pytest.approx(told, rel=0.01)
+    assert seconds("b-0", "b-1") == pytest.approx(2**20 / 125e6, rel=0.01)
+    assert seconds("a-0", "b-0") == pytest.approx(2**20 / 12.5e6, rel=0.01)
+    assert seconds("a-0", "a-0") == pytest.approx(2**20 / 15.75e9, rel=0.01)
