@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from metasched.modes import Mode
 from metasched.placement.clusters.constraints import Constraints, Name, Positive
 from metasched.placement.explaining.documents import PlacementTable
-from metasched.records import InputError, Placement, Prediction, Settings
+from metasched.records import FASTEST, SLOWEST, InputError, Placement, Prediction, Settings
 from metasched.validation import first_complaint
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -45,11 +45,12 @@ class SettingsAsked(Message):
     processes_per_node: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     threads: Annotated[int, Field(ge=1, le=10_000_000)] = 1
     parameters: dict[str, Number | str] = Field(default_factory=dict)
+    frequency: Annotated[float, Field(ge=SLOWEST, le=FASTEST)] | None = None
 
     @property
     def settings(self) -> Settings:
         """The settings; InputError where there can be none such."""
-        return Settings.of(self.processes_per_node, self.threads, self.parameters)
+        return Settings.of(self.processes_per_node, self.threads, self.parameters, self.frequency)
 
 
 class Demands(Constraints, SettingsAsked):

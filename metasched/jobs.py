@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from metasched.records import DEFAULT_SETTINGS, LAYOUT_COLUMNS, PARAMETER, InputError, Settings
+from metasched.records import DEFAULT_SETTINGS, PARAMETER, SETTING_COLUMNS, InputError, Settings
 
 _MARK = re.compile(r"metasched:([A-Za-z0-9_=.,+-]{1,500})")
 _APPLICATION = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
@@ -67,6 +67,8 @@ class EndedJob:
     kind : what it is besides an ordinary batch job.
     script, command : digests of its script and of its command line, empty where the scheduler did not say.
     processes_per_node, threads : its layout, None where the scheduler did not say.
+    energy : what it took (J) of what ``energy_covers`` says, None where that was not measured.
+    frequency : clock of its processors (MHz), None where that is not known.
     """
 
     scheduler: str
@@ -86,6 +88,9 @@ class EndedJob:
     command: str = ""
     processes_per_node: int | None = None
     threads: int | None = None
+    energy: float | None = None
+    energy_covers: str = ""
+    frequency: float | None = None
 
     @property
     def uid(self) -> str:
@@ -175,7 +180,7 @@ def _settings(words: Mapping[str, str]) -> Settings:
     """The settings that further words tell; none where they cannot be, a comment is written by hand."""
     try:
         return Settings.of_cells(
-            {name if name in LAYOUT_COLUMNS else f"{PARAMETER}{name}": value for name, value in words.items()}
+            {name if name in SETTING_COLUMNS else f"{PARAMETER}{name}": value for name, value in words.items()}
         )
     except InputError:
         return DEFAULT_SETTINGS

@@ -62,6 +62,10 @@ def check_count(name: str, value: float, least: int = 1, most: int | None = None
 
 #: Columns that tell how a run was laid out, and what parameters by name begin with.
 LAYOUT_COLUMNS, PARAMETER = ("processes_per_node", "threads"), "parameter:"
+#: Columns of settings that have a name of their own.
+SETTING_COLUMNS = (*LAYOUT_COLUMNS, "frequency")
+#: Clocks (MHz) that processors may have: outside, the unit is another.
+SLOWEST, FASTEST = 10.0, 100_000.0
 _NAME = re.compile(r"[^\s=,]{1,64}")
 #: Parameters of one run, and characters of a word, at most.
 MOST_PARAMETERS, LONGEST_WORD = 32, 64
@@ -76,6 +80,7 @@ class Settings:
     processes_per_node : most processes that share a node; None where not known.
     threads : of each process; each process then takes as many processors.
     parameters : pairs of a name and a number or a word, sorted by name.
+    frequency : clock of the processors (MHz); None where not known.
 
     Examples
     --------
@@ -92,8 +97,11 @@ class Settings:
     processes_per_node: int | None = None
     threads: int = 1
     parameters: tuple[tuple[str, float | str], ...] = ()
+    frequency: float | None = None
 
     def __post_init__(self) -> None:
+        if self.frequency is not None and not SLOWEST <= self.frequency <= FASTEST:
+            raise InputError(f"frequency is {self.frequency:g}, expected MHz from {SLOWEST:g} to {FASTEST:g}")
         if self.processes_per_node is not None:
             check_count("processes_per_node", self.processes_per_node)
         check_count("threads", self.threads)
@@ -119,17 +127,18 @@ class Settings:
         processes_per_node: int | None = None,
         threads: int | None = None,
         parameters: Mapping[str, float | str] = MappingProxyType({}),
+        frequency: float | None = None,
     ) -> Settings:
         """Settings from what is known; parameters in any order, words that are numbers read as such."""
         pairs = (
             (name, _value(value) if isinstance(value, str) else float(value)) for name, value in parameters.items()
         )
-        return cls(processes_per_node, threads or 1, tuple(sorted(pairs)))
+        return cls(processes_per_node, threads or 1, tuple(sorted(pairs)), frequency)
 
     @classmethod
     def of_cells(cls, cells: Mapping[str, str]) -> Settings:
         """The settings in the cells of a row by column; empty ones and other columns tell nothing."""
-        if not any(name in LAYOUT_COLUMNS or name.startswith(PARAMETER) for name in cells):
+        if not any(name in SETTING_COLUMNS or name.startswith(PARAMETER) for name in cells):
             return DEFAULT_SETTINGS
         layout = {name: _whole(name, cells[name]) for name in LAYOUT_COLUMNS if cells.get(name)}
         told = {name[len(PARAMETER) :]: cell for name, cell in cells.items() if name.startswith(PARAMETER) and cell}
@@ -137,6 +146,7 @@ class Settings:
             layout.get("processes_per_node"),
             layout.get("threads", 1),
             tuple(sorted((name, _value(cell)) for name, cell in told.items())),
+            _number("frequency", cells["frequency"]) if cells.get("frequency") else None,
         )
 
     @property
@@ -145,15 +155,17 @@ class Settings:
         layout = {} if self.processes_per_node is None else {"processes_per_node": str(self.processes_per_node)}
         if self.threads != 1:
             layout["threads"] = str(self.threads)
+        if self.frequency is not None:
+            layout["frequency"] = _cell(self.frequency)
         return layout | {f"{PARAMETER}{name}": _cell(value) for name, value in self.parameters}
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON contracts spell them."""
+        """The settings as JSON contracts spell them; the frequency only where it is known."""
         return {
             "processes_per_node": self.processes_per_node,
             "threads": self.threads,
             "parameters": dict(self.parameters),
-        }
+        } | ({} if self.frequency is None else {"frequency": self.frequency})
 
     @property
     def text(self) -> str:
@@ -179,10 +191,15 @@ def _value(cell: str) -> float | str:
         return cell
 
 
-def _whole(name: str, cell: str) -> int:
+def _number(name: str, cell: str) -> float:
     value = _value(cell)
     if isinstance(value, str):
         raise InputError(f"{name} is {value[:80]!r}, expected a number")
+    return value
+
+
+def _whole(name: str, cell: str) -> int:
+    value = _number(name, cell)
     check_count(name, value)
     return int(value)
 
@@ -276,6 +293,11 @@ class Run:
             raise InputError(f"phase is {self.phase!r}, expected train or predict")
         if self.extra:
             Settings.of_cells(self.extra)
+            if cell := self.extra.get("energy"):
+                _finite_above("energy", _number("energy", cell))
+            covers = self.extra.get("energy_covers", "")
+            if len(covers) > LONGEST_WORD or not covers.isprintable():
+                raise InputError(f"energy_covers is {covers[:80]!r}, expected a word such as node or package")
 
     @property
     def settings(self) -> Settings:
@@ -292,6 +314,17 @@ class Run:
     def user(self) -> str:
         """Who ran it, empty where that was not recorded."""
         return self.extra.get("user", "")
+
+    @property
+    def energy(self) -> float | None:
+        """What it took (J), of what :attr:`energy_covers` says; None where that was not measured."""
+        cell = self.extra.get("energy")
+        return float(cell) if cell else None
+
+    @property
+    def energy_covers(self) -> str:
+        """What the meter saw, such as package, package+memory, node or GPU; empty where that was not recorded."""
+        return self.extra.get("energy_covers", "")
 
     @property
     def measured(self) -> bool:

@@ -261,7 +261,9 @@ def _speeds(texts: Sequence[str]) -> dict[str, float]:
 def _table(records: Sequence[RecordedRun], stored: int) -> Table:
     table = Table(title=f"newest {len(records)} of {stored} runs", title_justify="left")
     unmeasured = any(math.isnan(each.run.min_avg_avail_cpu + each.run.min_avg_avail_bw) for each in records)
-    for heading in ("application", "cluster", "N", "P", "CPU", "Mbit/s", "execution s", "exit", "learned"):
+    metered = any(each.run.energy is not None for each in records)
+    headings = ("application", "cluster", "N", "P", "CPU", "Mbit/s", "execution s", *["J"] * metered, "exit", "learned")
+    for heading in headings:
         # Wide enough for a minimum that was "not measured", on two lines.
         width = 8 if heading in ("CPU", "Mbit/s") and unmeasured else None
         left = heading in ("application", "cluster", "learned")
@@ -276,6 +278,7 @@ def _table(records: Sequence[RecordedRun], stored: int) -> Table:
             _share(run.min_avg_avail_cpu),
             _rate(run.min_avg_avail_bw),
             plain(run.execution_time),
+            *["" if run.energy is None else plain(run.energy)] * metered,
             str(record.exit_status),
             "yes" if record.learnable else "no",
         )

@@ -12,6 +12,7 @@ from metasched.modes import Mode
 from metasched.placement.clusters.constraints import Count, Name, Positive
 from metasched.placement.explaining.documents import PlacementTable
 from metasched.placement.loads.staleness import STALE_AFTER
+from metasched.records import FASTEST, LONGEST_WORD, SLOWEST
 
 #: A sample: time (s), available CPU, available bandwidth (Mbit/s). What is believed of it is for the screening to say.
 Sample = tuple[float, float, float]
@@ -48,6 +49,8 @@ class RunIn(SettingsAsked):
     exit_status: Annotated[int, Field(ge=0, le=65535)] = 0
     user: Annotated[str, Field(max_length=255)] = ""
     uid: Uid | None = None
+    energy: Positive | None = None
+    energy_covers: Annotated[str, Field(max_length=LONGEST_WORD)] = ""
 
 
 class RunsIn(Message):
@@ -90,6 +93,9 @@ class JobIn(Message):
     script: Digest = ""
     processes_per_node: Count | None = None
     threads: Count | None = None
+    energy: Positive | None = None
+    energy_covers: Annotated[str, Field(max_length=LONGEST_WORD)] = ""
+    frequency: Annotated[float, Field(ge=SLOWEST, le=FASTEST)] | None = None
 
 
 class RankIn(Demands):

@@ -162,7 +162,8 @@ class SettingColumns:
             return (
                 f"processes_per_node {asked['processes_per_node']}: no run learned told any, its effect is not known",
             )
-        notes = [
+        notes = [] if settings.frequency is None else [_UNKNOWN_CLOCK]
+        notes += [
             f"{name} {asked[name]} was never learned, always {value}: its effect is not known"
             for name, value in self.constant
             if asked.get(name, value) != value
@@ -177,6 +178,8 @@ class SettingColumns:
 
 
 NO_COLUMNS = SettingColumns()
+#: What predictors say that know nothing of clocks.
+_UNKNOWN_CLOCK = "no run learned told its frequency: its effect is not known"
 
 
 def _columns(name: str, values: Sequence[float | str]) -> list[Column]:

@@ -29,7 +29,7 @@ from metasched.service.api.dependencies import (
     Writing,
 )
 from metasched.service.schemas import ForgetIn, JobIn, LoadsIn, RunIn, RunsIn
-from metasched.store.database.run_records import RecordedRun, Selection, forgotten_document
+from metasched.store.database.run_records import FURTHER, RecordedRun, Selection, forgotten_document, further_cells
 
 router = APIRouter(prefix="/v1")
 
@@ -112,8 +112,8 @@ def take_job(job: JobIn, jobs: TheJobs, client: Scheduler) -> dict[str, Any]:
 
 
 def _record(run: RunIn) -> RecordedRun:
-    fields = run.model_dump(exclude={"nodes", "exit_status", "uid", "user", *SettingsAsked.model_fields})
+    fields = run.model_dump(exclude={"nodes", "exit_status", "uid", *FURTHER, *SettingsAsked.model_fields})
     fields |= {name: math.nan for name in ("min_avg_avail_cpu", "min_avg_avail_bw") if fields[name] is None}
-    extra = MappingProxyType(run.settings.cells | ({"user": run.user} if run.user else {}))
+    extra = MappingProxyType(run.settings.cells | further_cells(run.model_dump(include=set(FURTHER))))
     record = Run(**fields, nodes=tuple(run.nodes), extra=extra)
     return RecordedRun(record, run.exit_status, run.exit_status == 0, run.uid or uuid.uuid4().hex)

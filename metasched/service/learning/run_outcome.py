@@ -12,10 +12,10 @@ import numpy as np
 from metasched.advised_placements import Outcome
 from metasched.jobs import EndedJob, Mark, check_times
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
-from metasched.records import DEFAULT_SETTINGS, LAYOUT_COLUMNS, InputError, Prediction, Run
+from metasched.records import DEFAULT_SETTINGS, SETTING_COLUMNS, InputError, Prediction, Run
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
-from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.run_records import FURTHER, RecordedRun
 from metasched.store.database.store import Store
 
 #: How far before a run's start the load it began with may have been measured (s).
@@ -46,9 +46,8 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     processors = job.processors or mark.processors or max(1, len(job.nodes))
     counted = mark.processors == processors or (job.processors is not None and job.kind != "unknown")
     cpu, bandwidth = observed(job.nodes, job.start, job.end, store)
-    layout = {name: str(told) for name in LAYOUT_COLUMNS if (told := getattr(job, name))}
+    layout = {name: str(told) for name in (*SETTING_COLUMNS, *FURTHER) if (told := getattr(job, name))}
     told = mark.settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
-    told |= {"user": job.user} if job.user else {}
     run = Run(
         mark.application,
         platform,

@@ -54,6 +54,8 @@ class RecordedRun:
             "nodes": list(run.nodes),
             "phase": run.phase,
             **run.settings.as_dict(),
+            "energy": run.energy,
+            "energy_covers": run.energy_covers,
             "exit_status": self.exit_status,
             "learnable": self.learnable,
         }
@@ -71,8 +73,8 @@ class RecordedRun:
             fields = {name: told[name] for name in _RUN_FIELDS}
             fields |= {name: math.nan for name in _MINIMA if fields[name] is None}
             parameters = tuple(sorted(told["parameters"].items()))
-            extra = Settings(told["processes_per_node"], told["threads"], parameters).cells
-            extra |= {"user": told["user"]} if told["user"] else {}
+            layout = told["processes_per_node"], told["threads"], parameters, told.get("frequency")
+            extra = Settings(*layout).cells | further_cells(told)
             run = Run(**fields, nodes=tuple(told["nodes"]), extra=MappingProxyType(extra))
             return cls(run, int(told["exit_status"]), bool(told["learnable"]), told["id"])
         except (AttributeError, KeyError, TypeError) as error:
@@ -266,6 +268,21 @@ def _only(query: Any, application: str | None, platform: str | None, users: Coll
     if users is not None:
         query = query.where(RunRow.extra["user"].as_string().in_(users))
     return query
+
+
+#: What is told of a run besides its fields and its settings.
+FURTHER = ("user", "energy", "energy_covers")
+
+
+def further_cells(told: Mapping[str, Any]) -> dict[str, str]:
+    """The cells of :data:`FURTHER`; none for what is not told.
+
+    Examples
+    --------
+    >>> further_cells({"user": "ann", "energy": 12.5, "energy_covers": ""})
+    {'user': 'ann', 'energy': '12.5'}
+    """
+    return {name: str(told[name]) for name in FURTHER if told.get(name) not in (None, "")}
 
 
 #: Fields of a run that a row holds under the same name and in the same form.

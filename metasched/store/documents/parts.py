@@ -96,6 +96,7 @@ class SettingPart(Part):
     processes_per_node: Count | None = None
     threads: Count = 1
     parameters: Annotated[dict[str, FiniteFloat | str], Field(max_length=MOST_PARAMETERS)] = Field(default_factory=dict)
+    frequency: FiniteFloat | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> SettingPart:
@@ -104,11 +105,12 @@ class SettingPart(Part):
             processes_per_node=settings.processes_per_node,
             threads=settings.threads,
             parameters=dict(settings.parameters),
+            frequency=settings.frequency,
         )
 
     def build(self) -> Settings:
         """The settings."""
-        return Settings.of(self.processes_per_node, self.threads, self.parameters)
+        return Settings.of(self.processes_per_node, self.threads, self.parameters, self.frequency)
 
 
 def settings_of(runs: Iterable[Run]) -> list[SettingPart]:

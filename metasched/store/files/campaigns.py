@@ -44,8 +44,6 @@ UNNAMED = "cluster"
 RUN_COLUMNS = ("phase", "application", "cluster", "start_time", "nodes", *RUN_REQUIRED[2:])
 #: What a prediction is asked with, in the order of :meth:`Predictor.predict_many`.
 REQUEST_COLUMNS = RUN_REQUIRED[2:-1]
-#: Further columns whose cells hold quantities above 0.
-_QUANTITIES = {"energy", "frequency"}
 LOAD_COLUMNS = ("time", "node", "available_cpu", "available_bandwidth")
 
 
@@ -261,9 +259,6 @@ def run_from_cells(cells: Mapping[str, str]) -> Run:
         if not cells[name]:
             raise InputError(f"{name} is empty, expected a name")
     processors = _count(cells, "processors")
-    for name in _QUANTITIES & cells.keys():
-        if cells[name] and not 0.0 < csv_number(cells, name) < math.inf:
-            raise InputError(f"{name} is {cells[name]}, expected a finite number above 0")
     return Run(
         application=cells["application"],
         cluster=cells["cluster"],

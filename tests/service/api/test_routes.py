@@ -245,6 +245,9 @@ def test_a_job_becomes_a_run_with_its_loads_and_settles_its_placement(
         "nodes": "w[1-2]",
         "processes_per_node": 1,
         "threads": 3,
+        "energy": 5400.5,
+        "energy_covers": "node",
+        "frequency": 2400.0,
         "start": start,
         "end": start + 20.0,
     }
@@ -253,7 +256,8 @@ def test_a_job_becomes_a_run_with_its_loads_and_settles_its_placement(
     assert not client.post("/v1/jobs", json=job, headers=as_("scheduler")).json()["stored"]
     (run,) = [run for run in daemon.store.runs.learnable(platform="west") if run.extra.get("job") == "17"]
     assert run.execution_time == pytest.approx(20.0)
-    assert run.settings == Settings(1, 3, (("steps", 7.0),))
+    assert run.settings == Settings(1, 3, (("steps", 7.0),), 2400.0)
+    assert (run.energy, run.energy_covers) == (5400.5, "node")
     assert run.min_avg_avail_cpu == pytest.approx(0.5 * 0.4 + 0.5 * 0.2)
     outcome = daemon.store.placements.find(answer["id"]).outcome
     assert outcome.nodes == ("w1", "w2")

@@ -308,7 +308,7 @@ def test_what_was_not_measured_is_null_in_the_database_and_nan_in_the_record(pat
 
 
 def test_a_record_comes_back_from_what_it_shows() -> None:
-    cells = Settings(2, 3, (("steps", 7.0),)).cells
+    cells = Settings(2, 3, (("steps", 7.0),), 2400.0).cells | {"energy": "5400.5", "energy_covers": "node"}
     run = Run("cg", "c8", 1400, 4, math.nan, 93.5, 12.25, 100.5, ("n0", "n1"), "train", cells | {"user": "1000"})
     record = RecordedRun(run, 1, learnable=False)
     back = RecordedRun.of_dict(json.loads(json.dumps(record.as_dict())))
