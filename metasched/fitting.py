@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.contract import Predictor
+from metasched.predictors.energy.predictor import adaptive
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -55,6 +56,6 @@ def fit(runs: Iterable[Run], method: str = "robust") -> Predictor:
     if len(kinds) > 1:
         found = ", ".join(f"{application} on {cluster}" for application, cluster in kinds)
         raise InputError(f"there are runs of {found}, expected one application on one platform")
-    predictor = METHODS[method](*kinds[0])
+    predictor = adaptive(*kinds[0], chosen) if method == "robust" else METHODS[method](*kinds[0])
     predictor.fit(chosen)
     return predictor

@@ -55,6 +55,7 @@ ORDER = {
             "log_regression",
             "formulas",
             "robust",
+            "energy",
             "porting",
             "phases",
             "analytic",

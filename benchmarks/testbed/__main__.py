@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.testbed import campaign as campaigns
-from benchmarks.testbed import catalogue, checking, plan, report
+from benchmarks.testbed import catalogue, checking, metered, plan, report
 from benchmarks.testbed import coscheduled as pairs_of_jobs
 from benchmarks.testbed.applications import APPLICATIONS
 from benchmarks.testbed.clusters import CLUSTERS
@@ -129,6 +129,21 @@ def tables(
         if only in f"porting-{name}":
             made = campaigns.make(scenario, workers, _bar(f"porting-{name}"), catalogue.porting_requests)
             write_runs(output / "porting" / f"{name}.csv", made.runs)
+
+
+@app.command()
+def energy(
+    judged: Judged = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write; the committed one.")] = None,
+    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
+    workers: Workers = CORES,
+) -> None:
+    """Make every campaign with clocks and energy."""
+    collection = _collection(judged)
+    for scenario, polls in metered.scenarios(collection):
+        if only in scenario.name:
+            made = metered.make(scenario, polls, workers, _bar(f"metered-{scenario.name}"))
+            campaigns.write(scenario, made, (output or collection.folder) / "metered" / scenario.name)
 
 
 @app.command()

@@ -105,7 +105,9 @@ def _write_profile(path: Path, series: Series, scale: float, horizon: float) -> 
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
-def write_platform(cluster: ClusterModel, timeline: Timeline | None, folder: Path) -> Path:
+def write_platform(
+    cluster: ClusterModel, timeline: Timeline | None, folder: Path, watts: tuple[float, float] | None = None
+) -> Path:
     """Write the platform file, with a profile for each processor and link where there are loads.
 
     Parameters
@@ -113,6 +115,7 @@ def write_platform(cluster: ClusterModel, timeline: Timeline | None, folder: Pat
     cluster : what to describe.
     timeline : its loads; None for an idle cluster.
     folder : existing folder that takes the files.
+    watts : power of a processor that does nothing and of one at work, for the plugin host_energy; none where None.
 
     Returns
     -------
@@ -125,6 +128,9 @@ def write_platform(cluster: ClusterModel, timeline: Timeline | None, folder: Pat
         for key, value in (("cache", cluster.cache), ("balance", cluster.balance), ("streams", cluster.streams)):
             if value is not None:
                 ElementTree.SubElement(host, "prop", id=key, value=f"{value:g}")
+        if watts is not None:
+            idle, full = watts
+            ElementTree.SubElement(host, "prop", id="wattage_per_state", value=f"{idle:.9g}:{idle:.9g}:{full:.9g}")
         if timeline is not None:
             host.set("speed_file", f"{processor}.cpu")
             _write_profile(folder / f"{processor}.cpu", timeline.cpu[processor], 1.0, timeline.horizon)

@@ -1,9 +1,12 @@
 // Runs MPI jobs on a simulated cluster, several at once if asked: each job is an MPI_COMM_WORLD of its own.
 //
-//   driver PLATFORM.xml JOBS
+//   driver PLATFORM.xml JOBS [energy]
 //
 // JOBS holds a line for each job: application, start time, problem size, then a host for each rank.  The answer on standard
-// output is one line "job INDEX START END" for each job and one "phase INDEX PHASE RANK BEGIN END" for each marker pair.
+// output is one line "job INDEX START END" for each job and one "phase INDEX PHASE RANK BEGIN END" for each marker pair; with the
+// third argument one "energy INDEX JOULES STALLED" too: what the job's hosts consumed meanwhile by the plugin host_energy, and
+// the seconds that its processes' processors waited for memory at full speed, summed over all.
+#include <simgrid/plugins/energy.h>
 #include <simgrid/s4u.hpp>
 #include <smpi/smpi.h>
 
@@ -28,6 +31,7 @@ int ssor_main(int, char**);
 int twophase_main(int, char**);
 void phase_begin(int phase);
 void phase_end(int phase);
+void stalled(double flops);
 void smpi_init_options(void); // of SimGrid: makes SMPI's own options known before SMPI_init reads them
 }
 
@@ -54,7 +58,12 @@ struct Job {
   double start = 0.0, end = 0.0;
   std::size_t finished = 0; // ranks
   std::vector<std::string> hosts;
+  std::map<std::string, double> before; // joules of its hosts when it started
+  double energy = 0.0;
 };
+
+bool metered = false;
+std::map<int, double> stalls; // seconds by job
 
 std::map<std::tuple<int, int, int>, std::pair<double, double>> phases; // (job, phase, rank) -> begin, end
 
@@ -99,11 +108,16 @@ void launch(Job& job, int index)
     actor->set_property("on_node", std::to_string(on_node(job, job.hosts[rank])));
     actor->start([&job, program] {
       s4u::this_actor::sleep_until(job.start);
+      if (metered && job.before.empty())
+        for (const auto& host : job.hosts)
+          job.before[host] = sg_host_get_consumed_energy(s4u::Host::by_name(host));
       std::string words[] = {job.application, job.problem_size};
       char* arguments[]   = {words[0].data(), words[1].data(), nullptr};
       program(2, arguments);
       job.end = std::max(job.end, s4u::Engine::get_clock());
-      job.finished++;
+      if (++job.finished == job.hosts.size() && metered)
+        for (const auto& [host, joules] : job.before)
+          job.energy += sg_host_get_consumed_energy(s4u::Host::by_name(host)) - joules;
     });
   }
 }
@@ -119,16 +133,25 @@ void phase_end(int phase)
   phases[marker(phase)].second = s4u::Engine::get_clock();
 }
 
+void stalled(double flops)
+{
+  const auto self = s4u::Actor::self();
+  stalls[std::stoi(self->get_property("instance_id"))] += flops / self->get_host()->get_speed();
+}
+
 int main(int argc, char** argv)
 {
   s4u::Engine engine(&argc, argv);
   smpi_init_options();
   for (const auto& option : OPTIONS)
     s4u::Engine::set_config(option);
-  if (argc != 3) {
-    std::cerr << "usage: driver PLATFORM.xml JOBS\n";
+  metered = argc == 4 && std::string(argv[3]) == "energy";
+  if (argc != 3 && !metered) {
+    std::cerr << "usage: driver PLATFORM.xml JOBS [energy]\n";
     return 2;
   }
+  if (metered)
+    sg_host_energy_plugin_init();
   engine.load_platform(argv[1]);
   SMPI_init();
   std::vector<Job> jobs = read_jobs(argv[2]);
@@ -144,6 +167,8 @@ int main(int argc, char** argv)
     }
   for (std::size_t index = 0; index < jobs.size(); index++)
     std::printf("job %zu %.9f %.9f\n", index, jobs[index].start, jobs[index].end);
+  for (std::size_t index = 0; index < jobs.size() && metered; index++)
+    std::printf("energy %zu %.9g %.9g\n", index, jobs[index].energy, stalls[static_cast<int>(index)]);
   for (const auto& [key, times] : phases)
     std::printf("phase %d %d %d %.9f %.9f\n", std::get<0>(key), std::get<1>(key), std::get<2>(key), times.first,
                 times.second);

@@ -7,6 +7,7 @@ its own, so that many can run at once, and its answer is the same to the last di
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import subprocess
@@ -52,11 +53,17 @@ class PhaseTime:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its times (s) and the phases it marked."""
+    """What became of a job: its times (s) and the phases it marked.
+
+    Where power was given, ``energy`` is what its processors consumed meanwhile (J), and ``stalled`` how long they
+    waited for memory at full speed, summed over all (s).
+    """
 
     start_time: float
     end_time: float
     phases: tuple[PhaseTime, ...]
+    energy: float = math.nan
+    stalled: float = math.nan
 
     @property
     def execution_time(self) -> float:
@@ -111,7 +118,7 @@ def _compile(*command: str) -> None:
         raise SimulationError(f"{command[0]} failed: {done.stderr.strip()}")
 
 
-def simulate(program: Path, platform: Path, jobs: Sequence[Job]) -> list[Outcome]:
+def simulate(program: Path, platform: Path, jobs: Sequence[Job], metered: bool = False) -> list[Outcome]:
     """Run jobs, all in one simulation.
 
     Parameters
@@ -119,32 +126,36 @@ def simulate(program: Path, platform: Path, jobs: Sequence[Job]) -> list[Outcome
     program : from :func:`driver`.
     platform : from :func:`benchmarks.testbed.clusters.write_platform`.
     jobs : to run; those whose times overlap compete for processors and links.
+    metered : whether the platform tells power.
     """
     lines = [f"{job.application} {job.start_time:.6f} {job.problem_size} {' '.join(job.processors)}" for job in jobs]
     with tempfile.NamedTemporaryFile("w", suffix=".jobs") as file:
         file.write("\n".join(lines) + "\n")
         file.flush()
-        command = [str(program), str(platform), file.name, "--log=root.thres:critical"]
+        command = [str(program), str(platform), file.name, *["energy"] * metered, "--log=root.thres:critical"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SimulationError(f"{lines} ended with status {done.returncode}: {done.stderr.strip()[:500]}")
     times: dict[int, tuple[float, float]] = {}
     phases: dict[int, list[PhaseTime]] = {index: [] for index in range(len(jobs))}
+    energies = [(math.nan, math.nan)] * len(jobs)
     for line in done.stdout.splitlines():
         kind, index, *rest = line.split()
         if kind == "job":
             times[int(index)] = (float(rest[0]), float(rest[1]))
+        elif kind == "energy":
+            energies[int(index)] = (float(rest[0]), float(rest[1]))
         elif kind == "phase":
             phases[int(index)].append(PhaseTime(int(rest[0]), int(rest[1]), float(rest[2]), float(rest[3])))
-    return [Outcome(*times[index], tuple(phases[index])) for index in range(len(jobs))]
+    return [Outcome(*times[index], tuple(phases[index]), *energies[index]) for index in range(len(jobs))]
 
 
-def simulate_group(program: Path, platform: Path, group: Group) -> list[Outcome]:
+def simulate_group(program: Path, platform: Path, group: Group, metered: bool = False) -> list[Outcome]:
     """Run jobs together; where the simulator reports its false deadlock, start all of them a little later."""
     for attempt in range(RETRIES):
         later = [replace(job, start_time=job.start_time + RETRY_LATER * attempt) for job in group]
         try:
-            return simulate(program, platform, later)
+            return simulate(program, platform, later, metered)
         except SimulationError:
             if attempt == RETRIES - 1:
                 raise
@@ -152,11 +163,19 @@ def simulate_group(program: Path, platform: Path, group: Group) -> list[Outcome]
 
 
 def simulate_all(
-    cluster: ClusterModel, timeline: Timeline | None, groups: Sequence[Group], workers: int, progress: Progress
+    cluster: ClusterModel,
+    timeline: Timeline | None,
+    groups: Sequence[Group],
+    workers: int,
+    progress: Progress,
+    watts: tuple[float, float] | None = None,
 ) -> list[list[Outcome]]:
-    """Run groups of jobs on the cluster under its loads, each group in a simulation of its own, several at a time."""
+    """Run groups of jobs on the cluster under its loads, each group in a simulation of its own, several at a time.
+
+    ``watts`` as :func:`benchmarks.testbed.clusters.write_platform` takes them.
+    """
     program = driver()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
-        platform = write_platform(cluster, timeline, Path(folder))
-        found = pool.map(lambda group: simulate_group(program, platform, group), groups)
+        platform = write_platform(cluster, timeline, Path(folder), watts)
+        found = pool.map(lambda group: simulate_group(program, platform, group, watts is not None), groups)
         return list(progress(found, len(groups)))

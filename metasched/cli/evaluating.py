@@ -17,6 +17,7 @@ from metasched.cli.profiled import HardwareOption, ProfiledSizeOption, ProfilesO
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.conditions import Conditions, Forecast, observed
+from metasched.predictors.judging.energy_peers import ENERGY_PEERS
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, groups
 from metasched.predictors.judging.peers import PEERS
@@ -33,6 +34,13 @@ class LoadsFrom(StrEnum):
 
     observed = "observed"
     forecast = "forecast"
+
+
+class Judged(StrEnum):
+    """What predictions are judged by."""
+
+    time = "time"
+    energy = "energy"
 
 
 def evaluate_verb(
@@ -57,6 +65,7 @@ def evaluate_verb(
     learn: Annotated[
         bool, typer.Option("--learning/--no-learning", help="Whether each run is learned once it was predicted.")
     ] = True,
+    quantity: Annotated[Judged, typer.Option(help="What to judge: execution times, or energies.")] = Judged.time,
     peers: Annotated[bool, typer.Option("--peers", help="Evaluate the peers in the same run.")] = False,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
@@ -81,7 +90,7 @@ def evaluate_verb(
     made: dict[str, Predictor] = {}
 
     def unfitted(group: Group) -> Predictor:
-        found = make(method, models, group.application, group.cluster, profiled)
+        found = make(method, models, group.application, group.cluster, profiled, group.training)
         if isinstance(found, RobustPredictor) and len(group.training) < ENOUGH:
             others = (each for each in able.get(group.application, ()) if each.cluster != group.cluster)
             found.borrowing(run for each in others for run in each.training)
@@ -94,7 +103,9 @@ def evaluate_verb(
             chosen, training, seed, where=str(campaign), borrowing=able if method is Method.robust else None
         )
         own_name = method.value
-        own = evaluate(unfitted, judged, conditions, level, learning=learn, progress=bar(own_name))
+        own = evaluate(
+            unfitted, judged, conditions, level, learning=learn, quantity=quantity.value, progress=bar(own_name)
+        )
     else:
         saved = read_model(start)
         judged, left = judged_groups(chosen, training, seed, where=str(campaign), untrained=not peers)
@@ -105,13 +116,16 @@ def evaluate_verb(
         left += [group for group in judged if group not in of_model]
         judged = of_model
         own_name = saved.name
-        steps = follow(saved, judged[0].rest, conditions, level, learning=learn)
+        steps = follow(saved, judged[0].rest, conditions, level, learning=learn, quantity=quantity.value)
         own = Evaluation(tuple(bar(own_name)(steps, len(judged[0].rest))))
     trained = [group for group in judged if group.training]
-    found = {
-        peer.name: evaluate(_fresh(peer), trained, conditions, level, learning=learn, progress=bar(peer.name))
-        for peer in (PEERS if peers else ())
-    }
+    kinds: tuple[Callable[[], Predictor], ...] = ENERGY_PEERS if quantity is Judged.energy else (*PEERS,)
+    found: dict[str, Evaluation] = {}
+    for peer in kinds if peers else ():
+        name = peer().name
+        found[name] = evaluate(
+            _fresh(peer), trained, conditions, level, learning=learn, quantity=quantity.value, progress=bar(name)
+        )
     reasons = {name: predictor.reason for name, predictor in made.items() if isinstance(predictor, Tournament)}
     document: dict[str, Any] = {
         "application": ", ".join(dict.fromkeys(group.application for group in judged)),
@@ -119,6 +133,7 @@ def evaluate_verb(
         "method": own_name,
         "models": models.value,
         "loads": loads.value,
+        "quantity": quantity.value,
         "level": level,
         "training": 0 if start is not None else sum(len(group.training) for group in judged),
         "learning": learn,
@@ -139,7 +154,8 @@ def evaluate_verb(
     for group in left:
         output.complain(f"{group.name} was not evaluated: {_why_left(group)}")
     table = Table(
-        title=f"{document['application']} on {document['cluster']}, {loads.value} loads, {len(own.outcomes)} runs"
+        title=f"{document['application']} on {document['cluster']}, {quantity.value}, {loads.value} loads, "
+        f"{len(own.outcomes)} runs"
     )
     for heading in ("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} held", "width"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
@@ -240,6 +256,7 @@ def _outcome_document(outcome: Outcome) -> dict[str, Any]:
         "problem_size": run.problem_size,
         "processors": run.processors,
         "execution_time": run.execution_time,
+        **({"energy": run.energy} if outcome.quantity == "energy" else {}),
         "predicted": prediction.execution_time,
         "low": prediction.interval.low,
         "high": prediction.interval.high,

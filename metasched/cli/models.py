@@ -14,6 +14,7 @@ from metasched.cli.lists import list_document, show_list
 from metasched.cli.options import (
     ApplicationOption,
     ClusterOption,
+    FrequencyOption,
     JsonOption,
     LevelOption,
     ParameterOption,
@@ -25,7 +26,8 @@ from metasched.cli.options import (
 from metasched.cli.profiled import HardwareOption, Profiled, ProfiledSizeOption, ProfilesOption, profiled_by
 from metasched.plain_numbers import plain
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
-from metasched.predictors.contract import KnowsSettings, Predictor
+from metasched.predictors.contract import KnowsSettings, Predictor, energy_predictor
+from metasched.predictors.energy.predictor import adaptive
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.platforms import PlatformsPredictor
@@ -80,7 +82,7 @@ def fit(
     predictor = (
         PlatformsPredictor(chosen[0].application)
         if len(platforms) > 1
-        else make(method, Models.multiple, chosen[0].application, chosen[0].cluster, profiled)
+        else make(method, Models.multiple, chosen[0].application, chosen[0].cluster, profiled, chosen)
     )
     with output.working(f"searching with {len(chosen)} runs"):
         predictor.fit(chosen)
@@ -136,32 +138,45 @@ def predict(
     per_node: PerNodeOption = None,
     threads: ThreadsOption = 1,
     parameter: ParameterOption = None,
+    frequency: FrequencyOption = None,
     platform: Annotated[
         str | None, typer.Option(help="Where it would run, for a model of several; by default where most runs were.")
     ] = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Predict the execution time of one run, with its interval.
+    """Predict the execution time of one run, with its interval, and its energy where runs told theirs.
 
     The usual loads are the medians of what the model's runs met; those of free nodes where none were measured.
     """
     check_level(level)
-    settings, known = settings_from(per_node, threads, parameter), on_platform(read_model(model), platform)
+    settings, known = settings_from(per_node, threads, parameter, frequency), on_platform(read_model(model), platform)
     if settings != DEFAULT_SETTINGS and not isinstance(known, KnowsSettings):
         raise InputError(f"{settings.text} is asked, but {known.name} models tell no such things apart")
     from metasched.predictors.walltime import usual_loads
 
     usual = usual_loads(getattr(known, "window", ()))
     expected = (usual[0] if cpu is None else cpu, usual[1] if bandwidth is None else bandwidth)
-    found = known.predict(Request(problem_size, processors, *expected, settings), level)
+    request = Request(problem_size, processors, *expected, settings)
+    found, metered = known.predict(request, level), energy_predictor(known)
+    joules = None if metered is None else metered.predict(request, level)
     taken = cpu is None or bandwidth is None
     if as_json:
         loads = {"available_cpu": expected[0], "available_bandwidth": expected[1]}
-        output.print_json(found.as_dict() | ({"loads": loads} if taken else {}))
+        told: dict[str, Any] = {}
+        if joules is not None:
+            told["energy"] = {"value": joules.execution_time, "interval": joules.interval.as_dict()}
+            told["power"] = joules.execution_time / found.execution_time
+        output.print_json(found.as_dict() | told | ({"loads": loads} if taken else {}))
         return
     low, high = found.interval.low, found.interval.high
     output.say(f"{plain(found.execution_time)} s, {level:.0%} interval {plain(low)} s to {plain(high)} s")
+    if joules is not None:
+        least, most = plain(joules.interval.low), plain(joules.interval.high)
+        watts = plain(joules.execution_time / found.execution_time)
+        output.say(
+            f"{plain(joules.execution_time)} J, {level:.0%} interval {least} J to {most} J; {watts} W on average"
+        )
     if taken:
         output.say(f"with CPU {expected[0]:.3g} and {expected[1]:.4g} Mbit/s, as runs usually met")
     output.say(f"model: {found.model}")
@@ -201,8 +216,15 @@ def matching(runs: Iterable[Run], application: str | None, cluster: str | None, 
     return kept
 
 
-def make(method: Method, models: Models, application: str, cluster: str, profiled: Profiled | None = None) -> Predictor:
-    """An unfitted predictor for an application on a cluster, and for cloud from what was profiled."""
+def make(
+    method: Method,
+    models: Models,
+    application: str,
+    cluster: str,
+    profiled: Profiled | None = None,
+    runs: Iterable[Run] = (),
+) -> Predictor:
+    """An unfitted predictor for runs of an application on a cluster, and for cloud from what was profiled."""
     if method is Method.published:
         return PublishedPredictor(application, cluster, models=models.value)
     if method is Method.phased:
@@ -220,4 +242,4 @@ def make(method: Method, models: Models, application: str, cluster: str, profile
             SpmdPredictor(application=application, cluster=cluster),
         ]
         return Tournament([*entrants, profiled(application, cluster)] if profiled is not None else entrants)
-    return RobustPredictor(application, cluster)
+    return adaptive(application, cluster, runs)

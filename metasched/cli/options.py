@@ -21,10 +21,13 @@ ParameterOption = Annotated[
     list[str] | None,
     typer.Option("--parameter", help="NAME=VALUE, a number or a word that the application is run with; repeatable."),
 ]
+FrequencyOption = Annotated[float | None, typer.Option(help="Clock of the processors, MHz.")]
 ClusterOption = Annotated[str | None, typer.Option(help="Only runs on this cluster.")]
 
 
-def settings_from(per_node: int | None, threads: int, parameters: Sequence[str] | None) -> Settings:
+def settings_from(
+    per_node: int | None, threads: int, parameters: Sequence[str] | None, frequency: float | None = None
+) -> Settings:
     """The settings that options spell.
 
     Examples
@@ -41,9 +44,11 @@ def settings_from(per_node: int | None, threads: int, parameters: Sequence[str] 
             raise InputError(f"--parameter {name} is given twice")
         told[name] = value
     try:
-        return Settings.of(per_node, threads, told)
+        return Settings.of(per_node, threads, told, frequency)
     except InputError as error:
-        raise InputError(str(error).removeprefix(PARAMETER), where="--parameter") from None
+        text = str(error)
+        option = "--frequency" if text.startswith("frequency") else "--parameter"
+        raise InputError(text.removeprefix(PARAMETER), where=option) from None
 
 
 def check_level(level: float) -> None:

@@ -47,6 +47,7 @@ def plan_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Name the runs that narrow the intervals of some placements most within a budget of seconds."""
+    from metasched.predictors.energy.predictor import MeteredPredictor
     from metasched.predictors.robust.planning import plan
     from metasched.predictors.robust.predictor import RobustPredictor
     from metasched.store.files.models import read_model
@@ -55,6 +56,7 @@ def plan_verb(
     if not (0.0 < budget < float("inf")):
         raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
     known = read_model(model)
+    known = known.times if isinstance(known, MeteredPredictor) else known
     if not isinstance(known, RobustPredictor):
         raise InputError(f"is a {known.name} model, expected a robust one", where=str(model))
     state = known.under(settings_from(per_node, threads, parameter)).state

@@ -251,6 +251,20 @@ def computing_share(
     return np.array(shares)[place.ravel()]
 
 
+@runtime_checkable
+class KnowsEnergy(Protocol):
+    """A predictor that may have learned energies beside times."""
+
+    def energy_predictor(self) -> Predictor | None:
+        """What predicts energy as it is now, joules standing where seconds do; None where no run told its energy."""
+        ...
+
+
+def energy_predictor(predictor: Predictor) -> Predictor | None:
+    """What predicts the energy of runs whose times a predictor predicts; None where it has learned none."""
+    return predictor.energy_predictor() if isinstance(predictor, KnowsEnergy) else None
+
+
 def broadcast(
     problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats]:

@@ -32,13 +32,18 @@ static inline machine_t machine_here(void)
   return here;
 }
 
+/* Provided by the driver: so many of the operations that a process has just done were time that memory took. */
+void stalled(double flops);
+
 /* Spend the time of `flops`, each of which touches `bytes_per_flop` of a working set of `working_set` bytes.  The part of
  * the working set that does not fit in cache comes from memory, and the processor waits for it. */
 static inline void compute(const machine_t* here, double flops, double working_set, double bytes_per_flop)
 {
   double missing = working_set > here->cache ? 1.0 - here->cache / working_set : 0.0;
-  if (flops > 0.0)
+  if (flops > 0.0) {
     smpi_execute_flops(flops * (1.0 + here->balance * bytes_per_flop * missing));
+    stalled(flops * here->balance * bytes_per_flop * missing);
+  }
 }
 
 /* A buffer whose content nobody reads: the simulator moves its bytes in simulated time without copying them. */

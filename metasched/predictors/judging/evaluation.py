@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from metasched.predictors.contract import Predictor, for_user
+from metasched.predictors.contract import Predictor, energy_predictor, for_user
 from metasched.predictors.judging.conditions import Conditions, predict
 from metasched.predictors.judging.groups import Group
-from metasched.records import Prediction, Run
+from metasched.records import InputError, Prediction, Run
+
+#: What is judged: execution times (s), or energies (J) of the runs that tell them.
+Quantity = Literal["time", "energy"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One prediction and what really happened."""
+    """One prediction and what really happened; a prediction of energy has joules in the place of seconds."""
 
     run: Run
     prediction: Prediction
+    quantity: Quantity = "time"
+
+    @property
+    def measured(self) -> float:
+        """Execution time (s) or energy (J) of the run."""
+        return (self.run.energy or math.nan) if self.quantity == "energy" else self.run.execution_time
 
     @property
     def ppe(self) -> float:
         """Percentage prediction error: 100 |predicted - measured| / measured."""
-        return 100.0 * abs(self.prediction.execution_time / self.run.execution_time - 1.0)
+        return 100.0 * abs(self.prediction.execution_time / self.measured - 1.0)
 
     @property
     def held(self) -> bool:
         """Whether the interval held the outcome."""
-        return self.prediction.interval.low <= self.run.execution_time <= self.prediction.interval.high
+        return self.prediction.interval.low <= self.measured <= self.prediction.interval.high
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,7 @@ def evaluate(
     level: float = 0.9,
     *,
     learning: bool = True,
+    quantity: Quantity = "time",
     progress: Callable[[Iterable[Outcome], int], Iterable[Outcome]] = lambda outcomes, _: outcomes,
 ) -> Evaluation:
     """Fit a predictor to the training runs of each group, then go through the others as :func:`follow` does.
@@ -90,7 +102,7 @@ def evaluate(
     ----------
     make : makes an unfitted predictor for a group.
     groups : see ``metasched.predictors.judging.groups``.
-    conditions, level, learning : see :func:`follow`.
+    conditions, level, learning, quantity : see :func:`follow`.
     progress : shows how far the outcomes of a group are, of which it is given the number.
     """
     outcomes: list[Outcome] = []
@@ -100,15 +112,26 @@ def evaluate(
         begin = time.perf_counter()
         predictor.fit(group.training)
         seconds += time.perf_counter() - begin
-        outcomes += progress(follow(predictor, group.rest, conditions, level, learning=learning), len(group.rest))
+        outcomes += progress(
+            follow(predictor, group.rest, conditions, level, learning=learning, quantity=quantity), len(group.rest)
+        )
     return Evaluation(tuple(outcomes), seconds)
 
 
 def follow(
-    predictor: Predictor, runs: Iterable[Run], conditions: Conditions, level: float = 0.9, *, learning: bool = True
+    predictor: Predictor,
+    runs: Iterable[Run],
+    conditions: Conditions,
+    level: float = 0.9,
+    *,
+    learning: bool = True,
+    quantity: Quantity = "time",
 ) -> Iterator[Outcome]:
-    """Yield one outcome for each run, learning it after it was predicted where ``learning``."""
-    for (outcome,) in follow_under(predictor, runs, (conditions,), level, learning=learning):
+    """Yield one outcome for each run, learning it after it was predicted where ``learning``.
+
+    With ``quantity`` "energy" runs that tell none are learned and not judged.
+    """
+    for (outcome,) in follow_under(predictor, runs, (conditions,), level, learning=learning, quantity=quantity):
         yield outcome
 
 
@@ -119,6 +142,7 @@ def follow_under(
     level: float = 0.9,
     *,
     learning: bool = True,
+    quantity: Quantity = "time",
 ) -> Iterator[tuple[Outcome, ...]]:
     """Yield for each run an outcome under each of several conditions.
 
@@ -128,7 +152,13 @@ def follow_under(
     """
     for run in runs:
         asked = for_user(predictor, run.user)
-        yield tuple(Outcome(run, predict(asked, each(run, asked, level), level)) for each in conditions)
+        answering = asked if quantity == "time" else energy_predictor(asked)
+        if answering is None:
+            raise InputError(f"the {predictor.name} method has learned no energy, expected train rows that tell it")
+        if quantity == "time" or run.energy is not None:
+            # How long the loads count that are forecast is for the times to say, whatever is predicted with them.
+            expected = [each(run, asked, level) for each in conditions]
+            yield tuple(Outcome(run, predict(answering, each, level), quantity) for each in expected)
         if not learning:
             continue
         predictor.learn(run)

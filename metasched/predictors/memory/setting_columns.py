@@ -22,7 +22,7 @@ from metasched.records import InputError, Settings
 #: Words of one parameter that have columns of their own at most, and columns altogether.
 MOST_WORDS, MOST_COLUMNS = 8, 16
 
-Kind = Literal["per_node", "threads", "power", "range", "word"]
+Kind = Literal["per_node", "threads", "clock", "power", "range", "word"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Column:
 
     Parameters
     ----------
-    kind : what it holds: log processes per node, log threads, log(value / middle), (value - middle) / unit, or 1 where
-        the word is ``word`` and 0 elsewhere.
-    name : of the parameter; ``processes_per_node`` or ``threads`` for the layout.
+    kind : what it holds: log processes per node, log threads, log(frequency / middle), log(value / middle),
+        (value - middle) / unit, or 1 where the word is ``word`` and 0 elsewhere.
+    name : of the parameter; ``processes_per_node`` or ``threads`` for the layout, ``frequency`` for the clock.
     """
 
     kind: Kind
@@ -48,6 +48,8 @@ class Column:
             return math.nan if settings.processes_per_node is None else math.log(settings.processes_per_node)
         if self.kind == "threads":
             return math.log(settings.threads)
+        if self.kind == "clock":
+            return math.nan if settings.frequency is None else math.log(settings.frequency / self.middle)
         told = dict(settings.parameters).get(self.name)
         if told is None:
             return math.nan
@@ -92,7 +94,9 @@ class SettingColumns:
     @classmethod
     def of(cls, settings: Sequence[Settings], log_p: Floats) -> SettingColumns:
         """The columns of runs with some settings on exp(log_p) processors, shape (n,)."""
-        if not any(each.processes_per_node or each.threads > 1 or each.parameters for each in settings):
+        if not any(
+            each.processes_per_node or each.threads > 1 or each.frequency or each.parameters for each in settings
+        ):
             return NO_COLUMNS
         columns: list[Column] = []
         constant: dict[str, str] = {}
@@ -111,6 +115,11 @@ class SettingColumns:
             columns.append(Column("threads", "threads"))
         elif threads != {1}:
             constant["threads"] = str(*threads)
+        clocks = [each.frequency for each in settings if each.frequency is not None]
+        if len(set(clocks)) > 1:
+            columns.append(Column("clock", "frequency", middle=float(np.exp(np.log(clocks).mean()))))
+        elif clocks:
+            constant["frequency"] = f"{clocks[0]:g}"
         words: dict[str, tuple[str, ...]] = {}
         for name in sorted({name for each in settings for name, _ in each.parameters}):
             values = [value for each in settings for own, value in each.parameters if own == name]
@@ -157,18 +166,21 @@ class SettingColumns:
         if settings.processes_per_node is not None:
             asked["processes_per_node"] = str(settings.processes_per_node)
         asked["threads"] = str(settings.threads)
+        if settings.frequency is not None:
+            asked["frequency"] = f"{settings.frequency:g}"
         told = dict(self.constant).keys() | {column.name for column in self.columns}
         if settings.processes_per_node is not None and "processes_per_node" not in told:
             return (
                 f"processes_per_node {asked['processes_per_node']}: no run learned told any, its effect is not known",
             )
-        notes = [] if settings.frequency is None else [_UNKNOWN_CLOCK]
-        notes += [
+        notes = [
             f"{name} {asked[name]} was never learned, always {value}: its effect is not known"
             for name, value in self.constant
             if asked.get(name, value) != value
         ]
         words = {name: known for name, known in self.known if known}
+        if settings.frequency is not None and "frequency" not in told:
+            notes.append(f"frequency {asked['frequency']}: no run learned told any, its effect is not known")
         for name in dict.fromkeys(column.name for column in self.columns):
             if name not in asked:
                 notes.append(f"{name} is not told, the usual one is taken")
@@ -178,8 +190,6 @@ class SettingColumns:
 
 
 NO_COLUMNS = SettingColumns()
-#: What predictors say that know nothing of clocks.
-_UNKNOWN_CLOCK = "no run learned told its frequency: its effect is not known"
 
 
 def _columns(name: str, values: Sequence[float | str]) -> list[Column]:

@@ -139,7 +139,7 @@ class Effects:
             else:
                 both = (
                     _power(f"({column.name} / {column.middle:.3g})", number)
-                    if column.kind == "power"
+                    if column.kind in ("clock", "power")
                     else f" exp({number / column.unit:.3g} ({column.name} - {column.middle:.3g}))"
                 )
                 first, second = first + both, second + both

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from threading import Lock, Thread
 
 from metasched.placement.clusters.partition import Partition
 from metasched.predictors.contract import Predictor, for_user, under
+from metasched.predictors.energy.predictor import MeteredPredictor, adaptive, tells_meter
 from metasched.predictors.porting.platforms import ENOUGH, lent_by
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
@@ -268,7 +269,10 @@ class Models:
         known = self._predictors.get(key)
         try:
             if known is None:
-                self._predictors[key] = RobustPredictor(*key).borrowing(self._lent(key)).fit([run])
+                self._predictors[key] = self._unfitted(key, [run]).fit([run])
+            elif isinstance(known, RobustPredictor) and tells_meter(run):
+                self._judge(known, run)
+                self._predictors[key] = adaptive(*key, [run]).fit([*known.window, run])
             else:
                 self._judge(known, run)
                 if isinstance(known, RobustPredictor):
@@ -282,6 +286,13 @@ class Models:
         else:
             self._changed.add(key)
             self._unsettled.add(key)
+
+    def _unfitted(self, key: Key, runs: Sequence[Run]) -> RobustPredictor | MeteredPredictor:
+        """What can learn such runs, which are all; where they are few and tell no energy it borrows."""
+        found = adaptive(*key, runs)
+        if isinstance(found, RobustPredictor):
+            found.borrowing(self._lent(key) if len(runs) < ENOUGH else ())
+        return found
 
     def _judge(self, known: Predictor, run: Run) -> None:
         if not run.measured:
@@ -299,9 +310,7 @@ class Models:
             return
         try:
             runs = [record.run for record in records]
-            self._predictors[key] = (
-                RobustPredictor(*key).borrowing(self._lent(key) if len(runs) < ENOUGH else ()).fit(runs)
-            )
+            self._predictors[key] = self._unfitted(key, runs).fit(runs)
         except Exception:
             self.failures += 1
             _log.exception("the runs of %s on %s could not be learned", *key)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.contract import Predictor
+from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.platforms import PlatformsPredictor
@@ -21,6 +22,7 @@ from metasched.predictors.tournament import Tournament
 from metasched.records import InputError
 from metasched.store.documents.adaptive import PublishedDocument, RobustDocument, document_of
 from metasched.store.documents.cloud import CloudDocument
+from metasched.store.documents.metered import MeteredDocument
 from metasched.store.documents.parts import checked
 from metasched.store.documents.phased import PhasedDocument
 from metasched.store.documents.platforms import PlatformsDocument
@@ -35,6 +37,7 @@ FORMAT, VERSION = "metasched-model", 1
 Saved = (
     PublishedPredictor
     | RobustPredictor
+    | MeteredPredictor
     | PortedPredictor
     | PlatformsPredictor
     | PhasedPredictor
@@ -45,6 +48,7 @@ Saved = (
 _Document = (
     PublishedDocument
     | RobustDocument
+    | MeteredDocument
     | PortedDocument
     | PlatformsDocument
     | PhasedDocument
@@ -56,6 +60,7 @@ _Document = (
 _DOCUMENTS: dict[str, type[_Document]] = {
     "published": PublishedDocument,
     "robust": RobustDocument,
+    "metered": MeteredDocument,
     "ported": PortedDocument,
     "platforms": PlatformsDocument,
     "phased": PhasedDocument,
@@ -89,6 +94,8 @@ def dump(predictor: Predictor) -> str:
 def _document_of(predictor: Predictor) -> _Document:
     if isinstance(predictor, PublishedPredictor | RobustPredictor):
         return document_of(predictor)
+    if isinstance(predictor, MeteredPredictor):
+        return MeteredDocument.of(predictor)
     if isinstance(predictor, PortedPredictor):
         return PortedDocument.of(predictor)
     if isinstance(predictor, PlatformsPredictor):

@@ -1,0 +1,156 @@
+"""Energy and clocks, judged: ``python -m benchmarks.energy --data FILE``, ``--campaigns`` and ``--judged``.
+
+The data are three factorizations on a dual Xeon 5218R (mdpiekarz/time-energy-correlation-article), a file that is not
+part of the project: 1.4, 1.8 and 2.0 GHz are learned, the other clocks predicted, beside times that go as 1 / f from
+the highest clock learned and energies that do not change from there. The campaigns are those of the testbed.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.testbed.catalogue import DESIGN, JUDGED
+from benchmarks.testbed.metered import CLOCKS, LEARNED, PROCESSORS, scenarios
+from metasched.predictors.contract import Predictor
+from metasched.predictors.energy.predictor import MeteredPredictor
+from metasched.predictors.judging.conditions import Forecast, observed
+from metasched.predictors.judging.energy_peers import ENERGY_PEERS
+from metasched.predictors.judging.evaluation import Evaluation, Outcome, Quantity, follow
+from metasched.records import InputError, Run
+from metasched.store.files.campaigns import read_campaign
+
+#: Clocks that are learned, and from which one on nothing is judged (MHz).
+LEARNED_CLOCKS, BOOSTED = (1400.0, 1800.0, 2000.0), 2100.0
+app = typer.Typer(add_completion=False)
+
+
+def read(path: Path) -> dict[str, list[Run]]:
+    """The runs of each factorization: threads are processors, package and memory joules the energy."""
+    found: dict[str, list[Run]] = defaultdict(list)
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            joules = float(row["package_energy_j"]) + float(row["dram_energy_j"])
+            told = {"frequency": row["frequency_mhz"], "energy": repr(joules), "energy_covers": "package+memory"}
+            name, size, threads = row["algorithm"], float(row["n"]), int(row["threads"])
+            time = float(row["execution_time"])
+            found[name].append(Run(name, "xeon5218r", size, threads, 1.0, 1000.0, time, extra=told))
+    return dict(found)
+
+
+def _clock(run: Run) -> float:
+    return run.settings.frequency or 0.0
+
+
+def errors(runs: Sequence[Run]) -> list[tuple[float, float, float, float, float]]:
+    """Of each run at a clock not learned: the clock, and errors of time, energy, time as 1 / f, same energy (%)."""
+    known = [run for run in runs if _clock(run) in LEARNED_CLOCKS]
+    predictor = MeteredPredictor().fit(known)
+    energy = predictor.energy_predictor()
+    if energy is None:
+        raise InputError("no run tells its energy")
+    found = []
+    for run in runs:
+        if _clock(run) in LEARNED_CLOCKS:
+            continue
+        alike = [each for each in known if each.processors == run.processors]
+        highest = max(map(_clock, alike))
+        near = [each for each in alike if _clock(each) == highest]
+        by_clock = float(np.mean([each.execution_time * _clock(each) for each in near])) / _clock(run)
+        same = float(np.mean([each.energy or 0.0 for each in near]))
+        time, joules = (each.predict(run.request).execution_time for each in (predictor, energy))
+        measured = (run.execution_time, run.energy or 1.0)
+        told = ((time, measured[0]), (joules, measured[1]), (by_clock, measured[0]), (same, measured[1]))
+        found.append((_clock(run), *(100.0 * abs(one / other - 1.0) for one, other in told)))
+    return found
+
+
+def data_table(path: Path) -> Table:
+    """Mean errors over all runs at clocks that were not learned."""
+    rows = np.array([row for runs in read(path).values() for row in errors(runs)])
+    table = Table(title="1.4, 1.8 and 2.0 GHz learned: mean errors (%)")
+    for heading in ("clock MHz", "runs", "time", "energy", "time as 1/f", "energy unchanged"):
+        table.add_column(heading, justify="right")
+    below = rows[rows[:, 0] < BOOSTED]
+    parts = [(f"{clock:g}", rows[rows[:, 0] == clock]) for clock in np.unique(rows[:, 0])]
+    for name, part in [("all below 2100", below), *parts]:
+        table.add_row(name, str(len(part)), *(f"{value:.2f}" for value in part[:, 1:].mean(axis=0)))
+    return table
+
+
+def campaign_table(folder: Path, only: str = "") -> Table:
+    """Energies of the metered campaigns, observed and forecast loads, beside the peers; and clocks never learned."""
+    table = Table(title=f"energy, {folder.parent.name}: mean errors (%), shares held by 90 % intervals")
+    for heading in ("campaign", "observed", "held", "forecast", "held", *_names(), "unseen clocks: time", "energy"):
+        table.add_column(heading, justify="left" if heading == "campaign" else "right")
+    sums: list[list[float]] = []
+    for scenario, _ in scenarios(DESIGN):
+        if only not in scenario.name:
+            continue
+        recorded = read_campaign(folder / scenario.name)
+        if recorded.loads is None:
+            raise InputError("holds no loads", where=str(folder / scenario.name))
+        time, cpu, bandwidth = recorded.loads.grid()
+        forecast = Forecast(time, recorded.loads.nodes, cpu, bandwidth)
+        train = [run for run in recorded.runs if run.phase == "train"]
+        rest = [run for run in recorded.runs if run.phase != "train"]
+        cells: list[float] = []
+        for conditions in (observed, forecast):
+            told = Evaluation(
+                tuple(follow(MeteredPredictor().fit(train), rest, conditions, quantity="energy"))
+            ).summary()
+            cells += [told["ppe_mean"], 100.0 * told["interval_coverage"]]
+        for peer in ENERGY_PEERS:
+            made = peer()
+            made.fit(train)
+            cells.append(Evaluation(tuple(follow(made, rest, observed, quantity="energy"))).summary()["ppe_mean"])
+        cells += unseen(train, rest, PROCESSORS[scenario.cluster.name].megahertz)
+        sums.append(cells)
+        table.add_row(scenario.name, *(f"{cell:.2f}" for cell in cells))
+    table.add_row("mean", *(f"{cell:.2f}" for cell in np.mean(sums, axis=0)))
+    return table
+
+
+def _names() -> list[str]:
+    return [peer().name for peer in ENERGY_PEERS]
+
+
+def unseen(train: Sequence[Run], rest: Sequence[Run], megahertz: float) -> list[float]:
+    """Mean errors (%) of time and energy at the clocks that no learned run had; those at the others are learned."""
+    known = {round(CLOCKS[place] * megahertz, 3) for place in LEARNED}
+    predictor, found = MeteredPredictor().fit(train), []
+    for run in rest:
+        if round(_clock(run), 3) in known:
+            predictor.learn(run)
+            continue
+        energy = predictor.energy_predictor()
+        pairs: list[tuple[Predictor | None, Quantity]] = [(predictor, "time"), (energy, "energy")]
+        found.append([Outcome(run, each.predict(run.request), of).ppe for each, of in pairs if each is not None])
+    return [float(value) for value in np.mean(found, axis=0)]
+
+
+@app.command()
+def main(
+    data: Annotated[Path | None, typer.Option(help="xeon5218r_runs.csv.")] = None,
+    campaigns: Annotated[bool, typer.Option("--campaigns", help="The testbed's campaigns of the design.")] = False,
+    judged: Annotated[bool, typer.Option("--judged", help="Those that only judge, instead.")] = False,
+    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
+) -> None:
+    """Judge learned energy."""
+    console = Console(width=160)
+    if data is not None:
+        console.print(data_table(data))
+    if campaigns or judged:
+        console.print(campaign_table((JUDGED if judged else DESIGN).folder / "metered", only))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,129 @@
+"""How times follow the clock: computation as 1 / f, what waits for memory or messages not at all.
+
+Relative to its time at a reference clock f0 a run takes (k (f0 / f)^p + 1 - k)^(1 / p). The share k of it that the
+clock paces depends on how the run is laid out and loaded; with p = 1 shares add up (time = a + b / f), a larger p lets
+what the clock paces and what it does not overlap, as computation hides transfers from memory. Both follow from runs at
+two clocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from metasched.predictors.contract import Floats
+from metasched.predictors.gaussian_process import Scales, form_covariance
+
+#: Logit of the share, its slopes in the standardised logarithms of N, P, CPU and bandwidth and in the square of that of
+#: P, and log(p), with the spreads of their priors: most of a run is paced by the clock, and its shares nearly add up
+#: until runs say otherwise.
+MEANS = np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.3])
+SPREADS = np.array([1.5, 0.7, 1.0, 0.5, 0.5, 0.7, 0.6])
+#: What times do besides: noise, and how smooth they are in N and P. Loads count by levers of prior spread 1.
+_SCALES = Scales(0.3, (1.5, 1.5), 0.3, 0.01)
+#: Standardised log P beyond which its square grows no more.
+WITHIN = 2.5
+#: Runs that the clock is found from at most: the newest.
+MOST = 300
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How the times of an application follow the clock.
+
+    Parameters
+    ----------
+    reference : the clock that others are related to (MHz).
+    least, most : of the clocks learned (MHz).
+    numbers : share and exponent, as :data:`MEANS` has them, shape (7,).
+    middle, unit : of the logarithms of N, P, CPU and bandwidth, each of shape (4,).
+
+    Examples
+    --------
+    >>> points = np.log(np.array([[100.0, p, 1.0, 100.0] for p in (1, 2, 4, 8) for _ in range(2)]))
+    >>> f = np.array([1000.0, 2000.0] * 4)
+    >>> clock = Clock.fit(points, np.log(0.3 + 0.7 * 2000.0 / f) - points[:, 1], f)
+    >>> slower, faster = clock.factor(points[:2], np.array([1000.0, 1500.0]))
+    >>> round(float(slower), 2), bool(1.2 < faster < 1.25)
+    (1.7, True)
+    """
+
+    reference: float
+    least: float
+    most: float
+    numbers: tuple[float, ...]
+    middle: tuple[float, ...]
+    unit: tuple[float, ...]
+
+    @classmethod
+    def fit(cls, points: Floats, log_time: Floats, frequency: Floats) -> Clock | None:
+        """Find the clock from runs, oldest first; None where none tells its frequency.
+
+        Parameters
+        ----------
+        points : array of shape (n, 4), logarithms of N, P, CPU and bandwidth.
+        log_time : array of shape (n,).
+        frequency : array of shape (n,), MHz; NaN where it is not told.
+        """
+        told = np.flatnonzero(np.isfinite(frequency))[-MOST:]
+        if not told.size:
+            return None
+        points, log_time, frequency = points[told], log_time[told], frequency[told]
+        least, most = float(frequency.min()), float(frequency.max())
+        middle, unit = points.mean(axis=0), np.maximum(points.std(axis=0), 0.1)
+        usual = float(np.sort(frequency)[len(frequency) // 2])
+        found = cls(usual, least, most, tuple(MEANS), tuple(middle), tuple(unit))
+        if least == most:
+            return found
+        covariance = form_covariance(_SCALES, points[:, :2], points[:, :2])
+        levers = np.hstack([np.ones((len(points), 1)), points - middle])
+        # Size, count and loads move times by powers of about one; the bend takes what is left.
+        covariance += 100.0 + levers[:, 1:] @ np.diag([4.0, 1.0, 1.0, 1.0]) @ levers[:, 1:].T
+        covariance[np.diag_indices(len(points))] += _SCALES.noise**2
+        factor = scipy.linalg.cholesky(covariance, lower=True)
+
+        def left(moves: Floats) -> Floats:
+            numbers = MEANS + SPREADS * moves
+            error = log_time - np.log(found._with(numbers).factor(points, frequency))
+            white = scipy.linalg.solve_triangular(factor, error, lower=True)
+            return np.concatenate([white, moves])
+
+        solved = scipy.optimize.least_squares(left, np.zeros(len(MEANS)))
+        return found._with(MEANS + SPREADS * solved.x)
+
+    def _with(self, numbers: Floats) -> Clock:
+        return Clock(self.reference, self.least, self.most, tuple(numbers.tolist()), self.middle, self.unit)
+
+    def share(self, points: Floats) -> Floats:
+        """The share of the time at the reference clock that the clock paces, for points (n, 4): shape (n,)."""
+        scaled = (points - np.array(self.middle)) / np.array(self.unit)
+        features = np.column_stack([scaled, np.square(np.clip(scaled[:, 1], -WITHIN, WITHIN))])
+        logit = self.numbers[0] + features @ np.array(self.numbers[1:6])
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logit, -30.0, 30.0))))
+
+    def factor(self, points: Floats, frequency: Floats) -> Floats:
+        """Time at clocks (MHz), shape (n,), over that at the reference; points of shape (n, 4). 1 where NaN."""
+        ratio = self.reference / np.where(np.isfinite(frequency), frequency, self.reference)
+        share, power = self.share(points), float(np.exp(self.numbers[6]))
+        return np.asarray((share * ratio**power + 1.0 - share) ** (1.0 / power))
+
+    def pace(self, points: Floats, frequency: Floats) -> Floats:
+        """What the work that the clock paces would take alone over the whole time, at clocks (MHz).
+
+        Points of shape (n, 4), clocks of shape (n,); shape (n,).
+        """
+        ratio = self.reference / np.where(np.isfinite(frequency), frequency, self.reference)
+        power = float(np.exp(self.numbers[6]))
+        return np.asarray(self.share(points) ** (1.0 / power) * ratio / self.factor(points, frequency))
+
+    def outside(self, frequency: float) -> float:
+        """How far a clock lies from those learned, on the logarithm."""
+        return float(max(np.log(frequency / self.most), np.log(self.least / frequency), 0.0))
+
+
+def frequencies(told: Sequence[float | None]) -> Floats:
+    """Clocks (MHz) as an array, NaN where they are not told."""
+    return np.array([np.nan if each is None else each for each in told], dtype=np.float64)

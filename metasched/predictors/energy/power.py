@@ -1,0 +1,140 @@
+"""What power runs draw: some that does not depend on what they do, and some that follows the clock and the work.
+
+Power = w0 P^s + w1 P^q (f / f0)^k c^(a P^-h) b^m (r + (1 - r) u), with the least available CPU c, which says the less
+of the others the more processors there are, the share u of the time that the run computes, and the pace b: what the
+work that the clock paces would take alone over the whole time. r is what waiting for messages draws relative to
+computing, 1 where it polls. What the form leaves over is a process as that of times is
+(``gaussian_process``), with the logarithms of N, P, f, c and bandwidth as inputs and the numbers as levers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from metasched.predictors.contract import Floats
+from metasched.predictors.gaussian_process import ResidualProcess, ScalePrior, Scales, form_covariance, most_probable
+
+#: Numbers in their order: log w0 and log w1 (relative to the mean power), s, q, k, a, m, the logit of r, and h; what
+#: is expected before any run, and the spreads.
+MEANS = np.array([-0.7, -0.7, 0.5, 0.8, 1.0, 1.0, 1.0, 1.0, 0.2])
+SPREADS = np.array([1.0, 1.0, 0.5, 0.4, 0.8, 0.4, 0.5, 2.0, 0.2])
+PRIOR = ScalePrior(Scales(0.03, (2.0, 1.5, 1.0, 1.5, 2.0), 0.03, 0.02), least_noise=0.003)
+#: Times that numbers and scales are found anew.
+ROUNDS = 2
+#: Runs that the process is conditioned on at most: the newest.
+MOST = 256
+#: Spread of log power for a distance of one (a factor e) in N, P, f and loads beyond what was learned.
+OUTSIDE = 0.15
+
+
+@dataclass(frozen=True)
+class Power:
+    """Power of runs of an application on a platform.
+
+    Parameters
+    ----------
+    numbers : of the form, shape (9,).
+    unit : mean power (W).
+    middle : mean logarithms of P and f, the clock in MHz.
+    process : on what the form leaves over.
+    """
+
+    numbers: tuple[float, ...]
+    unit: float
+    middle: tuple[float, float]
+    process: ResidualProcess
+
+    @classmethod
+    def fit(
+        cls,
+        points: Floats,
+        work: Floats,
+        watts: Floats,
+        scales: Scales | None = None,
+        numbers: Sequence[float] | None = None,
+    ) -> Power:
+        """Fit to runs, oldest first.
+
+        Parameters
+        ----------
+        points : array of shape (n, 5), logarithms of N, P, f (MHz), CPU and bandwidth.
+        work : array of shape (n, 2), the share of the time that is computation, and the pace.
+        watts : array of shape (n,), measured.
+        scales : of the process, the most probable ones where None.
+        numbers : of the form where they are known.
+
+        Examples
+        --------
+        >>> points = np.log([[100.0, p, f, 1.0, 90.0] for p in (1, 2, 4, 8) for f in (1000.0, 1500.0, 2000.0)])
+        >>> watts = 50.0 + 5.0 * np.exp(points[:, 1]) * (np.exp(points[:, 2]) / 1000.0) ** 2
+        >>> power = Power.fit(points, np.ones((12, 2)), watts)
+        >>> asked = np.log([[100.0, 4.0, 1250.0, 1.0, 90.0]])
+        >>> bool(abs(power.predict(asked, np.ones((1, 2)))[0][0] / np.log(50.0 + 20.0 * 1.25**2) - 1) < 0.01)
+        True
+        """
+        points, work, watts = points[-MOST:], work[-MOST:], watts[-MOST:]
+        unit, middle = float(np.exp(np.log(watts).mean())), (float(points[:, 1].mean()), float(points[:, 2].mean()))
+        log_watts = np.log(watts / unit)
+        known = scales is not None and numbers is not None
+        scales = PRIOR.medians if scales is None else scales
+        best = MEANS if numbers is None else np.asarray(numbers, dtype=np.float64)
+        for _ in range(0 if known else ROUNDS):
+            # What the form cannot follow is the process's to explain: only contrasts within it tell of the numbers.
+            covariance = form_covariance(scales, points, points)
+            covariance[np.diag_indices(len(points))] += scales.noise**2
+            best = _best(best, scipy.linalg.cholesky(covariance, lower=True), log_watts, middle, points, work)
+            error, levers = log_watts - _form(best, middle, points, work), _slopes(best, middle, points, work)
+            around = error + levers @ (best - MEANS)
+            scales = most_probable(points, levers, SPREADS, around, PRIOR, scales)
+        error, levers = log_watts - _form(best, middle, points, work), _slopes(best, middle, points, work)
+        process = ResidualProcess(points, levers, SPREADS, error, scales, moved=False)
+        return cls(tuple(best.tolist()), unit, middle, process)
+
+    def predict(self, points: Floats, work: Floats) -> tuple[Floats, Floats]:
+        """Log of the power (W) at points (n, 5) with work (n, 2), and the spread of what will be measured; (n,)."""
+        best = np.array(self.numbers)
+        low, high = self.process.points.min(axis=0), self.process.points.max(axis=0)
+        held = np.clip(points, low - 0.5, high + 0.5)
+        mean, spread = self.process.predict(held, _slopes(best, self.middle, points, work))
+        away = np.maximum(np.maximum(points - high, low - points), 0.0)
+        form = _form(best, self.middle, points, work)
+        wide = np.sqrt(spread**2 + OUTSIDE**2 * np.square(away).sum(axis=1))
+        return np.log(self.unit) + form + mean, wide
+
+
+def _best(
+    start: Floats, factor: Floats, log_watts: Floats, middle: tuple[float, float], points: Floats, work: Floats
+) -> Floats:
+    """The most probable numbers under a covariance with this Cholesky factor, looked for from a start."""
+
+    def left(moves: Floats) -> Floats:
+        error = log_watts - _form(MEANS + SPREADS * moves, middle, points, work)
+        return np.concatenate([scipy.linalg.solve_triangular(factor, error, lower=True), moves])
+
+    return np.asarray(MEANS + SPREADS * scipy.optimize.least_squares(left, (start - MEANS) / SPREADS).x)
+
+
+def _form(numbers: Floats, middle: tuple[float, float], points: Floats, work: Floats) -> Floats:
+    """Log of the form at points (n, 5), relative to the unit."""
+    log_w0, log_w1, s, q, k, a, m, logit, h = numbers
+    waiting = 1.0 / (1.0 + np.exp(-logit))
+    log_p, log_f = points[:, 1] - middle[0], points[:, 2] - middle[1]
+    static = log_w0 + s * log_p
+    dynamic = log_w1 + q * log_p + k * log_f + a * np.exp(-h * points[:, 1]) * points[:, 3] + m * np.log(work[:, 1])
+    dynamic += np.log(waiting + (1.0 - waiting) * work[:, 0])
+    return np.asarray(np.logaddexp(static, dynamic))
+
+
+def _slopes(numbers: Floats, middle: tuple[float, float], points: Floats, work: Floats) -> Floats:
+    """Derivatives of the form by its numbers, shape (n, 9)."""
+    step = 1e-5
+    columns = []
+    for place in range(len(numbers)):
+        moved = [numbers + sign * step * np.eye(len(numbers))[place] for sign in (1.0, -1.0)]
+        above, below = (_form(each, middle, points, work) for each in moved)
+        columns.append((above - below) / (2.0 * step))
+    return np.stack(columns, axis=1)

@@ -1,0 +1,413 @@
+"""The robust method where runs tell their energy or their clock: times at any clock, and joules as power times time.
+
+The robust predictor learns what runs would have taken at one clock, see ``clock``; ``power`` learns their mean power.
+The errors of the two belong together (a run that waits longer than expected draws less), so the interval of their
+product has scores of its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metasched.predictors.contract import ByBatch, Floats, Learned, Part, Predictions, Term, broadcast
+from metasched.predictors.energy.clock import Clock, frequencies
+from metasched.predictors.energy.power import Power
+from metasched.predictors.gaussian_process import Scales
+from metasched.predictors.memory.calibration import Calibration, score
+from metasched.predictors.memory.learned_state import LearnedState, at_least_one
+from metasched.predictors.memory.window import RunWindow
+from metasched.predictors.robust.predictor import REVISIT, RobustPredictor, imagined
+from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction, Request, Run, Settings
+
+#: Runs as many as which speak against the errors of time and power belonging together.
+UNRELATED = 10
+#: Spread of log time for a clock a factor e outside those learned; of log energy, the spread of power knows.
+OUTSIDE = 0.15
+#: Clocks that far outside those learned, as a share, are warned of.
+WARNED = 0.02
+
+
+@dataclass(frozen=True)
+class MeteredState:
+    """All that is known at one moment.
+
+    Parameters
+    ----------
+    times : what runs take at the reference clock.
+    clock : how times follow the clock; None where no run told it.
+    power : None where no run told its energy.
+    calibration : scores of past predictions of energy.
+    together : correlation of the errors of time and power.
+    covers : what the meters of the runs saw, such as node.
+    since : runs since clock and scales were last looked for.
+    """
+
+    times: RobustPredictor
+    clock: Clock | None
+    power: Power | None
+    calibration: Calibration
+    together: float = 0.0
+    covers: str = ""
+    since: int = 0
+
+
+def tells_meter(run: Run) -> bool:
+    """Whether a run tells its energy or its clock."""
+    return run.energy is not None or run.settings.frequency is not None
+
+
+def adaptive(application: str, cluster: str, runs: Iterable[Run]) -> RobustPredictor | MeteredPredictor:
+    """The unfitted predictor of the robust method for such runs.
+
+    Examples
+    --------
+    >>> adaptive("cg", "c8", [Run("cg", "c8", 100, 2, 0.5, 90.0, 3.0, extra={"frequency": "2000"})])
+    MeteredPredictor('cg', 'c8')
+    """
+    return (MeteredPredictor if any(map(tells_meter, runs)) else RobustPredictor)(application, cluster)
+
+
+class MeteredPredictor(LearnedState[MeteredState]):
+    """Times at any clock, and energy.
+
+    Parameters
+    ----------
+    application, cluster : what it models, for the record.
+
+    Examples
+    --------
+    >>> def run(n, p, f):
+    ...     seconds = 1e-3 * n**1.5 / p * (0.4 + 0.6 * 2000.0 / f)
+    ...     joules = (40.0 + 10.0 * p * (f / 2000.0) ** 2) * seconds
+    ...     return Run("cg", "c8", n, p, 0.9, 90.0, seconds, extra={"energy": str(joules), "frequency": str(f)})
+    >>> runs = [run(n, p, f) for n in range(100, 900, 100) for p in (1, 2, 4, 8) for f in (1200, 2000)]
+    >>> predictor = MeteredPredictor("cg", "c8").fit(runs)
+    >>> expected = run(450, 4, 1600)
+    >>> abs(predictor.predict(expected.request).execution_time / expected.execution_time - 1) < 0.02
+    True
+    >>> abs(predictor.energy_predictor().predict(expected.request).execution_time / expected.energy - 1) < 0.03
+    True
+    """
+
+    name = "robust"
+
+    def __init__(self, application: str = "", cluster: str = "", *, capacity: int = 512) -> None:
+        self.application, self.cluster = application, cluster
+        self.window = RunWindow(capacity=capacity)
+        self.asked: float | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.application!r}, {self.cluster!r})"
+
+    @property
+    def times(self) -> RobustPredictor:
+        """What runs take at the reference clock."""
+        return self.state.times
+
+    def fit(self, runs: Iterable[Run]) -> MeteredPredictor:
+        """Fit to training runs and forget everything learned before."""
+        runs = at_least_one(runs)
+        self.window = RunWindow(runs, self.window.capacity)
+        metered = sum(run.energy is not None for run in runs)
+        self._refit(imagined(metered) if metered else Calibration())
+        return self
+
+    def learn(self, run: Run) -> None:
+        """Take one finished run into account."""
+        state = self.state
+        calibration = state.calibration
+        if run.energy is not None and state.power is not None and run.user not in self.times.state.doubted:
+            joules, spread = self._of_run(run)
+            calibration = calibration.learned(score(run.energy, joules, spread))
+        self.window.add(run)
+        told = run.settings.frequency is not None
+        anew = (told and state.clock is None) or (run.energy is not None and state.power is None)
+        if anew or (state.since + 1 >= REVISIT and self._clocked):
+            self._refit(calibration)
+            return
+        state.times.learn(self._at_reference([run], state.clock)[0])
+        since = (state.since + 1) % REVISIT
+        known = (state.power.process.scales, state.power.numbers) if state.power is not None and since else ()
+        power = self.power_of(state.times, state.clock, *known)
+        self._state = replace(state, power=power, calibration=calibration, since=since)
+
+    def settle(self) -> None:
+        """Wait for a search that is running in the background."""
+        self.times.settle()
+
+    @property
+    def _clocked(self) -> bool:
+        """Whether runs were at several clocks."""
+        return len({run.settings.frequency for run in self.window} - {None}) > 1
+
+    def _refit(self, calibration: Calibration) -> None:
+        """Find the clock, the times at its reference, and power anew."""
+        runs = list(self.window)
+        clock = Clock.fit(
+            _points(runs),
+            np.log([run.execution_time for run in runs]),
+            frequencies([run.settings.frequency for run in runs]),
+        )
+        times = RobustPredictor(self.application, self.cluster, capacity=self.window.capacity)
+        times.fit(self._at_reference(runs, clock))
+        power = self.power_of(times, clock)
+        covers = sorted({run.energy_covers for run in runs if run.energy is not None} - {""})
+        together = self._together(times, power)
+        # As one: who predicts meanwhile never meets half of it.
+        self._state = MeteredState(times, clock, power, calibration, together, ", ".join(covers))
+
+    @staticmethod
+    def _at_reference(runs: Sequence[Run], clock: Clock | None) -> list[Run]:
+        """Runs as they would have been at the reference clock, without their clocks."""
+        if clock is None:
+            return list(runs)
+        factor = clock.factor(_points(runs), frequencies([run.settings.frequency for run in runs]))
+        return [
+            replace(
+                run,
+                execution_time=run.execution_time / by,
+                extra={name: cell for name, cell in run.extra.items() if name != "frequency"},
+            )
+            for run, by in zip(runs, factor.tolist(), strict=True)
+        ]
+
+    def _metered(self, times: RobustPredictor) -> list[Run]:
+        doubted = times.state.doubted
+        return [run for run in self.window if run.energy is not None and run.user not in doubted]
+
+    def power_of(
+        self,
+        times: RobustPredictor,
+        clock: Clock | None,
+        scales: Scales | None = None,
+        numbers: Sequence[float] | None = None,
+    ) -> Power | None:
+        """Power from the runs that tell their energy, with the numbers and scales that are known already."""
+        runs = self._metered(times)
+        if not runs:
+            return None
+        points, frequency = _points(runs), frequencies([run.settings.frequency for run in runs])
+        watts = np.array([(run.energy or math.nan) / run.execution_time for run in runs])
+        share = np.empty(len(runs))
+        places: dict[Settings, list[int]] = {}
+        for place, run in enumerate(runs):
+            places.setdefault(replace(run.settings, frequency=None), []).append(place)
+        for settings, own in places.items():
+            share[own] = times.under(settings).computing_share(*np.exp(points[own]).T)
+        inputs, work = _inputs(clock, points, frequency, share)
+        return Power.fit(inputs, work, watts, scales, numbers)
+
+    def _together(self, times: RobustPredictor, power: Power | None) -> float:
+        """Correlation of the errors of time and power, each run predicted from the others."""
+        time = times.state.model.process
+        if power is None or len(time.error) != len(power.process.error) or len(self._metered(times)) != len(time.error):
+            return 0.0
+        by_time, by_power = (error / spread for error, spread in (time.leave_one_out(), power.process.leave_one_out()))
+        size = math.sqrt(float(by_time @ by_time) * float(by_power @ by_power))
+        return float(by_time @ by_power) / (size + UNRELATED * size / len(by_time)) if size else 0.0
+
+    def _of_run(self, run: Run) -> tuple[float, float]:
+        """Energy predicted for a run (J), and the spread of its logarithm."""
+        view, asked = self.under(run.settings), run.request
+        log_energy, spread = view.log_energy(
+            *broadcast(asked.problem_size, asked.processors, asked.available_cpu, asked.available_bandwidth)
+        )
+        return math.exp(float(log_energy[0])), float(spread[0])
+
+    def log_energy(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+        """Logarithms of energies (J) and their spreads, for arrays of one shape (n,).
+
+        Raises
+        ------
+        InputError
+            When no run told its energy.
+        """
+        state = self.state
+        if state.power is None:
+            raise InputError("no run learned told its energy")
+        log_time, spread = self.times.state.predict(n, p, cpu, bw)
+        points = np.log(np.stack([n, p, cpu, bw], axis=1))
+        frequency = np.full(len(n), self._frequency)
+        share = self.times.computing_share(n, p, cpu, bw)
+        log_watts, doubt = state.power.predict(*_inputs(state.clock, points, frequency, share))
+        if state.clock is not None:
+            log_time = log_time + np.log(state.clock.factor(points, frequency))
+        mixed = spread**2 + doubt**2 + 2.0 * state.together * spread * doubt
+        return log_time + log_watts, np.sqrt(np.maximum(mixed, doubt**2 / 4.0))
+
+    @property
+    def _frequency(self) -> float:
+        """The clock that is asked for (MHz); the reference where none is."""
+        clock = self.state.clock
+        return self.asked or (math.nan if clock is None else clock.reference)
+
+    def energy_predictor(self) -> EnergyPredictor | None:
+        """What predicts energy as it is now, joules standing where seconds do; None where no run told its energy."""
+        return None if self.state.power is None else EnergyPredictor(self)
+
+    def under(self, settings: Settings) -> MeteredPredictor:
+        """The predictor as it is now, answering for other settings and another clock."""
+        view = copy.copy(self)
+        view._state = replace(self.state, times=self.times.under(replace(settings, frequency=None)))
+        view.asked = settings.frequency if settings.frequency is not None else self.asked
+        return view
+
+    def for_user(self, user: str) -> MeteredPredictor:
+        """What predicts for a user, see the robust method; clock and power are the same for all."""
+        view = copy.copy(self)
+        view._state = replace(self.state, times=self.times.for_user(user))
+        return view
+
+    def _by_clock(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, float]:
+        """Times over those at the reference clock, and the factor that doubts a clock never learned."""
+        clock = self.state.clock
+        if clock is None or self.asked is None:
+            return np.ones(len(n)), 1.0
+        points = np.log(np.stack([n, p, cpu, bw], axis=1))
+        away = clock.outside(self.asked)
+        return clock.factor(points, np.full(len(n), self.asked)), math.exp(2.0 * OUTSIDE * away)
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict one execution time."""
+        view = self.under(request.settings)
+        found = self.times.predict(replace(request, settings=replace(request.settings, frequency=None)), level)
+        columns = broadcast(
+            request.problem_size, request.processors, request.available_cpu, request.available_bandwidth
+        )
+        factor, doubt = view._by_clock(*columns)
+        by = float(factor[0])
+        interval = Interval(found.interval.low * by / doubt, found.interval.high * by * doubt, level)
+        return Prediction(found.execution_time * by, interval, found.model, (*found.warnings, *view.doubts))
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What a user should know of the clock that is asked for."""
+        clock = self.state.clock
+        if self.asked is None:
+            return ()
+        if clock is None:
+            return ("no run learned told its frequency: its effect is not known",)
+        if clock.least == clock.most and self.asked != clock.least:
+            return (f"all runs learned were at {clock.least:g} MHz: the effect of {self.asked:g} MHz is guessed",)
+        if clock.outside(self.asked) > WARNED:
+            return (f"frequency {self.asked:g} MHz is outside the {clock.least:g} to {clock.most:g} MHz learned",)
+        return ()
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """Predict many at once."""
+        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+        found, (factor, doubt) = self.times.predict_many(*columns, level=level), self._by_clock(*columns)
+        return Predictions(
+            found.execution_time * factor, found.low * factor / doubt, found.high * factor * doubt, level
+        )
+
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times of :meth:`predict_many` without their intervals."""
+        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+        return self.times.expect_many(*columns) * self._by_clock(*columns)[0]
+
+    def computing_share(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The shares of the times at the reference clock that are computation, shape (n,)."""
+        return self.times.computing_share(problem_size, processors, available_cpu, available_bandwidth)
+
+    def breakdown(self, request: Request) -> tuple[Term, ...]:
+        """The terms of the robust method, all as long as the clock makes them."""
+        terms = self.times.breakdown(replace(request, settings=replace(request.settings, frequency=None)))
+        whole = sum(term.seconds for term in terms)
+        by = self.predict(request).execution_time / whole if whole else 1.0
+        return tuple(replace(term, seconds=term.seconds * by) for term in terms)
+
+    def learned(self) -> Learned:
+        """What the robust method learned, and what clock and power are."""
+        state, found = self.state, self.times.learned()
+        facts = dict(found.parts[0].facts)
+        if state.clock is not None:
+            facts["clock"] = f"{state.clock.least:g} to {state.clock.most:g} MHz"
+        if state.power is not None:
+            facts["power"] = f"{state.power.unit:.4g} W on average" + (f", of {state.covers}" if state.covers else "")
+        return Learned((Part("", found.parts[0].models, facts), *found.parts[1:]), found.notes)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Whom the model does not believe, and what has changed for all."""
+        return self.times.notices
+
+
+class EnergyPredictor(ByBatch):
+    """The energy of a metered predictor, in the place of its times: a prediction's seconds are joules."""
+
+    name = "energy"
+
+    def __init__(self, metered: MeteredPredictor) -> None:
+        self._metered = metered
+        self.application, self.cluster = metered.application, metered.cluster
+
+    def fit(self, runs: Iterable[Run]) -> EnergyPredictor:
+        """Fit the predictor whose energy this is."""
+        self._metered.fit(runs)
+        return self
+
+    def learn(self, run: Run) -> None:
+        """Have the predictor whose energy this is learn a run."""
+        self._metered.learn(run)
+
+    def under(self, settings: Settings) -> EnergyPredictor:
+        """The energy as it is now under other settings."""
+        return self if settings == DEFAULT_SETTINGS else EnergyPredictor(self._metered.under(settings))
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict one energy (J)."""
+        view = self.under(request.settings)
+        found = ByBatch.predict(view, request, level)
+        if not 0.0 < found.execution_time < math.inf:
+            raise InputError(f"the model predicts {found.execution_time} J for {request}")
+        return replace(found, warnings=view._metered.doubts)
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """Predict many energies at once (J)."""
+        log_energy, spread = self._metered.log_energy(
+            *broadcast(problem_size, processors, available_cpu, available_bandwidth)
+        )
+        energy = np.exp(log_energy)
+        return Predictions(energy, *self._metered.state.calibration.ends(energy, spread, level), level)
+
+
+def _points(runs: Sequence[Run]) -> Floats:
+    """Logarithms of N, P, CPU and bandwidth of runs, shape (n, 4)."""
+    asked = [run.request for run in runs]
+    rows = [(each.problem_size, each.processors, each.available_cpu, each.available_bandwidth) for each in asked]
+    return np.log(np.array(rows, dtype=np.float64))
+
+
+def _inputs(clock: Clock | None, points: Floats, frequency: Floats, share: Floats) -> tuple[Floats, Floats]:
+    """What power is asked with: logarithms of N, P, f, CPU and bandwidth (n, 5), and the work (n, 2)."""
+    if clock is None:
+        known, pace = np.ones(len(points)), np.ones(len(points))
+    else:
+        known = np.where(np.isfinite(frequency), frequency, clock.reference)
+        pace = clock.pace(points, known)
+    return np.column_stack([points[:, :2], np.log(known), points[:, 2:]]), np.column_stack([share, pace])

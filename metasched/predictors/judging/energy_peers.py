@@ -1,0 +1,172 @@
+"""The peers of learned energy: regressions of the logarithm of energy, and mean power times predicted time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metasched.predictors.contract import ByBatch, Predictions, Predictor
+from metasched.predictors.energy.predictor import MeteredPredictor
+from metasched.predictors.judging.peers import GaussianProcess, PowerLaw, RidgeQuadratic
+from metasched.predictors.log_regression import SPREAD, LogRegression
+from metasched.predictors.memory.calibration import Calibration, score
+from metasched.records import Prediction, Request, Run, Settings
+
+
+class ByRegression(ByBatch):
+    """A regression of energies, with clocks and settings among its inputs, beside one of times.
+
+    Examples
+    --------
+    >>> runs = [
+    ...     Run("a", "c", n, p, 0.9, 90.0, n / p, extra={"energy": str(7.0 * n)})
+    ...     for n in (100, 200, 400)
+    ...     for p in (1, 2, 4)
+    ... ]
+    >>> peer = ByRegression(RidgeQuadratic).fit(runs)
+    >>> round(peer.energy_predictor().predict(Request(300, 2, 0.9, 90.0)).execution_time)
+    2100
+    """
+
+    def __init__(self, kind: Callable[[], LogRegression]) -> None:
+        self.times, self.energies = kind(), kind()
+        self.name = self.times.name
+
+    def fit(self, runs: Iterable[Run]) -> ByRegression:
+        """Fit both."""
+        runs = tuple(runs)
+        self.times.fit(runs)
+        self.energies.fit(_in_joules(runs))
+        return self
+
+    def learn(self, run: Run) -> None:
+        """Have both learn a run."""
+        self.times.learn(run)
+        for one in _in_joules([run]):
+            self.energies.learn(one)
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict one execution time, over which forecast loads count."""
+        return self.times.under(request.settings).predict(request, level)
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """Predict many execution times."""
+        return self.times.predict_many(problem_size, processors, available_cpu, available_bandwidth, level)
+
+    def energy_predictor(self) -> Predictor:
+        """The regression of energies."""
+        return self.energies
+
+
+class MeanPower(ByBatch):
+    """The mean power of the runs learned times what the metered method says of their times.
+
+    Examples
+    --------
+    >>> runs = [
+    ...     Run("a", "c", n, p, 0.9, 90.0, n / p, extra={"energy": str(7.0 * n / p)})
+    ...     for n in range(100, 900, 100)
+    ...     for p in (1, 2, 4)
+    ... ]
+    >>> peer = MeanPower().fit(runs)
+    >>> round(peer.energy_predictor().predict(Request(300, 2, 0.9, 90.0)).execution_time, -2)
+    1000.0
+    """
+
+    name = "mean_power"
+
+    def __init__(self) -> None:
+        self.times = MeteredPredictor()
+        self.watts: list[float] = []
+        self.calibration = Calibration()
+
+    def fit(self, runs: Iterable[Run]) -> MeanPower:
+        """Fit the times, and average the power."""
+        runs = tuple(runs)
+        self.times.fit(runs)
+        self.watts = [run.energy / run.execution_time for run in runs if run.energy is not None]
+        return self
+
+    def learn(self, run: Run) -> None:
+        """Learn a run's time and power."""
+        if run.energy is not None:
+            found = self.energy_predictor().under(run.settings).predict(run.request)
+            self.calibration = self.calibration.learned(score(run.energy, found.execution_time, SPREAD))
+            self.watts.append(run.energy / run.execution_time)
+        self.times.learn(run)
+
+    def settle(self) -> None:
+        """Wait for what runs in the background."""
+        self.times.settle()
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict one execution time."""
+        return self.times.predict(request, level)
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """Predict many execution times."""
+        return self.times.predict_many(problem_size, processors, available_cpu, available_bandwidth, level)
+
+    def energy_predictor(self) -> _MeanPowerEnergy:
+        """What multiplies."""
+        return _MeanPowerEnergy(self.times, float(np.mean(self.watts)), self.calibration)
+
+
+class _MeanPowerEnergy(ByBatch):
+    name = "mean_power"
+
+    def __init__(self, times: MeteredPredictor, watts: float, calibration: Calibration) -> None:
+        self._times, self._watts, self._calibration = times, watts, calibration
+
+    def under(self, settings: Settings) -> _MeanPowerEnergy:
+        return _MeanPowerEnergy(self._times.under(settings), self._watts, self._calibration)
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        time = self._times.expect_many(problem_size, processors, available_cpu, available_bandwidth)
+        joules = self._watts * time
+        return Predictions(joules, *self._calibration.ends(joules, SPREAD, level), level)
+
+    def fit(self, runs: Iterable[Run]) -> _MeanPowerEnergy:
+        self._times.fit(runs)
+        return self
+
+    def learn(self, run: Run) -> None:
+        self._times.learn(run)
+
+
+def _in_joules(runs: Iterable[Run]) -> list[Run]:
+    """Runs that tell their energy, in the place of their time."""
+    return [replace(run, execution_time=run.energy) for run in runs if run.energy is not None]
+
+
+#: All of them, in the order that tables show them.
+ENERGY_PEERS: tuple[Callable[[], ByRegression | MeanPower], ...] = (
+    MeanPower,
+    lambda: ByRegression(PowerLaw),
+    lambda: ByRegression(RidgeQuadratic),
+    lambda: ByRegression(GaussianProcess),
+)

@@ -1,0 +1,129 @@
+"""The document of the robust method where runs tell their energy or their clock."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import Field, FiniteFloat
+
+from metasched.predictors.energy.clock import MEANS as CLOCK_MEANS
+from metasched.predictors.energy.clock import Clock
+from metasched.predictors.energy.power import MEANS as POWER_MEANS
+from metasched.predictors.energy.predictor import MeteredPredictor, MeteredState
+from metasched.predictors.gaussian_process import Scales
+from metasched.predictors.memory.calibration import Calibration
+from metasched.predictors.memory.window import RunWindow
+from metasched.records import InputError, Run
+from metasched.store.documents.adaptive import RobustDocument
+from metasched.store.documents.parts import Count, Part, Positive, Row, Scores, SettingPart, rows, runs_of, settings_of
+
+_Four = Annotated[list[FiniteFloat], Field(min_length=4, max_length=4)]
+
+
+class _Clock(Part):
+    reference: Positive
+    least: Positive
+    most: Positive
+    numbers: Annotated[list[FiniteFloat], Field(min_length=len(CLOCK_MEANS), max_length=len(CLOCK_MEANS))]
+    middle: _Four
+    unit: Annotated[list[Positive], Field(min_length=4, max_length=4)]
+
+
+class _Power(Part):
+    numbers: Annotated[list[FiniteFloat], Field(min_length=len(POWER_MEANS), max_length=len(POWER_MEANS))]
+    #: Scales of the process: bend, five lengths, scaling, noise.
+    scales: Annotated[list[Positive], Field(min_length=8, max_length=8)]
+
+
+class MeteredDocument(Part):
+    """A metered predictor: what the robust method learned at the reference clock, and the runs as they were."""
+
+    format: Literal["metasched-model"] = "metasched-model"
+    version: Literal[1] = 1
+    method: Literal["metered"] = "metered"
+    application: str
+    cluster: str
+    times: RobustDocument
+    #: Runs of the window, oldest first, with settings, joules and users.
+    window: list[Row] = Field(min_length=1)
+    settings: list[SettingPart] = Field(default_factory=list)
+    energies: list[Positive | None]
+    users: list[str]
+    covers: str
+    seen: Count
+    clock: _Clock | None
+    power: _Power | None
+    scores: Scores
+    rehearsed: Annotated[int, Field(ge=0)]
+    together: Annotated[float, Field(ge=-1, le=1)]
+    since: Annotated[int, Field(ge=0)]
+
+    @classmethod
+    def of(cls, predictor: MeteredPredictor) -> MeteredDocument:
+        """What a predictor is kept as."""
+        state, power = predictor.state, predictor.state.power
+        return cls(
+            application=predictor.application,
+            cluster=predictor.cluster,
+            times=RobustDocument.of(predictor.times),
+            window=rows(predictor.window),
+            settings=settings_of(predictor.window),
+            energies=[run.energy for run in predictor.window],
+            users=[run.user for run in predictor.window],
+            covers=state.covers,
+            seen=predictor.window.seen,
+            clock=None if state.clock is None else _Clock.model_validate(_fields(state.clock)),
+            power=None if power is None else _Power(numbers=list(power.numbers), scales=_listed(power.process.scales)),
+            scores=list(state.calibration.scores),
+            rehearsed=state.calibration.rehearsed,
+            together=state.together,
+            since=state.since,
+        )
+
+    def runs(self) -> list[Run]:
+        """The runs of the window, as they were."""
+        if not len(self.window) == len(self.energies) == len(self.users):
+            raise InputError(f"energies and users are not {len(self.window)}, one for each run of window")
+        found = []
+        bare = runs_of(self.window, self.application, self.cluster, self.settings)
+        for run, energy, user in zip(bare, self.energies, self.users, strict=True):
+            extra = dict(run.extra) | ({"user": user} if user else {})
+            if energy is not None:
+                extra |= {"energy": repr(energy)} | ({"energy_covers": self.covers} if self.covers else {})
+            found.append(_with(run, extra))
+        return found
+
+    def build(self) -> MeteredPredictor:
+        """The predictor; the process of power is conditioned again on the window."""
+        predictor = MeteredPredictor(self.application, self.cluster, capacity=self.times.capacity)
+        predictor.window = RunWindow(self.runs(), self.times.capacity, self.seen)
+        times = self.times.build()
+        clock = None
+        if self.clock is not None:
+            told = self.clock
+            clock = Clock(
+                told.reference, told.least, told.most, tuple(told.numbers), tuple(told.middle), tuple(told.unit)
+            )
+        power = None
+        if self.power is not None:
+            bend, *lengths, scaling, noise = self.power.scales
+            power = predictor.power_of(times, clock, Scales(bend, tuple(lengths), scaling, noise), self.power.numbers)
+            if power is None:
+                raise InputError("power is told, but no run of window tells its energy")
+        calibration = Calibration(tuple(self.scores), self.rehearsed)
+        predictor.state = MeteredState(times, clock, power, calibration, self.together, self.covers, self.since)
+        return predictor
+
+
+def _with(run: Run, extra: dict[str, str]) -> Run:
+    return replace(run, extra=MappingProxyType(extra))
+
+
+def _fields(clock: Clock) -> dict[str, object]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(clock).items()}
+
+
+def _listed(scales: Scales) -> list[float]:
+    return [scales.bend, *scales.lengths, scales.scaling, scales.noise]

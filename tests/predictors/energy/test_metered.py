@@ -1,0 +1,165 @@
+"""Times at any clock, and energy: learned from runs at two clocks, kept in documents, judged beside peers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metasched.cli.app import main
+from metasched.predictors.contract import energy_predictor, under
+from metasched.predictors.energy.predictor import MeteredPredictor, adaptive
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.records import InputError, Request, Run, Settings
+from metasched.store import documents
+from metasched.store.files.campaigns import write_runs
+
+CLOCKS = (1200.0, 2000.0)
+
+
+def seconds(n: float, p: float, cpu: float, f: float, memory: float) -> float:
+    return 1e-4 * n**1.5 / (p * cpu) * (memory + (1.0 - memory) * 2000.0 / f) + 2e-4 * n
+
+
+def watts(p: float, cpu: float, f: float) -> float:
+    return p * (20.0 + 30.0 * cpu * (f / 2000.0) ** 2.5)
+
+
+def made(
+    count: int, seed: int, memory: float = 0.4, clocks: tuple[float, ...] = CLOCKS, phase: str = "train"
+) -> list[Run]:
+    rng = np.random.default_rng(seed)
+    runs = []
+    for _ in range(count):
+        n, p, f = float(rng.integers(200, 2000)), int(rng.choice([1, 2, 4, 8])), float(rng.choice(clocks))
+        cpu = float(rng.uniform(0.5, 1.0))
+        time = seconds(n, p, cpu, f, memory) * float(np.exp(rng.normal(0.0, 0.01)))
+        joules = time * watts(p, cpu, f) * float(np.exp(rng.normal(0.0, 0.02)))
+        extra = {"energy": repr(joules), "energy_covers": "node", "frequency": repr(f)}
+        runs.append(Run("a", "c", n, p, cpu, 90.0, time, phase=phase, extra=extra))
+    return runs
+
+
+def errors(predictor: MeteredPredictor, runs: list[Run]) -> tuple[float, float]:
+    """Mean errors of time and energy."""
+    energy = energy_predictor(predictor)
+    assert energy is not None
+    times = [predictor.predict(run.request).execution_time / run.execution_time - 1.0 for run in runs]
+    joules = [energy.predict(run.request).execution_time / (run.energy or math.nan) - 1.0 for run in runs]
+    return float(np.abs(times).mean()), float(np.abs(joules).mean())
+
+
+@pytest.fixture(scope="module")
+def learned() -> MeteredPredictor:
+    return MeteredPredictor("a", "c").fit(made(40, seed=1))
+
+
+def test_two_clocks_suffice_to_predict_others(learned: MeteredPredictor) -> None:
+    time, energy = errors(learned, made(40, seed=2, clocks=(1400.0, 1700.0)))
+    assert time < 0.02
+    assert energy < 0.035
+
+
+def test_the_time_of_what_waits_for_memory_does_not_shrink_with_the_clock() -> None:
+    bound = MeteredPredictor("a", "c").fit(made(40, seed=3, memory=1.0))
+    slow, fast = (bound.predict(Request(800, 4, 0.9, 90.0, Settings(frequency=f))).execution_time for f in CLOCKS)
+    assert slow / fast == pytest.approx(1.0, abs=0.05)
+
+
+def test_runs_without_meter_and_clock_are_left_to_the_robust_method() -> None:
+    plain = [Run(run.application, "c", run.problem_size, 2, 0.9, 90.0, 1.0) for run in made(3, seed=4)]
+    assert isinstance(adaptive("a", "c", plain), RobustPredictor)
+    clocked = MeteredPredictor("a", "c").fit(
+        [Run("a", "c", 100.0 * n, 2, 0.9, 90.0, float(n), extra={"frequency": "2000"}) for n in range(1, 6)]
+    )
+    assert energy_predictor(clocked) is None
+    assert energy_predictor(RobustPredictor()) is None
+
+
+def test_a_clock_never_learned_widens_the_interval_and_is_warned_of(learned: MeteredPredictor) -> None:
+    inside, outside = (learned.predict(Request(800, 4, 0.9, 90.0, Settings(frequency=f))) for f in (1700.0, 4000.0))
+    assert not any("MHz" in warning for warning in inside.warnings)
+    assert "frequency 4000 MHz is outside the 1200 to 2000 MHz learned" in outside.warnings
+    assert outside.interval.high / outside.interval.low > 1.2 * inside.interval.high / inside.interval.low
+    one = MeteredPredictor("a", "c").fit(made(10, seed=5, clocks=(2000.0,)))
+    guessed = one.predict(Request(800, 4, 0.9, 90.0, Settings(frequency=1500.0)))
+    assert "all runs learned were at 2000 MHz: the effect of 1500 MHz is guessed" in guessed.warnings
+
+
+def test_many_are_predicted_as_one_is(learned: MeteredPredictor) -> None:
+    asked = Settings(frequency=1500.0)
+    for predictor in (learned, energy_predictor(learned)):
+        assert predictor is not None
+        one = predictor.predict(Request(800, 4, 0.9, 90.0, asked))
+        many = under(predictor, asked).predict_many(800, [4, 8], 0.9, 90.0)
+        assert many.execution_time[0] == pytest.approx(one.execution_time, rel=1e-3)
+        assert (many.low[0], many.high[0]) == pytest.approx((one.interval.low, one.interval.high), rel=5e-3)
+
+
+def test_it_answers_after_a_document_as_before_and_goes_on_learning(learned: MeteredPredictor) -> None:
+    text = documents.dump(learned)
+    back = documents.parse(text)
+    assert isinstance(back, MeteredPredictor)
+    assert documents.dump(back) == text
+    asked = Request(700, 2, 0.8, 90.0, Settings(frequency=1800.0))
+    for run in made(3, seed=6):
+        before, after = energy_predictor(learned), energy_predictor(back)
+        assert before is not None
+        assert after is not None
+        assert after.predict(asked).execution_time == pytest.approx(before.predict(asked).execution_time, rel=1e-9)
+        assert back.predict(asked) == learned.predict(asked)
+        learned.learn(run)
+        back.learn(run)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("energies", [None], "energies and users are not"),
+        ("together", 2.0, "together"),
+        ("clock", {"reference": -1}, "clock"),
+    ],
+)
+def test_a_spoiled_document_is_refused(learned: MeteredPredictor, field: str, value: object, told: str) -> None:
+    document = json.loads(documents.dump(learned)) | {field: value}
+    with pytest.raises(InputError, match=told):
+        documents.parse(json.dumps(document))
+
+
+def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main([*arguments])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+def test_the_command_line_predicts_and_judges_energy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file, model = str(tmp_path / "runs.csv"), str(tmp_path / "model.json")
+    write_runs(file, made(16, seed=7) + made(4, seed=8, phase="predict"))
+    assert answered(capsys, "fit", file, "-o", model)[0] == 0
+    asked = ("predict", model, "--problem-size", "900", "--processors", "4", "--cpu", "0.9", "--bandwidth", "90")
+    told = json.loads(answered(capsys, *asked, "--frequency", "1600", "--json")[1])
+    assert told["energy"]["interval"]["low"] < told["energy"]["value"] < told["energy"]["interval"]["high"]
+    assert told["power"] == pytest.approx(told["energy"]["value"] / told["execution_time"])
+    assert told["power"] == pytest.approx(watts(4, 0.9, 1600.0), rel=0.05)
+    status, out, err = answered(capsys, *asked, "--frequency", "1.6")
+    assert (status, out) == (2, "")
+    assert "--frequency: frequency is 1.6, expected MHz" in err
+    told = json.loads(answered(capsys, "evaluate", file, "--quantity", "energy", "--peers", "--json")[1])
+    assert (told["quantity"], told["predictions"]) == ("energy", 4)
+    assert told["ppe_mean"] < 6.0
+    assert set(told["peers"]) == {"mean_power", "power_law", "ridge", "gaussian_process"}
+    assert told["series"][0]["energy"] > 0
+
+
+def test_runs_without_energy_are_not_judged_by_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plain = [
+        Run("a", "c", 100.0 * n, 2, 0.9, 90.0, float(n), phase="train" if n < 6 else "predict") for n in range(1, 9)
+    ]
+    write_runs(tmp_path / "runs.csv", plain)
+    status, out, err = answered(capsys, "evaluate", str(tmp_path / "runs.csv"), "--quantity", "energy")
+    assert (status, out) == (2, "")
+    assert "has learned no energy, expected train rows that tell it" in err
