@@ -18,6 +18,7 @@ from metasched.audit import audit
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.service import ConfigOption, DatabaseOption, ask_daemon, configuration
+from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy
 from metasched.plain_numbers import span
 from metasched.records import InputError
@@ -68,17 +69,7 @@ def evaluate(
     begun = time.perf_counter()
     with output.working(f"reading {log.name}"):
         recorded = read_job_log(log)
-    size, said = processors or recorded.capacity, []
-    if not size:
-        size = recorded.likely_capacity()
-        said.append(f"the log names no number of processors: {size} are taken for likely (--processors says better)")
-    jobs = recorded.fitting(size)
-    if not len(jobs):
-        raise InputError(f"no job asks for {size} processors or fewer, expected some", where="--processors")
-    if not jobs.has_requests:
-        said.append("the log has no requested times: each job is taken to ask for the longest run time of all")
-    if "user" not in jobs.labels:
-        said.append("the log names no users: jobs are known by what they ask for")
+    jobs, size, said = _on(recorded, processors)
 
     def bar(steps: Iterable[int], total: int) -> Iterable[int]:
         return output.progress(steps, total=total, what="replaying")
@@ -197,6 +188,65 @@ def predict(
 FEW = 2000
 
 
+@history.command("report")
+def report_verb(
+    log: Annotated[
+        Path | None, typer.Argument(metavar="[LOG]", help="Job log: SWF, CSV, or what sacct -P prints.")
+    ] = None,
+    from_store: Annotated[bool, typer.Option("--from-store", help="Report of what was imported instead.")] = False,
+    cluster: Annotated[str | None, typer.Option(help="Of what was imported, the jobs of this cluster.")] = None,
+    processors: Annotated[
+        int | None, typer.Option(min=1, help="Processors of the cluster; by default what the log says or makes likely.")
+    ] = None,
+    replayed: Annotated[int, typer.Option(min=100, help="How many of the newest jobs are replayed.")] = 5000,
+    html: Annotated[Path | None, typer.Option(help="Write the report as a page with pictures to this file.")] = None,
+    config: ConfigOption = None,
+    database: DatabaseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Report what was asked for and used, who waits and why, and what better limits and orders would have brought."""
+    from metasched.history.report import report
+    from metasched.store.files.job_logs import read_job_log
+
+    if (log is None) != from_store:
+        raise InputError("expected a LOG or --from-store, and not both")
+    if log is not None:
+        with output.working(f"reading {log.name}"):
+            recorded, title = read_job_log(log), f"Jobs of {log.name}"
+    else:
+        from metasched.store.database.store import Store
+
+        location = database or configuration(config).database
+        with Store.open(location) as store, output.working("reading"):
+            known = store.past_jobs.clusters()
+            if cluster is None and len(known) > 1:
+                raise InputError(f"there are jobs of {', '.join(known)}, expected --cluster to name one")
+            recorded = store.past_jobs.log(known if cluster is None else [cluster])
+        title = f"Jobs of {cluster or next(iter(known), '') or 'the cluster'}"
+    jobs, size, said = _on(recorded, processors)
+
+    def bar(steps: Iterable[int], total: int) -> Iterable[int]:
+        return output.progress(steps, total=total, what="replaying")
+
+    document = report(jobs, size, replayed=replayed, progress=bar) | {"wrong": dict(jobs.wrong), "notes": said}
+    if html is not None:
+        from metasched.cli.history_report import page
+        from metasched.store.files.whole_files import write_text_atomically
+
+        write_text_atomically(html, page(document, jobs, title))
+    if as_json:
+        output.print_json(document)
+        return
+    from metasched.cli.history_report import for_terminal, summary
+
+    for line in (*(f"{count} jobs {reason}" for reason, count in jobs.wrong.items()), *said):
+        output.complain(line)
+    output.say(summary(document))
+    output.out.print(for_terminal(document))
+    if html is not None:
+        output.say(f"{html} has the pictures")
+
+
 @history.command("forget")
 def forget(
     user: Annotated[str, typer.Option(help="Whose jobs, by name.")],
@@ -226,6 +276,22 @@ def forget(
         output.print_json(told)
     else:
         output.say(f"{told['forgotten']} jobs forgotten")
+
+
+def _on(recorded: JobLog, processors: int | None) -> tuple[JobLog, int, list[str]]:
+    """The jobs that fit on a cluster, its processors, and what is to be said of what the log lacks."""
+    size, said = processors or recorded.capacity, []
+    if not size:
+        size = recorded.likely_capacity()
+        said.append(f"the log names no number of processors: {size} are taken for likely (--processors says better)")
+    jobs = recorded.fitting(size)
+    if not len(jobs):
+        raise InputError(f"no job asks for {size} processors or fewer, expected some", where="--processors")
+    if not jobs.has_requests:
+        said.append("the log has no requested times: each job is taken to ask for the longest run time of all")
+    if "user" not in jobs.labels:
+        said.append("the log names no users: jobs are known by what they ask for")
+    return jobs, size, said
 
 
 def _table(document: dict[str, Any]) -> Table:

@@ -1,0 +1,175 @@
+"""The report of ``metasched history report``: tables for a terminal, and a page with pictures that stands alone."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import jinja2
+import numpy as np
+from matplotlib.figure import Figure
+from rich import box
+from rich.console import Group
+from rich.table import Table
+
+from metasched.cli.figures import COLOURS, with_grid
+from metasched.history.job_log import JobLog
+from metasched.plain_numbers import span
+
+#: Jobs in the picture of requests, evenly spread.
+DRAWN = 4000
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{{ title }}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<style>body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}table{border-collapse:collapse}
+td,th{padding:.2rem .8rem;border-bottom:1px solid #ccc;text-align:right}td:first-child,th:first-child{text-align:left}
+img{max-width:100%}</style></head><body>
+<h1>{{ title }}</h1><p>{{ summary }}</p>
+{% for picture in pictures %}<h2>{{ picture.title }}</h2><p>{{ picture.said }}</p>
+<img alt="{{ picture.said }}" src="data:image/png;base64,{{ picture.data }}">{% endfor %}
+{% for table in tables %}<h2>{{ table.title }}</h2><table><thead><tr>{% for cell in table.head %}<th>{{ cell }}</th>
+{% endfor %}</tr></thead><tbody>{% for row in table.rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}</tbody></table>{% endfor %}
+</body></html>
+"""
+
+Rows = tuple[str, Sequence[str], list[list[str]]]
+
+
+def tables(document: dict[str, Any]) -> list[Rows]:
+    """The tables of a report: title, heads and cells."""
+    asked, waits = document["requests"], document["waits"]
+    heads = ("jobs", "processor hours", "asked for", "used of limit", "ended by limit", "failed")
+
+    def used(each: dict[str, Any]) -> list[str]:
+        return [f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['requested_hours']:,.0f}",
+                *(_share(each[name]) for name in ("used_share", "at_limit", "failed"))]  # fmt: skip
+
+    found: list[Rows] = [
+        ("Requested and used, by user", ("user", *heads),
+         [["all", *used(asked)], *([each["user"], *used(each)] for each in asked["by_user"])]),
+    ]  # fmt: skip
+    if asked["by_application"]:
+        rows = [[each["application"], *used(each)] for each in asked["by_application"]]
+        found.append(("Requested and used, by application", ("application", *heads), rows))
+    if waits is not None:
+        rows = [[f"{what} from {_edge(what, each['from'])}", f"{each['jobs']:,}",
+                 span(each["mean"]), span(each["median"])]
+                for what, name in (("processors", "by_processors"), ("requests", "by_requested_time"))
+                for each in waits[name]]  # fmt: skip
+        found.append(("Who waits", ("class", "jobs", "mean wait", "median wait"), rows))
+    rows = [[each["case"], span(each["mean_wait"]), f"{each['avebsld']:.1f}"] for each in document["what_if"]]
+    found.append(
+        (f"The newest {document['what_if'][0]['jobs']:,} jobs replayed", ("case", "mean wait", "slowdown"), rows)
+    )
+    if document["annotate"]:
+        rows = [[each["application"], f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['spread']:.1f}",
+                 "-" if each["number_in_name"] is None else f"{each['number_in_name']:+.2f}"]
+                for each in document["annotate"]]  # fmt: skip
+        told = ("application", "jobs", "processor hours", "spread", "number in its name")
+        found.append(("Worth annotating with a problem size", told, rows))
+    return found
+
+
+def summary(document: dict[str, Any]) -> str:
+    """The report in a few sentences."""
+    waits, asked = document["waits"], document["requests"]
+    said = (
+        f"{document['jobs']:,} jobs of {document['users']:,} users on {document['processors']:,} processors, "
+        f"{_day(document['since'])} to {_day(document['until'])}. Half of the jobs use less than "
+        f"{_share(asked['used_share'])} of the time they ask for."
+    )
+    if waits is not None:
+        said += f" A job waits {span(waits['mean'])} on average, half of them less than {span(waits['median'])}"
+        if waits["though_free"] is not None:
+            said += f"; in {_share(waits['though_free'])} of that time as many processors were free as it asked for"
+        said += "."
+    return said
+
+
+def for_terminal(document: dict[str, Any]) -> Group:
+    """The tables for a terminal."""
+    made = []
+    for title, heads, rows in tables(document):
+        table = Table(title=title, title_justify="left", box=box.SIMPLE)
+        for place, head in enumerate(heads):
+            table.add_column(head, justify="right" if place else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*map(_escaped, row))
+        made.append(table)
+    return Group(*made)
+
+
+def page(document: dict[str, Any], log: JobLog, title: str) -> str:
+    """The report as a page; whatever people call their jobs stays text in it."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    pictures = [
+        {"title": "Requested and used time", "said": "Each point is a job; on the line it used all that it asked for.",
+         "data": _png(_requests(log))},
+        {"title": "What would have been", "said": "Mean wait of the newest jobs, replayed as they might have been.",
+         "data": _png(_what_if(document["what_if"]))},
+    ]  # fmt: skip
+    if document["waits"] is not None:
+        pictures.insert(1, {"title": "Waits over the day", "said": "Mean wait by the hour of submission (UTC).",
+                            "data": _png(_hours(document["waits"]["by_hour"]))})  # fmt: skip
+    shown = [{"title": head, "head": heads, "rows": rows} for head, heads, rows in tables(document)]
+    return environment.from_string(PAGE).render(title=title, summary=summary(document), pictures=pictures, tables=shown)
+
+
+def _requests(log: JobLog) -> Figure:
+    rows = np.arange(0, len(log), max(1, len(log) // DRAWN))
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    limits, run_time = log.limits()[rows], np.maximum(log.run_time[rows], 1.0)
+    axes.plot(limits, run_time, ".", color=COLOURS[0], markersize=3, alpha=0.3)
+    ends = [max(float(limits.min()), 1.0), float(limits.max())]
+    axes.plot(ends, ends, color="0.4", linewidth=1)
+    axes.set(xscale="log", yscale="log", xlabel="requested time (s)", ylabel="used time (s)")
+    with_grid(axes)
+    return figure
+
+
+def _hours(waits: list[float | None]) -> Figure:
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.add_subplot()
+    axes.bar(range(24), [(each or 0.0) / 3600.0 for each in waits], color=COLOURS[0])
+    axes.set(xlabel="hour of submission (UTC)", ylabel="mean wait (h)")
+    with_grid(axes)
+    return figure
+
+
+def _what_if(cases: list[dict[str, Any]]) -> Figure:
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.add_subplot()
+    names = [each["case"] for each in cases][::-1]
+    axes.barh(names, [each["mean_wait"] / 3600.0 for each in cases][::-1], color=COLOURS[0])
+    axes.tick_params(axis="y", labelsize="small")
+    axes.set(xlabel="mean wait (h)")
+    with_grid(axes)
+    return figure
+
+
+def _png(figure: Figure) -> str:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=110)
+    return base64.b64encode(picture.getvalue()).decode()
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"
+
+
+def _edge(what: str, value: float) -> str:
+    return f"{value:.0f}" if what == "processors" else span(value)
+
+
+def _day(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(min(max(seconds, 0.0), 4e9), UTC):%Y-%m-%d}"
+
+
+def _escaped(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text).replace("[", r"\\[")

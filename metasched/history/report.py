@@ -1,0 +1,245 @@
+"""What a job log says of its site: what was asked for and used, who waited and why, what would have been better.
+
+Nothing here predicts: it counts, and replays the newest jobs as they might have been.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from metasched.history.job_log import COMPLETED, TIMEOUT, Floats, Ints, JobLog
+from metasched.history.outcomes import AT_LIMIT
+from metasched.history.replay import Policy, replay
+from metasched.history.run_times.known import PREDICTORS
+
+#: Users and applications that are told of, those with the most processor hours.
+LISTED = 10
+#: Edges of the classes that waits are told by: processors, and requested time (s).
+WIDTHS, REQUESTS = (1, 2, 9, 65, 513), (0.0, 3601.0, 6 * 3600.0 + 1, 86_401.0)
+#: Jobs whose waits are looked into, evenly spread.
+MOST_WAITS = 5000
+#: Better limits: so many times what was used, rounded up to so many seconds, and never more than was asked for.
+SLACK, STEP = 1.2, 600.0
+#: An application is worth annotating that ran so often, and whose run times differ by such a factor (geometric standard
+#: deviation) among runs of one user on as many processors.
+OFTEN, DIFFERENT = 20, 1.5
+
+
+def report(
+    log: JobLog, processors: int, *, replayed: int = 5000,
+    progress: Callable[[Iterable[int], int], Iterable[int]] = lambda steps, total: steps,
+) -> dict[str, Any]:  # fmt: skip
+    """What a log says: the document of ``metasched history report``.
+
+    Parameters
+    ----------
+    log : the jobs, each of which fits.
+    processors : of the cluster.
+    replayed : how many of the newest jobs are replayed.
+    progress : goes through the replays.
+    """
+    waited = np.isfinite(log.wait).all()
+    return {
+        "jobs": len(log), "processors": processors, "users": int(np.unique(log.labelled("user")).size),
+        "since": float(log.submit_time[0]), "until": float((log.submit_time + log.run_time).max()),
+        "requests": requests(log), "waits": waits(log, processors) if waited else None,
+        "what_if": what_if(log.picked(np.arange(max(0, len(log) - replayed), len(log))), processors, progress),
+        "annotate": annotate(log),
+    }  # fmt: skip
+
+
+def requests(log: JobLog) -> dict[str, Any]:
+    """What was asked for against what was used, in all, by user and by application; processor hours.
+
+    Examples
+    --------
+    >>> ones = np.ones(4)
+    >>> found = requests(JobLog(np.arange(4.0), 900 * ones, ones.astype(int), 3600 * ones))
+    >>> found["used_share"], found["used_hours"], found["at_limit"]
+    (0.25, 1.0, 0.0)
+    """
+    known = np.isfinite(log.requested_time)
+    share = np.where(known, log.run_time / np.where(known, log.requested_time, 1.0), np.nan)
+    states = np.array(log.named("state"))
+    reached = (states == TIMEOUT) | ((states == "") & known & (share >= AT_LIMIT))
+    bad = ~np.isin(states, ["", COMPLETED, TIMEOUT, "CANCELLED"])
+
+    def of(rows: Ints) -> dict[str, Any]:
+        hours = log.processors[rows] / 3600.0
+        return {
+            "jobs": int(rows.size), "used_hours": float(np.sum(log.run_time[rows] * hours)),
+            "requested_hours": float(np.nansum(log.requested_time[rows] * hours)),
+            "used_share": _median(share[rows]), "at_limit": float(reached[rows].mean()),
+            "failed": float(bad[rows].mean()) if (states[rows] != "").any() else None,
+        }  # fmt: skip
+
+    every = np.arange(len(log))
+    quartiles = np.nanquantile(share, [0.25, 0.5, 0.75]).tolist() if known.any() else None
+    return {
+        **of(every), "quartiles": quartiles, "by_user": _ranked("user", log.named("user"), of, "used_hours"),
+        "by_application": _ranked("application", applications(log), of, "used_hours"),
+    }  # fmt: skip
+
+
+def applications(log: JobLog) -> list[str]:
+    """What each job runs, as far as its executable or its name without numbers tells; empty where neither does.
+
+    Examples
+    --------
+    >>> ones = np.ones(2)
+    >>> log = JobLog(ones, ones, ones.astype(int), ones, labels={"name": np.array([0, 1])},
+    ...              names={"name": ("run_12", "run_7")})
+    >>> applications(log)
+    ['run_#', 'run_#']
+    """
+    return [
+        executable or re.sub(r"\d+", "#", name)
+        for executable, name in zip(log.named("executable"), log.named("name"), strict=True)
+    ]
+
+
+def waits(log: JobLog, processors: int) -> dict[str, Any]:
+    """Who waited how long, and whether enough processors were free meanwhile; times in seconds.
+
+    Returns
+    -------
+    dict
+        ``though_free`` is the share of all waiting in which as many processors were free as the job asked for: it
+        waited for its turn, a reservation or a limit, and not for processors.
+    """
+    wait, start = log.wait, log.submit_time + log.wait
+    order = np.argsort(np.concatenate([start + log.run_time, start]), kind="stable")
+    at = np.concatenate([start + log.run_time, start])[order]
+    used = np.cumsum(np.concatenate([-log.processors, log.processors])[order])
+    every = max(1, len(log) // MOST_WAITS)
+    looked, free = 0.0, 0.0
+    for job in np.flatnonzero(wait > 0)[::every].tolist():
+        first, last = np.searchsorted(at, [log.submit_time[job], start[job]], side="right")
+        edges = np.concatenate([[log.submit_time[job]], at[first:last], [start[job]]])
+        held = used[np.arange(first, last + 1) - 1] if first else np.append(0, used[first:last])
+        looked += float(wait[job])
+        free += float(np.diff(edges)[processors - held >= log.processors[job]].sum())
+    limits = log.limits()
+    hour = (log.submit_time // 3600 % 24).astype(int)
+    return {
+        "mean": float(wait.mean()), "median": float(np.median(wait)), "worst_tenth": float(np.quantile(wait, 0.9)),
+        "though_free": free / looked if looked else None,
+        "by_processors": _by_class(wait, log.processors, WIDTHS),
+        "by_requested_time": _by_class(wait, limits, REQUESTS),
+        "by_hour": [_mean(wait[hour == each]) for each in range(24)],
+        "by_user": _ranked(
+            "user", log.named("user"),
+            lambda rows: {"jobs": int(rows.size), "mean": float(wait[rows].mean()), "sum": float(wait[rows].sum())},
+            "sum",
+        ),
+    }  # fmt: skip
+
+
+def what_if(
+    log: JobLog, processors: int, progress: Callable[[Iterable[int], int], Iterable[int]]
+) -> list[dict[str, Any]]:
+    """The same jobs replayed: as they asked, with better limits, and in better orders."""
+    better = np.minimum(log.limits(), np.ceil(SLACK * log.run_time / STEP).clip(1) * STEP)
+    close = replace(log, requested_time=better)
+    cases = [
+        ("as requested, first come first served with backfill", log, Policy.easy, "requests"),
+        (f"limits at most {SLACK:g} times what was used", close, Policy.easy, "requests"),
+        ("the shortest requests first in backfill", log, Policy.order_only, "requests"),
+        ("the shortest expected first in backfill, limits as they are", log, Policy.order_only, "metasched"),
+        ("the same if run times were known", log, Policy.order_only, "clairvoyant"),
+    ]
+    found = []
+    for case in progress(range(len(cases)), len(cases)):
+        what, jobs, policy, predictor = cases[case]
+        done = replay(jobs, processors, policy, PREDICTORS[predictor](jobs))
+        found.append(
+            {"case": what, "policy": policy.value, "predictor": predictor, "jobs": len(log),
+             "mean_wait": float(done.wait.mean()), "avebsld": float(done.bounded_slowdown.mean())}
+        )  # fmt: skip
+    return found
+
+
+def annotate(log: JobLog) -> list[dict[str, Any]]:
+    """Applications whose users would gain most by telling a problem size: those that ran long and differently.
+
+    Returns
+    -------
+    list
+        By processor hours. ``spread`` is the geometric standard deviation of run times among runs of one user on as
+        many processors; ``number_in_name`` the rank correlation of the last number in the name with the run time, None
+        where names hold none.
+    """
+    names, called = applications(log), log.named("name")
+    users = log.labelled("user")
+    groups: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        if name:
+            groups.setdefault(name, []).append(row)
+    found = []
+    for name, listed in groups.items():
+        rows = np.array([row for row in listed if log.run_time[row] > 0])
+        if len(rows) < OFTEN:
+            continue
+        spread = _spread(np.log(log.run_time[rows]), users[rows], log.processors[rows])
+        hours = float(np.sum(log.run_time[rows] * log.processors[rows]) / 3600.0)
+        if spread >= DIFFERENT:
+            numbers = [re.findall(r"\d+", called[row])[-1:] for row in rows]
+            found.append(
+                {"application": name, "jobs": len(rows), "used_hours": hours, "spread": spread,
+                 "number_in_name": _rank_correlation(numbers, log.run_time[rows])}
+            )  # fmt: skip
+    return sorted(found, key=lambda each: -float(str(each["used_hours"])))[:LISTED]
+
+
+def _spread(values: Floats, users: Ints, processors: Ints) -> float:
+    """The geometric standard deviation within groups of a user and a number of processors."""
+    _, group = np.unique(np.stack([users, processors]), axis=1, return_inverse=True)
+    group = group.reshape(-1)
+    size = np.bincount(group)
+    mean = np.bincount(group, weights=values) / size
+    freedom = len(values) - size.size
+    return float(np.exp(np.sqrt(np.sum((values - mean[group]) ** 2) / freedom))) if freedom > 0 else 1.0
+
+
+def _rank_correlation(numbers: list[list[str]], run_time: Floats) -> float | None:
+    """Spearman's correlation of the numbers that there are with the run times."""
+    rows = [row for row, told in enumerate(numbers) if told and len(told[0]) < 16]
+    told = np.array([float(numbers[row][0]) for row in rows])
+    if np.unique(told).size < 5:
+        return None
+    ranks = [np.unique(each, return_inverse=True)[1].astype(float) for each in (told, run_time[rows])]
+    if np.ptp(ranks[1]) == 0:
+        return None
+    return float(np.corrcoef(ranks)[0, 1])
+
+
+def _ranked(what: str, names: list[str], of: Callable[[Ints], dict[str, Any]], by: str) -> list[dict[str, Any]]:
+    """The same by name, those with the most of something first; jobs without a name are left out."""
+    known, group = np.unique(np.array(names), return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+    rows = [{what: str(name), **of(part)} for name, part in zip(known, parts, strict=True) if name]
+    return sorted(rows, key=lambda each: -each[by])[:LISTED]
+
+
+def _by_class(values: Floats, of: Floats | Ints, edges: tuple[float, ...]) -> list[dict[str, Any]]:
+    place = np.searchsorted(np.array(edges), of, side="right") - 1
+    return [
+        {"from": float(edge), "jobs": int((place == number).sum()), "mean": _mean(values[place == number]),
+         "median": _median(values[place == number])}
+        for number, edge in enumerate(edges)
+    ]  # fmt: skip
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if values.size else None
+
+
+def _median(values: Floats) -> float | None:
+    values = values[np.isfinite(values)]
+    return float(np.median(values)) if values.size else None

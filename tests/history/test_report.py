@@ -1,0 +1,96 @@
+"""The report of a job log: what it counts, and that it comes out whatever the log holds."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.replay.made_log import as_csv, made_log
+from metasched.cli.app import main
+from metasched.history.job_log import JobLog
+from metasched.history.log_formats import read_log
+from metasched.history.report import annotate, report, requests, waits, what_if
+
+HOSTILE = "<script>alert(1)</script>[red]"
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["history", *arguments])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+def test_who_waits_though_processors_are_free_is_told_from_who_waits_for_them() -> None:
+    ones = np.ones(3)
+    # The second waits 50 s for processors, the third 40 s although one is free.
+    log = JobLog(
+        np.array([0.0, 50.0, 60.0]), np.array([100.0, 20.0, 5.0]), np.array([3, 4, 1]), 100 * ones,
+        np.array([0.0, 50.0, 40.0]),
+    )  # fmt: skip
+    found = waits(log, 4)
+    assert found["mean"] == 30.0
+    assert found["though_free"] == pytest.approx(40 / 90)
+    assert [each["jobs"] for each in found["by_processors"]] == [1, 2, 0, 0, 0]
+
+
+def test_what_was_asked_for_and_used_is_told_by_user() -> None:
+    lines = ["submit_time,run_time,processors,requested_time,user,state", "0,3600,2,7200,ada,COMPLETED",
+             "1,3600,1,3600,bob,TIMEOUT", "2,1,1,3600,bob,FAILED"]  # fmt: skip
+    found = requests(read_log(lines))
+    ada, bob = found["by_user"]
+    assert (ada["user"], ada["used_hours"]) == ("ada", 2.0)
+    assert (bob["jobs"], bob["at_limit"], bob["failed"]) == (2, 0.5, 0.5)
+
+
+def test_better_limits_and_orders_are_replayed() -> None:
+    found = what_if(made_log(800, seed=5, load=0.9), 64, lambda steps, total: steps)
+    assert len(found) == 5
+    assert found[-1]["avebsld"] <= found[0]["avebsld"]
+
+
+def test_applications_whose_run_times_differ_are_worth_annotating_and_a_telling_number_is_found() -> None:
+    draw = np.random.default_rng(2)
+    sizes = draw.integers(100, 2000, 60)
+    rows = [f"{n},{size * 2},4,9000,ada,solve_{size}" for n, size in enumerate(sizes)]
+    rows += [f"{100 + n},600,4,9000,ada,steady" for n in range(60)]
+    found = annotate(read_log(["submit_time,run_time,processors,requested_time,user,name", *rows]))
+    assert [each["application"] for each in found] == ["solve_#"]
+    assert found[0]["number_in_name"] == pytest.approx(1.0)
+
+
+def test_a_log_that_says_next_to_nothing_has_a_report() -> None:
+    found = report(read_log(["submit_time,run_time,processors", "5,0,1"]), 1)
+    assert (found["waits"], found["annotate"], found["requests"]["used_share"]) == (None, [], None)
+
+
+def test_the_page_stands_alone_and_nothing_in_it_comes_alive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(as_csv(made_log(300, seed=1)).replace("user3", HOSTILE))
+    page = tmp_path / "report.html"
+    status, said, _ = _run(capsys, "report", str(log), "--html", str(page))
+    assert status == 0
+    assert "alert(1)" in said
+    text = page.read_text()
+    assert "<script" not in text
+    assert HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in text
+    assert len(re.findall(r'src="data:image/png;base64,', text)) == len(re.findall("<img", text)) >= 2
+
+
+def test_what_was_imported_is_reported_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, database = tmp_path / "log.csv", str(tmp_path / "site.db")
+    log.write_text(as_csv(made_log(300, seed=1)))
+    assert _run(capsys, "import", str(log), "--database", database)[0] == 0
+    told = json.loads(_run(capsys, "report", "--from-store", "--database", database, "--json")[1])
+    same = json.loads(_run(capsys, "report", str(log), "--json")[1])
+    assert told["requests"]["used_hours"] == pytest.approx(same["requests"]["used_hours"])
+    assert _run(capsys, "report")[0] == 2
+    assert _run(capsys, "report", str(log), "--from-store")[0] == 2
+    assert _run(capsys, "import", str(log), "--database", database, "--cluster", "other")[0] == 0
+    assert "expected --cluster" in _run(capsys, "report", "--from-store", "--database", database)[2]
