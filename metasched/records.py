@@ -372,8 +372,9 @@ class Load:
             )
 
 
-#: A cluster by name, processes per node (None where they make no difference), and threads of each process.
-Place = tuple[str, int | None, int]
+#: A cluster by name, processes per node (None where they make no difference), threads of each process, and the clock of
+#: the processors (MHz; None for their own).
+Place = tuple[str, int | None, int, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +391,7 @@ class ResourceSet:
     processes_per_node : the most processes on one of its nodes that the prediction counts with; None where that makes
         no difference.
     threads : of each process.
+    frequency : the clock that its processors shall have (MHz); None for their own.
     """
 
     cluster: str
@@ -399,18 +401,21 @@ class ResourceSet:
     available_bandwidth: float
     processes_per_node: int | None = None
     threads: int = 1
+    frequency: float | None = None
 
     @property
     def place(self) -> Place:
         """The cluster, and how processes are laid out on its nodes: what its model is asked by."""
-        return self.cluster, self.processes_per_node, self.threads
+        return self.cluster, self.processes_per_node, self.threads, self.frequency
 
     @property
-    def layout(self) -> dict[str, int]:
-        """The layout as JSON contracts spell it; nothing where it makes no difference."""
+    def layout(self) -> dict[str, float]:
+        """The layout and the clock as JSON contracts spell them; nothing where they make no difference."""
+        clock = {} if self.frequency is None else {"frequency": self.frequency}
         if self.processes_per_node is None:
-            return {} if self.threads == 1 else {"threads": self.threads}
-        return {"processes_per_node": min(self.processes_per_node, self.processors), "threads": self.threads}
+            return clock if self.threads == 1 else {"threads": self.threads, **clock}
+        per_node = min(self.processes_per_node, self.processors)
+        return {"processes_per_node": per_node, "threads": self.threads, **clock}
 
     def same_place(self, nodes: Iterable[str], processors: int) -> bool:
         """Whether a job that had these nodes and as many processors ran here."""
@@ -496,6 +501,8 @@ class Placement:
     queue_wait : expected wait before it starts, seconds.
     slowdown : factor by which contention with jobs already there stretches the run, at least 1.
     reason : one sentence that says why it stands where it stands in the ranking.
+    energy : of the run (J); None where nothing tells.
+    success : chance that none of its nodes fails meanwhile; None where nothing tells.
     """
 
     resource_set: ResourceSet
@@ -503,6 +510,13 @@ class Placement:
     queue_wait: float = 0.0
     slowdown: float = 1.0
     reason: str = ""
+    energy: float | None = None
+    success: float | None = None
+
+    @property
+    def power(self) -> float | None:
+        """Mean power of the run (W); None where its energy is not known."""
+        return None if self.energy is None else self.energy / (self.slowdown * self.prediction.execution_time)
 
     @property
     def completion(self) -> float:
@@ -510,8 +524,9 @@ class Placement:
         return self.queue_wait + self.slowdown * self.prediction.execution_time
 
     def as_dict(self) -> dict[str, Any]:
-        """The placement as the JSON contract spells it."""
+        """The placement as the JSON contract spells it; energy, power and success where they are known."""
         chosen = self.resource_set
+        told = {name: getattr(self, name) for name in ("energy", "power", "success")}
         return {
             "cluster": chosen.cluster,
             "nodes": list(chosen.nodes),
@@ -524,4 +539,4 @@ class Placement:
             "slowdown": self.slowdown,
             "completion": self.completion,
             "reason": self.reason,
-        }
+        } | {name: value for name, value in told.items() if value is not None}

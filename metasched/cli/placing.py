@@ -9,6 +9,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +31,7 @@ from metasched.placement.ranking.objective import TERMS, Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictor, under
-from metasched.records import DEFAULT_SETTINGS, InputError, Load, ResourceSet, Settings
+from metasched.records import DEFAULT_SETTINGS, InputError, Load, Placement, ResourceSet, Settings
 
 if TYPE_CHECKING:
     from metasched.store.files.campaigns import Loads
@@ -153,6 +154,28 @@ def objective(weights: Sequence[str] | None, saving: float) -> Objective:
     return Objective(**({"time": 0.0} | given if given else {}), saving=saving)
 
 
+class Policy(StrEnum):
+    """What a ranking makes small."""
+
+    min_time = "min-time"
+    min_energy = "min-energy"
+
+
+def weights_of(policy: Policy) -> list[str]:
+    """The weights of a policy, as options spell them."""
+    return ["energy=1"] if policy is Policy.min_energy else ["time=1"]
+
+
+def clocks(text: str) -> tuple[float, ...]:
+    """Clocks (MHz) written as 1800,2400."""
+    try:
+        return tuple(Settings(frequency=float(part)).frequency or 0.0 for part in text.split(",") if text)
+    except InputError as error:
+        raise InputError(str(error), where="--frequencies") from None
+    except ValueError:
+        raise InputError(f"--frequencies is {text!r}, expected MHz such as 1800,2400") from None
+
+
 def counts(text: str, *, where: str) -> tuple[int, ...]:
     """Numbers of processors written as 1,2,4-8."""
     try:
@@ -168,6 +191,7 @@ def ranked(
     settings: Settings = DEFAULT_SETTINGS,
     *,
     any_threads: bool = False,
+    frequencies: Sequence[float] = (),
 ) -> dict[str, Any]:
     """The document that answers a question about a scene, for the best layout on nodes that the settings leave."""
     from metasched.placement.ranking.layouts import layouts
@@ -175,7 +199,7 @@ def ranked(
 
     predictors, most = scene.predictors.values(), question.constraints.per_node
     try:
-        chosen = layouts(scene.clusters, predictors, settings, most, any_threads=any_threads)
+        chosen = layouts(scene.clusters, predictors, settings, most, any_threads=any_threads, frequencies=frequencies)
         ranking = rank(scene.clusters, scene.predictors, replace(question, settings=chosen))
     except InfeasibleError as error:
         told = infeasible_document(application, question.problem_size, str(error))
@@ -193,6 +217,11 @@ def _count(chosen: ResourceSet) -> str:
     return f"{chosen.processors}{threads}{per_node}"
 
 
+def _energy(placement: Placement) -> tuple[float | None, ...]:
+    """Clock (MHz), energy (J) and the chance to finish."""
+    return placement.resource_set.frequency, placement.energy, placement.success
+
+
 def show(answer: RankingTable) -> None:
     """Print placements for people: a table, and below it the reason for each place."""
     placements = [each.record() for each in answer.placements]
@@ -201,8 +230,12 @@ def show(answer: RankingTable) -> None:
     shown = Table(title=f"{title}; times in s", title_justify="left", box=box.SIMPLE, pad_edge=False, padding=(0, 1))
     shown.add_column("#", justify="right", no_wrap=True)
     shown.add_column("where", overflow="fold", min_width=12)
+    known = [any(value is not None for value in told) for told in zip(*map(_energy, placements), strict=True)]
     for heading in ("P", "completion", "wait + run", f"{level:.0%} interval", "CPU", "Mbit/s"):
         shown.add_column(heading, justify="right", no_wrap=True)
+    for heading, told in zip(("MHz", "J", "chance"), known, strict=True):
+        if told:
+            shown.add_column(heading, justify="right", no_wrap=True)
     for number, placement in enumerate(placements, start=1):
         chosen, prediction, slowdown = placement.resource_set, placement.prediction, placement.slowdown
         shown.add_row(
@@ -214,6 +247,11 @@ def show(answer: RankingTable) -> None:
             f"{plain(slowdown * prediction.interval.low)}-{plain(slowdown * prediction.interval.high)}",
             f"{chosen.available_cpu:.2f}",
             plain(chosen.available_bandwidth),
+            *(
+                "" if value is None else plain(value)
+                for value, told in zip(_energy(placement), known, strict=True)
+                if told
+            ),
             style="bold" if number == 1 else None,
         )
     output.out.print(shown)

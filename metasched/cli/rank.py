@@ -42,6 +42,16 @@ def rank_verb(
     min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
     most_per_node: Annotated[int | None, typer.Option("--per-node", min=1, help="Most processors on one node.")] = None,
+    policy: Annotated[
+        placing.Policy | None, typer.Option(help="min-time, or min-energy within --max-slowdown; in place of --weight.")
+    ] = None,
+    max_slowdown: Annotated[
+        float | None, typer.Option(help="By what share of the earliest completion a placement may be later.")
+    ] = None,
+    power_cap: Annotated[float | None, typer.Option(help="Most that a placement may draw (W).")] = None,
+    frequencies: Annotated[
+        str, typer.Option(help="Clocks that processors may be given (MHz), such as 1800,2400.")
+    ] = "",
     per_node: PerNodeOption = None,
     threads: Annotated[
         int | None,
@@ -92,7 +102,10 @@ def rank_verb(
         "least_efficiency": least_efficiency,
     }
     Constraints().with_demands(demands)
-    wanted = placing.objective(weight, saving)
+    if policy is not None and weight:
+        raise InputError("both --policy and --weight are given, expected one of them")
+    wanted = placing.objective(placing.weights_of(policy) if policy else weight, saving)
+    clocks = placing.clocks(frequencies)
     given = {"model": model, "db": database, "loads": loads, "at": at, "source": source}
     consulting.one_source(clusters, url, **given)
     if clusters is not None:
@@ -114,8 +127,10 @@ def rank_verb(
             tolerance=near_tie,
             rotation=rotate,
             loads=Loads(scene.recorded if forecast else None, stale_after=stale_after),
+            max_slowdown=max_slowdown,
+            power_cap=power_cap,
         )
-        told = placing.ranked(application, scene, question, settings, any_threads=threads is None)
+        told = placing.ranked(application, scene, question, settings, any_threads=threads is None, frequencies=clocks)
     else:
         asked = {
             "application": application,
@@ -132,6 +147,8 @@ def rank_verb(
             "top": top,
             "level": level,
         }
+        energy = {"frequencies": list(clocks), "max_slowdown": max_slowdown, "power_cap": power_cap}
+        asked |= {name: value for name, value in energy.items() if value}
         told = consulting.consult(config, url, "POST", "/v1/rankings", asked)
     answer = consulting.ranking(told, where=url or "the daemon")
     if as_json:

@@ -13,6 +13,7 @@ from rich.table import Table
 from metasched.blocks.failures import FailureRate
 from metasched.cli import consulting, figures, output, placing
 from metasched.cli.options import (
+    FrequencyOption,
     JsonOption,
     LevelOption,
     ParameterOption,
@@ -57,6 +58,7 @@ def whatif(
     per_node: PerNodeOption = None,
     threads: ThreadsOption = 1,
     parameter: ParameterOption = None,
+    frequency: FrequencyOption = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
@@ -66,7 +68,7 @@ def whatif(
     """
     check_level(level)
     rate = _failure_rate(node_mttf) if node_mttf is not None or checkpoint is not None else None
-    size, settings = problem_size * times, settings_from(per_node, threads, parameter)
+    size, settings = problem_size * times, settings_from(per_node, threads, parameter, frequency)
     gone = unfold_names(drain, "--drain")
     demands = {"least_efficiency": least_efficiency}
     changes = demands | {"processors": placing.counts(processors, where="--processors")}

@@ -252,6 +252,16 @@ def computing_share(
 
 
 @runtime_checkable
+class KnowsClocks(Protocol):
+    """A predictor that may tell clocks apart."""
+
+    @property
+    def clocks(self) -> tuple[float, float] | None:
+        """The lowest and the highest clock learned (MHz); None where no run told its own."""
+        ...
+
+
+@runtime_checkable
 class KnowsEnergy(Protocol):
     """A predictor that may have learned energies beside times."""
 

@@ -22,6 +22,8 @@ Sample = tuple[float, float, float]
 _PLATFORM = AliasChoices("platform", "cluster")
 
 
+#: Of processors (MHz).
+Clock = Annotated[float, Field(ge=SLOWEST, le=FASTEST)]
 #: What names a run.
 Uid = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
@@ -95,7 +97,7 @@ class JobIn(Message):
     threads: Count | None = None
     energy: Positive | None = None
     energy_covers: Annotated[str, Field(max_length=LONGEST_WORD)] = ""
-    frequency: Annotated[float, Field(ge=SLOWEST, le=FASTEST)] | None = None
+    frequency: Clock | None = None
 
 
 class RankIn(Demands):
@@ -113,6 +115,9 @@ class RankIn(Demands):
     pareto: bool = False
     stale_after: Annotated[float, Field(ge=0, allow_inf_nan=False)] = STALE_AFTER
     forecast: bool = True
+    frequencies: Annotated[list[Clock], Field(max_length=100)] = Field(default_factory=list)
+    max_slowdown: Annotated[float, Field(ge=0, le=1000)] | None = None
+    power_cap: Positive | None = None
     top: Annotated[int, Field(ge=1, le=1000)] = 10
     level: Annotated[float, Field(gt=0, lt=1)] = 0.9
 

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from metasched.blocks.entry import Entry
+from metasched.blocks.power import of_processors
 from metasched.node_names import first_twice, unfold
 from metasched.placement.clusters.bandwidth_matrix import BandwidthMatrix
 from metasched.placement.clusters.constraints import Constraints
@@ -59,9 +61,13 @@ BANDWIDTH = 1000.0
 
 #: Gives the text of a file that the description names.
 ReadText = Callable[[str], str]
+#: Gives an entry of the hardware database.
+ReadEntry = Callable[[str], Entry]
 
 
-def parse_description(text: str, *, where: str = "clusters", read: ReadText | None = None) -> Description:
+def parse_description(
+    text: str, *, where: str = "clusters", read: ReadText | None = None, entry: ReadEntry | None = None
+) -> Description:
     """Read what a TOML text describes.
 
     Parameters
@@ -69,6 +75,7 @@ def parse_description(text: str, *, where: str = "clusters", read: ReadText | No
     text : the text.
     where : put in front of complaints.
     read : for the files that it names; a description that names one is refused without it.
+    entry : for the hardware that it names, likewise.
 
     Raises
     ------
@@ -85,11 +92,15 @@ def parse_description(text: str, *, where: str = "clusters", read: ReadText | No
     >>> east.nodes, east.available_cpu.tolist()
     (('e1', 'e2', 'e3'), [0.5, 0.5, 0.5])
     """
-    return build_description(parse_toml(text, where=where), where=where, read=read)
+    return build_description(parse_toml(text, where=where), where=where, read=read, entry=entry)
 
 
 def build_description(
-    document: Mapping[str, Any], *, where: str = "clusters", read: ReadText | None = None
+    document: Mapping[str, Any],
+    *,
+    where: str = "clusters",
+    read: ReadText | None = None,
+    entry: ReadEntry | None = None,
 ) -> Description:
     """Check a document and make clusters of it; see :func:`parse_description`.
 
@@ -111,7 +122,7 @@ def build_description(
         if twice is not None:
             raise InputError(f"{kind} {twice} is given twice", where=where)
     return Description(
-        tuple(_state(cluster, f"{where}: cluster {cluster.name}", read) for cluster in described.cluster),
+        tuple(_state(cluster, f"{where}: cluster {cluster.name}", read, entry) for cluster in described.cluster),
         {
             application.name: _constraints(application, described.cluster, f"{where}: application {application.name}")
             for application in described.application
@@ -130,7 +141,7 @@ def _constraints(application: ApplicationTable, clusters: list[ClusterTable], wh
     return Constraints(**{field: getattr(application, field) for field in Constraints.model_fields})
 
 
-def _state(cluster: ClusterTable, where: str, read: ReadText | None) -> ClusterState:
+def _state(cluster: ClusterTable, where: str, read: ReadText | None, entry: ReadEntry | None) -> ClusterState:
     if cluster.nodes is not None:
         state = _from_groups(cluster.name, cluster.nodes, where)
     elif read is None:
@@ -148,7 +159,26 @@ def _state(cluster: ClusterTable, where: str, read: ReadText | None) -> ClusterS
             if name not in number:
                 raise InputError(f"a job runs on node {name}, which is not described", where=where)
             jobs[number[name]] += 1
-    return replace(state, network=network, jobs=jobs, queue_wait=_wait(cluster, where), watts=cluster.watts)
+    return replace(
+        state,
+        network=network,
+        jobs=jobs,
+        queue_wait=_wait(cluster, where),
+        hardware=_hardware(cluster, entry, where),
+    )
+
+
+def _hardware(cluster: ClusterTable, entry: ReadEntry | None, where: str) -> Entry | None:
+    if cluster.watts is not None:
+        return of_processors(cluster.watts) if cluster.watts else None
+    if cluster.hardware is None:
+        return None
+    if entry is None:
+        raise InputError("names an entry of the hardware database, expected watts", where=where)
+    try:
+        return entry(cluster.hardware)
+    except InputError as error:
+        raise InputError(f"hardware: {error}", where=where) from None
 
 
 def _running(cluster: ClusterTable, where: str) -> tuple[RunningJob | StartedJob, ...]:

@@ -98,12 +98,15 @@ class ClusterTable(Table):
     bandwidth: list[list[NotNegative]] | None = None
     running: list[RunningTable] = []
     queue_wait: NotNegative | list[StepTable] = 0.0
-    watts: NotNegative = 0.0
+    watts: NotNegative | None = None
+    hardware: Name | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> ClusterTable:
         if sum(source is not None for source in (self.nodes, self.hosts, self.slurm)) != 1:
             raise ValueError(f"cluster {self.name} must have one of nodes, hosts and slurm")
+        if self.watts is not None and self.hardware is not None:
+            raise ValueError(f"cluster {self.name} has both watts and hardware, expected one of them")
         if self.slurm is not None and self.switches:
             raise ValueError(f"cluster {self.name} has switches, expected those of slurm.topology only")
         if self.bandwidth is not None and (self.switches or (self.slurm is not None and self.slurm.topology)):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metasched.blocks.entry import Entry
 from metasched.placement.clusters.network import Network
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.switch_tree import Topology
@@ -82,9 +83,10 @@ class ClusterState:
     features : for each node the words that constraints may ask for.
     network : what lies between the nodes.
     queue_wait : how long a job would wait before it starts.
-    watts : power that one busy processor draws (W).
+    hardware : of its nodes, whose power formula holds where no energy was learned, and whose nodes fail as it says.
     minima : what the least average of sets comes to, where that was forecast; the least of their nodes where None.
-    processes_per_node, threads : how a job would be laid out, see :meth:`laid_out`.
+    processes_per_node, threads, frequency : how a job would be laid out, and the clock (MHz) that its processors would
+        have, None for their own; see :meth:`laid_out`.
     """
 
     name: str
@@ -100,10 +102,11 @@ class ClusterState:
     features: tuple[frozenset[str], ...]
     network: Network
     queue_wait: QueueWait
-    watts: float
+    hardware: Entry | None = None
     minima: SetMinima | None = None
     processes_per_node: int | None = None
     threads: int = 1
+    frequency: float | None = None
 
     @classmethod
     def make(
@@ -122,7 +125,7 @@ class ClusterState:
         features: Sequence[frozenset[str]] | None = None,
         network: Network | None = None,
         queue_wait: QueueWait | None = None,
-        watts: float = 0.0,
+        hardware: Entry | None = None,
     ) -> ClusterState:
         """A state with each column given for every node or once for all; on one switch by default.
 
@@ -156,7 +159,7 @@ class ClusterState:
             features=(frozenset(),) * size if features is None else tuple(features),
             network=network,
             queue_wait=queue_wait or QueueWait.always(0.0),
-            watts=watts,
+            hardware=hardware,
         )
 
     @property
@@ -175,12 +178,13 @@ class ClusterState:
             available_bandwidth=float(bandwidth[0]) * self.network.bandwidth(self.available_bandwidth, nodes),
             processes_per_node=self.processes_per_node,
             threads=self.threads,
+            frequency=self.frequency,
         )
 
     @property
     def place(self) -> Place:
-        """The cluster and the layout on its nodes, as resource sets name them."""
-        return self.name, self.processes_per_node, self.threads
+        """The cluster, the layout on its nodes and their clock, as resource sets name them."""
+        return self.name, self.processes_per_node, self.threads, self.frequency
 
     def laid_out(self, settings: Settings, per_node: int | None = None) -> ClusterState:
         """The cluster for a job with the layout of some settings: its processors are places for processes then.
@@ -200,7 +204,11 @@ class ClusterState:
         if settings.processes_per_node is not None:
             places = np.minimum(places, settings.processes_per_node)
         return replace(
-            self, processors=places, processes_per_node=settings.processes_per_node, threads=settings.threads
+            self,
+            processors=places,
+            processes_per_node=settings.processes_per_node,
+            threads=settings.threads,
+            frequency=settings.frequency,
         )
 
     def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:

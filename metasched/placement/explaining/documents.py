@@ -52,17 +52,21 @@ class PlacementTable(_Table):
     model: str = ""
     warnings: list[str] = []
     reason: str = ""
+    energy: Positive | None = None
+    success: Annotated[float, Field(ge=0, le=1)] | None = None
+    frequency: Positive | None = None
     costs: dict[str, float | None] = {}
 
     def record(self) -> Placement:
         """The placement as a record."""
         chosen = ResourceSet(
             self.cluster, tuple(self.nodes), self.processors, self.available_cpu, self.available_bandwidth,
-            self.processes_per_node, self.threads,
+            self.processes_per_node, self.threads, self.frequency,
         )  # fmt: skip
         interval = Interval(*_ends(self.interval), self.interval.level)
         prediction = Prediction(self.execution_time, interval, self.model, tuple(self.warnings))
-        return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason)
+        told = (self.energy, self.success)
+        return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason, *told)
 
 
 class CurveTable(_Table):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from metasched.placement.ranking.contention import Contention, Share
 from metasched.placement.ranking.objective import TERMS, Objective, Terms
 from metasched.placement.search.exact_search import Found
-from metasched.placement.search.joined_clusters import Layout
+from metasched.placement.search.joined_clusters import Layout, energy_of
 from metasched.predictors.load_doubt import predict_many
 from metasched.records import Interval, Placement, Prediction, ResourceSet
 
@@ -123,7 +123,16 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
         slowdown * predicted.high,
         processors=processors * cluster.threads,
         queue_wait=wait,
-        power=cluster.watts,
+        energy=slowdown
+        * energy_of(
+            cluster,
+            layout.predictors[number],
+            around.problem_size,
+            processors,
+            np.array([each.available_cpu for each in chosen]),
+            np.array([each.available_bandwidth for each in chosen]),
+            predicted.execution_time,
+        ),
         harm=shared.harm,
     )
     scores = around.objective.score(terms, processors)

@@ -82,6 +82,8 @@ def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question:
         or not isinstance(question.contention, NoContention)
     ):
         return None
+    if question.max_slowdown is not None or question.power_cap is not None:
+        return None
     try:
         found = at_its_own_horizon(
             question.loads,

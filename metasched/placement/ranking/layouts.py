@@ -1,4 +1,4 @@
-"""How processes may be laid out on nodes, where the model of an application knows that it matters.
+"""How processes may be laid out on nodes, and at which clock, where the model of an application knows that it matters.
 
 Packed onto few nodes processes share memory and link, spread over many they send more between nodes. A ranking looks at
 each layout that the application has run with, as if the cluster with each were a cluster of its own: what it finds is
@@ -14,8 +14,8 @@ import numpy as np
 
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.query import InfeasibleError
-from metasched.predictors.contract import KnowsLayouts, Predictor
-from metasched.records import Settings
+from metasched.predictors.contract import KnowsClocks, KnowsLayouts, Predictor
+from metasched.records import InputError, Settings
 
 #: Layouts looked at in one ranking at most.
 MOST_LAYOUTS = 8
@@ -28,6 +28,7 @@ def layouts(
     most: int | None = None,
     *,
     any_threads: bool = False,
+    frequencies: Sequence[float] = (),
 ) -> tuple[Settings, ...]:
     """The settings that a ranking has to choose from; none where it asks the predictors as they are.
 
@@ -38,12 +39,18 @@ def layouts(
     asked : what is asked; with processes per node nothing is left to choose but threads.
     most : processors that the job may take on one node, all where None.
     any_threads : whether any number of threads will do that the application has run with.
+    frequencies : clocks that the processors may be given (MHz); their own where there are none.
 
     Raises
     ------
     InfeasibleError
         The processes and threads asked for fit on no node.
+    InputError
+        There are clocks to choose from, and a predictor that tells none apart.
     """
+    predictors = tuple(predictors)
+    if frequencies and not all(isinstance(each, KnowsClocks) and each.clocks for each in predictors):
+        raise InputError("a model there tells no clocks apart, expected those of runs that told their frequency")
     largest = max((int(cluster.processors.max(initial=0)) for cluster in clusters), default=0)
     largest = largest if most is None else min(largest, most)
     needed = (asked.processes_per_node or 1) * asked.threads
@@ -59,7 +66,9 @@ def layouts(
     found = [
         (k, t) for k in sorted(counts, key=lambda k: k or 0) for t in sorted(threads) if (k or 1) * t <= max(largest, 1)
     ]
+    clocks = tuple(dict.fromkeys(frequencies)) or (asked.frequency,)
     if len(found) < 2 and asked.threads == 1:
-        return ()
+        return tuple(replace(asked, frequency=clock) for clock in frequencies and clocks)
     chosen = np.unique(np.linspace(0, len(found) - 1, min(len(found), MOST_LAYOUTS)).round().astype(int))
-    return tuple(replace(asked, processes_per_node=found[place][0], threads=found[place][1]) for place in chosen)
+    laid = (replace(asked, processes_per_node=found[place][0], threads=found[place][1]) for place in chosen)
+    return tuple(replace(each, frequency=clock) for each in laid for clock in clocks)

@@ -24,7 +24,7 @@ class Terms:
     ----------
     time : expected completion, queue wait plus execution time (s).
     core_hours : processors times execution time (h).
-    energy : power times execution time (J).
+    energy : of the run (J).
     risk : upper end of the completion's interval (s).
     harm : time that jobs already there lose (s).
     """
@@ -43,17 +43,17 @@ class Terms:
         *,
         processors: ArrayLike,
         queue_wait: ArrayLike = 0.0,
-        power: ArrayLike = 0.0,
+        energy: ArrayLike = 0.0,
         harm: ArrayLike = 0.0,
     ) -> Terms:
-        """The terms of placements with these execution times (s), upper ends (s) and watts a processor."""
-        seconds, upper, count, wait, watts, lost = np.broadcast_arrays(
+        """The terms of placements with these execution times (s), upper ends (s) and energies (J)."""
+        seconds, upper, count, wait, joules, lost = np.broadcast_arrays(
             *(
                 np.asarray(each, dtype=np.float64)
-                for each in (execution_time, high, processors, queue_wait, power, harm)
+                for each in (execution_time, high, processors, queue_wait, energy, harm)
             )
         )
-        return cls(wait + seconds, count * seconds / 3600.0, watts * count * seconds, wait + upper, lost)
+        return cls(wait + seconds, count * seconds / 3600.0, joules, wait + upper, lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ class Objective:
     """The number that the ranking makes small: a weighted sum of the terms, times ``P**penalty``.
 
     A weight is a price in seconds: ``core_hours=60`` says that a core-hour saved is worth 60 s of waiting. Every term
-    grows with the execution time, so the optimum stays where the exact search looks for it.
+    grows with the execution time, so the optimum stays where the exact search looks for it; learned energy does as far
+    as what a node draws idle weighs more than what a faster run draws besides.
 
     Parameters
     ----------

@@ -38,8 +38,11 @@ class Question:
     pareto : return only placements that no other beats in every weighted term at once.
     tolerance, rotation : see :func:`metasched.placement.ranking.ties.settle_ties`.
     loads : what is known of the loads besides what was measured last, see :mod:`metasched.placement.loads.counted`.
-    settings : layouts on nodes to choose from, see :func:`metasched.placement.ranking.layouts.layouts`; where there
-        are none, the predictors answer as they are and a process takes a processor.
+    settings : layouts on nodes and clocks to choose from, see :func:`metasched.placement.ranking.layouts.layouts`;
+        where there are none, the predictors answer as they are and a process takes a processor.
+    max_slowdown : by what share the completion may be later than the earliest; any where None.
+    latest : completions that are later than this are not advised (s).
+    power_cap : placements that draw more than this are not advised (W).
     """
 
     problem_size: float
@@ -54,8 +57,15 @@ class Question:
     rotation: str | None = None
     loads: Loads = field(default_factory=Loads)
     settings: tuple[Settings, ...] = ()
+    max_slowdown: float | None = None
+    latest: float | None = None
+    power_cap: float | None = None
 
     def __post_init__(self) -> None:
+        if self.max_slowdown is not None and not 0 <= self.max_slowdown <= 1000:
+            raise InputError(f"max_slowdown is {self.max_slowdown:g}, expected a number from 0 to 1000")
+        if self.power_cap is not None and not (np.isfinite(self.power_cap) and self.power_cap > 0):
+            raise InputError(f"power_cap is {self.power_cap:g}, expected a finite number of watts above 0")
         if not (np.isfinite(self.problem_size) and self.problem_size > 0):
             raise InputError(f"problem_size is {self.problem_size:g}, expected a finite number above 0")
         if self.top < 1:

@@ -13,7 +13,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.candidates import Circumstances, weigh
 from metasched.placement.ranking.contention import NoContention
 from metasched.placement.ranking.efficiency import ADVISED_UP_TO, BEYOND, below_floor
-from metasched.placement.ranking.objective import TERMS, Terms
+from metasched.placement.ranking.objective import TERMS, Objective, Terms
 from metasched.placement.ranking.pareto_front import front
 from metasched.placement.ranking.preparation import at_its_own_horizon, prepared
 from metasched.placement.ranking.query import Curve, InfeasibleError, Question, Ranking
@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 def rank(
     clusters: Sequence[ClusterState], predictors: Mapping[str, Predictor] | Predictor, question: Question
 ) -> Ranking:
-    """Rank the resource sets of some clusters for one application and problem size.
+    """Rank the resource sets of some clusters, at several clocks where asked, for one application and problem size.
 
     Where jobs that were placed just now have the processors that it would need, the wait for them counts.
 
@@ -45,6 +45,11 @@ def rank(
     InfeasibleError
         When the constraints leave no resource set.
     """
+    if question.max_slowdown is not None:
+        # As fast as can be comes first: it says what is too slow.
+        fastest = rank(clusters, predictors, replace(question, objective=Objective(), max_slowdown=None, top=1))
+        latest = (1.0 + question.max_slowdown) * fastest.placements[0].completion
+        question = replace(question, max_slowdown=None, latest=latest)
 
     def at(horizon: float | None) -> Ranking:
         states = [prepared(cluster, question.loads, horizon, question.rotation) for cluster in clusters]
@@ -82,6 +87,8 @@ def _ranked(
     )
     order = order[found.score[order] < ADVISED_UP_TO]
     if not order.size:
+        if question.power_cap is not None:
+            raise InfeasibleError(f"every resource set draws more than the power cap of {question.power_cap:g} W")
         raise InfeasibleError("no model of the application is defined for any of the resource sets")
     around = Circumstances(layout, question.problem_size, question.level, question.objective, question.contention)
     weighed, notes = weigh(around, found, order, question.top)
@@ -143,22 +150,27 @@ def _searched(
 ) -> Found:
     index, processors = domains.pairs(allowed)
     cluster = cluster_of[index]
-    wait, watts = layout.wait(cluster, processors), layout.watts(cluster)
+    wait = layout.wait(cluster, processors)
     taken = layout.taken(cluster, processors)
     least_efficiency = question.constraints.least_efficiency
 
     def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
         count = processors[pair]
-        if question.objective.time_alone:
+        if question.objective.time_alone and question.power_cap is None:
             time = layout.expect(question.problem_size, cluster[pair], count, cpu, bandwidth)
             scores = question.objective.score_time(wait[pair] + time, count)
         else:
             predicted = layout.predict(question.problem_size, question.level, cluster[pair], count, cpu, bandwidth)
             time = predicted.execution_time
-            terms = Terms.of(time, predicted.high, processors=taken[pair], queue_wait=wait[pair], power=watts[pair])
+            joules = layout.energy(question.problem_size, cluster[pair], count, cpu, bandwidth, time)
+            terms = Terms.of(time, predicted.high, processors=taken[pair], queue_wait=wait[pair], energy=joules)
             scores = question.objective.score(terms, count)
         if least_efficiency:
             scores[below_floor(count, time, of_fewest[cluster[pair]], least_efficiency)] *= BEYOND
+        if question.latest is not None:
+            scores[wait[pair] + time > question.latest] *= BEYOND
+        if question.power_cap is not None:
+            scores[joules > question.power_cap * time] *= BEYOND
         return scores
 
     return search(domains, allowed, score, scope, question.top)
@@ -176,7 +188,14 @@ def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
         predicted.high,
         processors=layout.taken(cluster, processors),
         queue_wait=layout.wait(cluster, processors),
-        power=layout.watts(cluster),
+        energy=layout.energy(
+            question.problem_size,
+            cluster,
+            processors,
+            found.cpu[advised],
+            found.bandwidth[advised],
+            predicted.execution_time,
+        ),
     )
     weighed = [name for name in TERMS if getattr(question.objective, name)]
     kept = advised[front(np.column_stack([getattr(terms, name) for name in weighed]))]

@@ -5,6 +5,7 @@ The ranker and the fast path answer by this file alone. All times that it needs 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
+from metasched.placement.search.joined_clusters import energy_of
 from metasched.predictors.contract import Floats, Predictor, expected
 from metasched.predictors.load_doubt import LoadDoubt, widen_one
 from metasched.records import Interval, Place, Placement, Prediction, Request
@@ -70,10 +72,29 @@ def rendered(
     cause = Cause(lambda place, *point: times.get((place, point)))
     reasons = explain_order(ordered, cause, compared)
     placements = tuple(
-        replace(placement, prediction=prediction, reason=reason.reason)
+        _with_energy(
+            replace(placement, prediction=prediction, reason=reason.reason),
+            clusters[placement.resource_set.place],
+            predictors[placement.resource_set.place],
+            problem_size,
+        )
         for placement, prediction, reason in zip(answered, predictions, reasons, strict=False)
     )
     return placements, tuple(warnings)
+
+
+def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor, problem_size: float) -> Placement:
+    """The placement with its energy and its chance to finish, as far as they are known."""
+    chosen = placement.resource_set
+    cpu, bandwidth = np.array([chosen.available_cpu]), np.array([chosen.available_bandwidth])
+    time = placement.slowdown * placement.prediction.execution_time
+    joules = energy_of(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth, np.array([time]))
+    rate = None if state.hardware is None else state.hardware.get("lambda")
+    return replace(
+        placement,
+        energy=float(joules[0]) or None,
+        success=None if rate is None else math.exp(-rate * len(chosen.nodes) * time),
+    )
 
 
 class _Set:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.blocks.power import drawn, knows_power
 from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.network import Groups
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.exact_search import Domains
-from metasched.predictors.contract import Predictions, Predictor, expected, under
+from metasched.predictors.contract import Predictions, Predictor, energy_predictor, expected, under
 from metasched.predictors.load_doubt import predict_many
 from metasched.records import ResourceSet, Settings
 
@@ -117,13 +118,43 @@ class Layout:
         threads: Ints = np.array([state.threads for state in self.clusters], dtype=np.int64)
         return processes * threads[cluster]
 
-    def watts(self, cluster: Ints) -> Floats:
-        """Watts a processor of each entry; array of shape (k,)."""
-        return np.array([state.watts for state in self.clusters])[cluster]
+    def energy(
+        self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats, time: Floats
+    ) -> Floats:
+        """What each entry takes (J) over its time (s): what was learned, else by the hardware; 0 where none tells."""
+        cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
+        joules = np.zeros(cluster.size)
+        for number, (state, predictor) in enumerate(zip(self.clusters, self.predictors, strict=True)):
+            mine = np.flatnonzero(cluster == number)
+            if mine.size:
+                joules[mine] = energy_of(
+                    state, predictor, size, processors[mine], cpu[mine], bandwidth[mine], time[mine]
+                )
+        return joules
 
     def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
         """The record of some nodes, numbered within their cluster."""
         return self.clusters[number].resource_set(nodes, processors)
+
+
+def energy_of(
+    state: ClusterState,
+    predictor: Predictor,
+    size: float,
+    processors: Ints,
+    cpu: Floats,
+    bandwidth: Floats,
+    time: Floats,
+) -> Floats:
+    """What sets of a cluster take (J), see :meth:`Layout.energy`; arrays of shape (k,), the loads those of the sets."""
+    learned = energy_predictor(predictor)
+    if learned is not None:
+        # What is learned holds for the time that is predicted; contention and other doubts make it as much longer.
+        alone = expected(predictor, size, processors, cpu, bandwidth)
+        return expected(learned, size, processors, cpu, bandwidth) * time / alone
+    if state.hardware is None or not knows_power(state.hardware):
+        return np.zeros(len(time))
+    return drawn(state.hardware, processors * state.threads) * time
 
 
 def lay_out(

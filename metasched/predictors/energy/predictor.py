@@ -258,6 +258,17 @@ class MeteredPredictor(LearnedState[MeteredState]):
         view.asked = settings.frequency if settings.frequency is not None else self.asked
         return view
 
+    @property
+    def clocks(self) -> tuple[float, float] | None:
+        """The lowest and the highest clock learned (MHz); None where no run told its own."""
+        clock = self.state.clock
+        return None if clock is None else (clock.least, clock.most)
+
+    @property
+    def layouts(self) -> frozenset[tuple[int | None, int]]:
+        """Processes per node and threads of the runs learned, where they differ."""
+        return self.times.layouts
+
     def for_user(self, user: str) -> MeteredPredictor:
         """What predicts for a user, see the robust method; clock and power are the same for all."""
         view = copy.copy(self)

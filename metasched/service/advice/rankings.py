@@ -62,10 +62,19 @@ def ranked(asked: RankIn, view: View, models: Models, placer: Placer, now: float
         tolerance=asked.near_tie,
         rotation=asked.rotate,
         loads=loads,
+        max_slowdown=asked.max_slowdown,
+        power_cap=asked.power_cap,
     )
     states, any_threads = [each.state for each in usable], "threads" not in asked.model_fields_set
     try:
-        found = layouts(states, known.values(), asked.settings, question.constraints.per_node, any_threads=any_threads)
+        found = layouts(
+            states,
+            known.values(),
+            asked.settings,
+            question.constraints.per_node,
+            any_threads=any_threads,
+            frequencies=asked.frequencies,
+        )
         ranking = rank(states, known, replace(question, settings=found))
     except InfeasibleError as error:
         return infeasible_document(asked.application, asked.problem_size, str(error))

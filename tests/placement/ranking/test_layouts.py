@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from known_model import Known
 
+from metasched.blocks.power import of_processors
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.layouts import MOST_LAYOUTS, layouts
@@ -74,7 +75,7 @@ def test_processes_that_share_memory_are_spread_and_those_that_talk_are_packed()
 
 
 def test_a_process_takes_as_many_processors_as_it_has_threads() -> None:
-    state = ClusterState.make("c", ["n0", "n1"], processors=4, watts=10.0)
+    state = ClusterState.make("c", ["n0", "n1"], processors=4, hardware=of_processors(10.0))
     question = Question(1.0, Constraints(), Objective(core_hours=60.0), settings=(Settings(None, 2),), top=9)
     ranking = rank([state], Laid(), question)
     assert max(one.resource_set.processors for one in ranking.placements) == 4

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from known_model import Known
 
+from metasched.blocks.power import of_processors
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Loads
@@ -58,7 +59,7 @@ def test_harm_to_others_counts_when_it_has_a_weight() -> None:
 
 def test_weights_of_core_hours_and_energy_ask_for_fewer_processors() -> None:
     state = nodes(8, available_cpu=1.0)
-    state = replace(state, watts=100.0)
+    state = replace(state, hardware=of_processors(100.0))
     fast = rank([state], Known(traffic=300.0), Question(1.0)).placements[0].resource_set.processors
     for weights in ({"core_hours": 1e5}, {"energy": 1.0}):
         frugal = rank([state], Known(traffic=300.0), Question(1.0, objective=Objective(**weights))).placements[0]

@@ -1,0 +1,64 @@
+"""What the nodes of a job draw by the power formula of their hardware, and by one constant for each processor."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metasched.blocks.entry import TABLE_1, Block, Entry, Kind, Quantity
+from metasched.blocks.formulas import answer
+from metasched.records import InputError
+
+Floats = NDArray[np.float64]
+
+
+def of_processors(watts: float) -> Entry:
+    """Hardware of which no more is known than what one busy processor draws (W).
+
+    Examples
+    --------
+    >>> drawn(of_processors(95.0), [1, 8]).tolist()
+    [95.0, 760.0]
+    """
+    values = {"P_low": 1.0, "P_hi": 1.0, "KW_low": watts, "PW_max": watts, "cores": 1.0}
+    named = {name: values.get(name, 0.0) for name in (*TABLE_1[Block.power], "cores")}
+    units = {name: "1" if name in ("P_low", "P_hi", "cores") else "W" for name in named}
+    told = {name: Quantity(value, units[name], "told") for name, value in named.items()}
+    return Entry("watts", Kind.cluster, f"{watts:g} W a processor", told)
+
+
+def cores_of(entry: Entry) -> int:
+    """Processors of a node: cores, else the threads up to which its power grows by the first piece; at least 1."""
+    return max(int(entry.get("cores") or entry.get("P_low") or 1.0), 1)
+
+
+def knows_power(entry: Entry) -> bool:
+    """Whether an entry tells what its nodes draw."""
+    return Block.power in entry.blocks or all(name in entry.values for name in TABLE_1[Block.power])
+
+
+def drawn(entry: Entry, processors: ArrayLike) -> Floats:
+    """What as few nodes as suffice draw with so many busy processors (W), shape (n,).
+
+    Raises
+    ------
+    InputError
+        When the entry tells no power.
+    """
+    if not knows_power(entry):
+        raise InputError(f"{entry.name} tells no power, expected {', '.join(TABLE_1[Block.power])}")
+    counts, place = np.unique(np.asarray(processors, dtype=np.int64), return_inverse=True)
+    return np.array([_of_count(entry, int(count)) for count in counts])[place.ravel()]
+
+
+def nodes_for(entry: Entry, processors: int) -> int:
+    """The fewest nodes with so many processors."""
+    return math.ceil(processors / cores_of(entry))
+
+
+def _of_count(entry: Entry, processors: int) -> float:
+    full, rest = divmod(processors, cores_of(entry))
+    whole = full * answer(entry, Block.power, threads=cores_of(entry)).value if full else 0.0
+    return whole + (answer(entry, Block.power, threads=rest).value if rest else 0.0)

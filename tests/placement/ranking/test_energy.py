@@ -1,0 +1,164 @@
+"""Energy, power, clocks and the chance to finish in rankings: policies, caps, and what placements tell."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from metasched.blocks.entry import Quantity
+from metasched.blocks.power import drawn, of_processors
+from metasched.cli.app import main
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.ranking.layouts import layouts
+from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.placement.ranking.ranker import rank
+from metasched.predictors.contract import energy_predictor, under
+from metasched.predictors.energy.predictor import MeteredPredictor
+from metasched.records import InputError, Request, Settings
+from metasched.store import documents
+from metasched.store.files.descriptions import read_description
+from metasched.store.files.hardware import read_entry
+from tests.helpers.known_model import Known
+from tests.helpers.metered_runs import made
+
+FREQUENCIES = (1200.0, 1500.0, 1800.0, 2000.0)
+CLOCKED = tuple(Settings(frequency=each) for each in FREQUENCIES)
+ENERGY = Objective(time=0.0, energy=1.0)
+
+
+@pytest.fixture(scope="module")
+def learned() -> MeteredPredictor:
+    return MeteredPredictor("a", "c").fit(made(40, seed=1))
+
+
+@pytest.fixture
+def state() -> ClusterState:
+    return ClusterState.make("c", [f"n{k}" for k in range(8)], available_cpu=0.9, available_bandwidth=90.0)
+
+
+def every(learned: MeteredPredictor) -> list[tuple[float, float, int, float]]:
+    """Joules, seconds, processors and clock of all that could be chosen."""
+    found = []
+    for p, f in itertools.product(range(1, 9), FREQUENCIES):
+        view = under(learned, Settings(frequency=f))
+        energy, asked = energy_predictor(view), Request(900, p, 0.9, 90.0)
+        assert energy is not None
+        found.append((energy.predict(asked).execution_time, view.predict(asked).execution_time, p, f))
+    return found
+
+
+def test_least_energy_within_a_slowdown_is_that_of_all_that_could_be_chosen(
+    learned: MeteredPredictor, state: ClusterState
+) -> None:
+    asked = Question(900, objective=ENERGY, settings=CLOCKED, max_slowdown=0.3)
+    best = rank([state], {"c": learned}, asked).placements[0]
+    choices = every(learned)
+    limit = 1.3 * min(seconds for _, seconds, *_ in choices)
+    joules, _, p, f = min(each for each in choices if each[1] <= limit)
+    assert (best.resource_set.processors, best.resource_set.frequency, best.resource_set.cluster) == (p, f, "c")
+    assert best.energy == pytest.approx(joules, rel=1e-3)
+    assert best.power == pytest.approx(joules / best.prediction.execution_time, rel=1e-3)
+    fastest = rank([state], {"c": learned}, replace(asked, objective=Objective(), max_slowdown=None)).placements[0]
+    assert best.completion <= 1.3 * fastest.completion
+    assert fastest.energy is not None
+    assert best.energy is not None
+    assert best.energy < fastest.energy
+
+
+def test_no_placement_draws_more_than_the_cap(learned: MeteredPredictor, state: ClusterState) -> None:
+    asked = Question(900, settings=CLOCKED, power_cap=150.0, top=50)
+    placements = rank([state], {"c": learned}, asked).placements
+    assert placements
+    assert all(each.power is not None and each.power <= 150.0 * 1.01 for each in placements)
+    fastest = min(seconds for joules, seconds, *_ in every(learned) if joules / seconds <= 150.0)
+    assert placements[0].prediction.execution_time == pytest.approx(fastest, rel=1e-2)
+    with pytest.raises(InfeasibleError, match="draws more than the power cap of 5 W"):
+        rank([state], {"c": learned}, replace(asked, power_cap=5.0))
+
+
+def test_without_measured_runs_the_hardware_tells_energy_and_the_chance_to_finish(state: ClusterState) -> None:
+    entry = read_entry("galera-plus")
+    best = rank([replace(state, hardware=entry)], Known(), Question(1.0)).placements[0]
+    time, p = best.prediction.execution_time, best.resource_set.processors
+    assert best.energy == pytest.approx(drawn(entry, [p])[0] * time)
+    assert best.success == pytest.approx(math.exp(-entry["lambda"] * len(best.resource_set.nodes) * time))
+    told = best.as_dict()
+    assert (told["energy"], told["power"]) == (best.energy, best.power)
+    plain = rank([state], Known(), Question(1.0)).placements[0]
+    assert (plain.energy, plain.power, plain.success) == (None, None, None)
+    assert "energy" not in plain.as_dict()
+
+
+def test_nodes_that_are_not_full_draw_what_their_threads_do() -> None:
+    entry = read_entry("galera-plus")
+    assert drawn(entry, [1, 12, 13]).tolist() == pytest.approx([82.84, 136.08, 136.08 + 82.84])
+    bare = replace(entry, values={"cores": Quantity(4, "1", "made")})
+    with pytest.raises(InputError, match="galera-plus tells no power"):
+        drawn(bare, [1])
+
+
+def test_clocks_keep_to_the_clusters_that_may_be_used(learned: MeteredPredictor, state: ClusterState) -> None:
+    other = replace(state, name="d")
+    asked = Question(900, Constraints(clusters=("d",)), settings=(Settings(frequency=1500.0),), top=3)
+    found = rank([state, other], {"c": learned, "d": learned}, asked)
+    assert {each.resource_set.cluster for each in found.placements} == {"d"}
+    assert set(found.clusters) == {"c", "d"}
+    assert layouts([state], [learned], Settings(), frequencies=(1500.0,)) == (Settings(frequency=1500.0),)
+    assert layouts([state], [learned], Settings()) == ()
+    with pytest.raises(InputError, match="tells no clocks apart"):
+        layouts([state], [Known()], Settings(), frequencies=(1500.0,))
+
+
+def test_a_description_names_hardware_or_watts(tmp_path: Path) -> None:
+    text = '[[cluster]]\nname = "c"\nnodes = [{ names = "n[1-2]" }]\n'
+    (tmp_path / "clusters.toml").write_text(text + 'hardware = "galera-plus"\n')
+    assert read_description(tmp_path / "clusters.toml").clusters[0].hardware == read_entry("galera-plus")
+    (tmp_path / "clusters.toml").write_text(text + "watts = 95\n")
+    assert read_description(tmp_path / "clusters.toml").clusters[0].hardware == of_processors(95.0)
+    for more, told in (
+        ('hardware = "gallera"\n', "there is no hardware 'gallera'"),
+        ('watts = 9\nhardware = "kask"\n', "both"),
+    ):
+        (tmp_path / "clusters.toml").write_text(text + more)
+        with pytest.raises(InputError, match=told):
+            read_description(tmp_path / "clusters.toml")
+
+
+def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["rank", "--application", "a", "--problem-size", "900", *arguments])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+def test_the_command_line_asks_for_least_energy(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, learned: MeteredPredictor
+) -> None:
+    (tmp_path / "a.json").write_text(documents.dump(learned))
+    (tmp_path / "clusters.toml").write_text(
+        '[[cluster]]\nname = "c"\nnodes = [{ names = "n[0-7]", available_cpu = 0.9, available_bandwidth = 90.0 }]\n'
+    )
+    common = ("--clusters", str(tmp_path / "clusters.toml"), "--model", str(tmp_path / "a.json"))
+    asked = (*common, "--frequencies", "1200,2000", "--policy", "min-energy", "--max-slowdown", "0.1")
+    best = json.loads(answered(capsys, *asked, "--json")[1])["placements"][0]
+    assert best["frequency"] in (1200.0, 2000.0)
+    assert best["power"] == pytest.approx(best["energy"] / best["execution_time"])
+    shown = answered(capsys, *asked)[1]
+    assert "MHz" in shown
+    for wrong, told in (
+        (("--frequencies", "fast"), "--frequencies is 'fast'"),
+        (("--frequencies", "2.4"), "--frequencies: frequency is 2.4, expected MHz"),
+        (("--policy", "min-energy", "--weight", "time=1"), "both --policy and --weight"),
+        (("--power-cap", "-3"), "power_cap is -3"),
+        (("--max-slowdown", "-1"), "max_slowdown is -1"),
+    ):
+        status, out, err = answered(capsys, *common, *wrong)
+        assert (status, out) == (2, "")
+        assert told in err
