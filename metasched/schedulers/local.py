@@ -15,15 +15,16 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import IO, TypeVar
 
-from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
+from metasched.records import DEFAULT_SETTINGS, FASTEST, SLOWEST, InputError, Run, Settings
 from metasched.store.database.run_records import RecordedRun
 from monitors.sampling import Average, Sampler, Sensor
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.network.corrected import LOOPBACK, CorrectedLink
+from monitors.sensors.power.found import find_meter, fixed_clock
 
 #: Signals that are handed on to the job. What the terminal sends to everybody anyway comes first.
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
@@ -31,7 +32,7 @@ _FORWARDED = (*_FROM_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, si
 
 
 #: Names of the sensors, in messages too, and seconds allowed between two readings.
-_CPU, _BANDWIDTH = "available CPU", "available bandwidth"
+_CPU, _BANDWIDTH, _POWER = "available CPU", "available bandwidth", "power"
 _SHORTEST, _LONGEST = 0.01, 86_400.0
 
 AnySensor = TypeVar("AnySensor", ProbedCpu, CorrectedLink)
@@ -110,6 +111,11 @@ def run(
             sensors[f"{_BANDWIDTH} of {name}" if interfaces else _BANDWIDTH] = link
         elif interfaces:
             raise InputError(warnings[-1])
+    meter, clock = find_meter(), fixed_clock()
+    if meter is not None:
+        sensors[_POWER] = meter
+    if settings.frequency is None and clock is not None and SLOWEST <= clock <= FASTEST:
+        settings = replace(settings, frequency=clock)
     with _forwarding() as (adopt, wait):
         start_time, begin = time.time(), time.perf_counter()
         child = _start(command, stdout)
@@ -126,6 +132,9 @@ def run(
         [_mean(name, average, warnings) for name, average in averages.items() if name.startswith(kind)]
         for kind in (_CPU, _BANDWIDTH)
     )
+    metered: dict[str, str] = {}
+    if meter is not None and (watts := _mean(_POWER, averages[_POWER], warnings)) > 0.0:
+        metered = {"energy": repr(watts * execution_time), "energy_covers": meter.covers}
     measured = Run(
         application=application,
         cluster=cluster,
@@ -138,7 +147,10 @@ def run(
         nodes=(host_name(),),
         phase=phase,
         extra=MappingProxyType(
-            settings.cells | {"user": str(os.getuid())} | ({"monitors": "; ".join(warnings)} if warnings else {})
+            settings.cells
+            | metered
+            | {"user": str(os.getuid())}
+            | ({"monitors": "; ".join(warnings)} if warnings else {})
         ),
     )
     exit_status = status if status >= 0 else 128 - status

@@ -1,0 +1,53 @@
+"""Watts of the node by its management controller (IPMI DCMI), asked by ipmitool: slow, and so asked seldom."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+
+#: Seconds that an answer holds, and that it may take.
+SELDOM, PATIENCE = 10.0, 5.0
+_READING = re.compile(r"Instantaneous power reading:\s+(\d+) Watts")
+
+
+class Ipmi:
+    """What the node draws now.
+
+    Parameters
+    ----------
+    command : that prints the reading.
+    clock : tells seconds, ascending.
+
+    Raises
+    ------
+    OSError
+        When there is no ipmitool, or it tells no power: it needs root and a controller.
+    """
+
+    covers = "node"
+
+    def __init__(self, command: str = "ipmitool", clock: Callable[[], float] = time.monotonic) -> None:
+        found = shutil.which(command)
+        if found is None:
+            raise FileNotFoundError(f"{command} is not installed")
+        self._command, self._clock = [found, "dcmi", "power", "reading"], clock
+        self._watts, self._asked = self._ask(), clock()
+
+    def read(self) -> float:
+        """Watts, as they were asked for no longer than :data:`SELDOM` ago."""
+        if self._clock() - self._asked >= SELDOM:
+            self._watts, self._asked = self._ask(), self._clock()
+        return self._watts
+
+    def _ask(self) -> float:
+        try:
+            done = subprocess.run(self._command, capture_output=True, text=True, check=False, timeout=PATIENCE)  # noqa: S603
+        except subprocess.TimeoutExpired:
+            raise OSError(f"ipmitool did not answer in {PATIENCE:g} s") from None
+        told = _READING.search(done.stdout)
+        if told is None or not int(told[1]):
+            raise OSError(f"ipmitool tells no power ({' '.join(done.stderr.split())[:200] or 'no reading'})")
+        return float(told[1])

@@ -1,0 +1,99 @@
+"""Joules that processors count themselves (RAPL), by the kernel's powercap: packages, and their memory where told.
+
+Counters wrap around at ``max_energy_range_uj``. A zone called psys counts the whole platform, packages included, so it
+is never added to them; ``core`` and ``uncore`` are parts of their package.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Watts that no zone draws: a counter that says more has jumped.
+MOST_WATTS = 5000.0
+
+
+class Powercap:
+    """Mean power of the packages since the last reading.
+
+    Parameters
+    ----------
+    root : where ``sys`` is.
+    clock : tells seconds, ascending.
+
+    Raises
+    ------
+    OSError
+        When there is no counter, or none that may be read: most systems let root alone.
+
+    Examples
+    --------
+    >>> try:
+    ...     watts = Powercap().read()
+    ... except OSError:
+    ...     watts = 0.0
+    >>> watts >= 0.0
+    True
+    """
+
+    def __init__(self, root: Path = Path("/"), clock: Callable[[], float] = time.monotonic) -> None:
+        zones = sorted((root / "sys/class/powercap").glob("*-rapl:*"))
+        named = {zone: _text(zone / "name") for zone in zones}
+        packages = [zone for zone, name in named.items() if name.startswith("package")]
+        # Memory counts only where every package tells its own: else some of it would be missing.
+        memory = [zone for zone, name in named.items() if name == "dram"]
+        whole = bool(packages) and len(memory) == len(packages)
+        self._counters = [_Counter.of(zone) for zone in (*packages, *(memory if whole else ()))]
+        if not self._counters:
+            raise FileNotFoundError("powercap tells no package's energy")
+        self.covers = "package+memory" if whole else "package"
+        self._clock, self._last = clock, clock()
+
+    def read(self) -> float:
+        """Watts since the last reading, or since this was made; NaN where no time has passed.
+
+        Raises
+        ------
+        ValueError
+            When a counter has jumped: the time until now is lost.
+        """
+        now = self._clock()
+        elapsed, self._last = now - self._last, now
+        joules = [counter.since() for counter in self._counters]
+        if elapsed <= 0.0:
+            return float("nan")
+        for counter, each in zip(self._counters, joules, strict=True):
+            if each > MOST_WATTS * elapsed:
+                raise ValueError(f"{counter.path} went on by {each:.6g} J in {elapsed:.3g} s")
+        return sum(joules) / elapsed
+
+
+@dataclass
+class _Counter:
+    path: Path
+    most: int
+    value: int
+
+    @classmethod
+    def of(cls, zone: Path) -> _Counter:
+        path = zone / "energy_uj"
+        return cls(path, int(_text(zone / "max_energy_range_uj") or 0), int(path.read_text(encoding="ascii")))
+
+    def since(self) -> float:
+        """Joules since the last time; where it went back it has wrapped around."""
+        before, self.value = self.value, int(self.path.read_text(encoding="ascii"))
+        moved = self.value - before
+        if moved < 0:
+            if not self.most:
+                raise ValueError(f"{self.path} went back, and nothing tells where it wraps around")
+            moved += self.most
+        return moved / 1e6
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
