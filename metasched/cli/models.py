@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,7 @@ from metasched.cli.profiled import HardwareOption, Profiled, ProfiledSizeOption,
 from metasched.plain_numbers import plain
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.contract import KnowsSettings, Predictor, energy_predictor
+from metasched.predictors.energy.by_hardware import energy_by_hardware
 from metasched.predictors.energy.predictor import adaptive
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.phases.predictor import PhasedPredictor
@@ -35,6 +37,7 @@ from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import DEFAULT_SETTINGS, InputError, Request, Run
 from metasched.store.files.campaigns import read_campaign
+from metasched.store.files.hardware import read_entry
 from metasched.store.files.models import read_model, write_model
 
 
@@ -139,6 +142,10 @@ def predict(
     threads: ThreadsOption = 1,
     parameter: ParameterOption = None,
     frequency: FrequencyOption = None,
+    entry: Annotated[
+        str | None,
+        typer.Option(help="Hardware (a name, or a file) whose power formula answers where no run told its energy."),
+    ] = None,
     platform: Annotated[
         str | None, typer.Option(help="Where it would run, for a model of several; by default where most runs were.")
     ] = None,
@@ -160,6 +167,9 @@ def predict(
     request = Request(problem_size, processors, *expected, settings)
     found, metered = known.predict(request, level), energy_predictor(known)
     joules = None if metered is None else metered.predict(request, level)
+    if joules is None and entry is not None:
+        joules = energy_by_hardware(found, read_entry(entry), processors * threads)
+        found = replace(found, warnings=(*found.warnings, *joules.warnings))
     taken = cpu is None or bandwidth is None
     if as_json:
         loads = {"available_cpu": expected[0], "available_bandwidth": expected[1]}

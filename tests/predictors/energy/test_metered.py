@@ -131,6 +131,20 @@ def test_the_command_line_predicts_and_judges_energy(capsys: pytest.CaptureFixtu
     assert told["series"][0]["energy"] > 0
 
 
+def test_the_hardware_answers_for_runs_that_told_no_energy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file, model = str(tmp_path / "runs.csv"), str(tmp_path / "model.json")
+    write_runs(file, [Run("a", "c", 100.0 * n, 2, 0.9, 90.0, float(n)) for n in range(1, 9)])
+    assert answered(capsys, "fit", file, "-o", model)[0] == 0
+    asked = ("predict", model, "--problem-size", "400", "--processors", "24", "--cpu", "0.9", "--bandwidth", "90")
+    told = json.loads(answered(capsys, *asked, "--entry", "galera-plus", "--json")[1])
+    assert told["power"] == pytest.approx(2 * 136.08)
+    assert "by the power formula of galera-plus, not measured" in told["warnings"][-1]
+    assert "energy" not in json.loads(answered(capsys, *asked, "--json")[1])
+    status, out, err = answered(capsys, *asked, "--entry", "kask")
+    assert (status, out) == (2, "")
+    assert "kask tells no power, expected" in err
+
+
 def test_runs_without_energy_are_not_judged_by_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     plain = [
         Run("a", "c", 100.0 * n, 2, 0.9, 90.0, float(n), phase="train" if n < 6 else "predict") for n in range(1, 9)

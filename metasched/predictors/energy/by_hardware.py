@@ -1,0 +1,37 @@
+"""Energy where no run told any: predicted time times what the power formula of the hardware says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from metasched.blocks.entry import Entry
+from metasched.blocks.power import drawn
+from metasched.records import Interval, Prediction
+
+
+def energy_by_hardware(found: Prediction, entry: Entry, processors: int) -> Prediction:
+    """The energy (J) of a predicted run on as few nodes as suffice, joules standing where seconds do.
+
+    The interval is that of the time; how far the formula is off nobody has measured, and a warning says so.
+
+    Parameters
+    ----------
+    found : predicted time.
+    entry : whose power formula answers.
+    processors : P.
+
+    Raises
+    ------
+    InputError
+        When the entry tells no power.
+
+    Examples
+    --------
+    >>> from metasched.blocks.power import of_processors
+    >>> energy_by_hardware(Prediction(10.0, Interval(9.0, 12.0, 0.9), "m"), of_processors(50.0), 4).interval.high
+    2400.0
+    """
+    watts = float(drawn(entry, [processors])[0])
+    interval = Interval(found.interval.low * watts, found.interval.high * watts, found.interval.level)
+    warning = f"no run learned told its energy: {watts:.4g} W by the power formula of {entry.name}, not measured"
+    return replace(found, execution_time=found.execution_time * watts, interval=interval, warnings=(warning,))
