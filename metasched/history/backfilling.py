@@ -105,6 +105,13 @@ class Backfilling:
         if self._line[0][1] == job:
             self._changed = True
 
+    def reorder(self, job: int, order: float) -> None:
+        """A job that waits is looked at sooner or later for backfill than it was, from the next end of a job on."""
+        if order != self._order[job]:
+            del self._backfill[bisect_left(self._backfill, (self._order[job], job))]
+            self._order[job] = order
+            insort(self._backfill, (order, job))
+
     def end(self, job: int) -> None:
         """A running job ended."""
         del self._expected[bisect_left(self._expected, (self.started.pop(job) + self._hold.pop(job), job))]

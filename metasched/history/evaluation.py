@@ -44,7 +44,7 @@ class Recorder:
         self.said: dict[int, float] = {}
         self._asked: dict[int, float] = {}
         self._errors = WaitErrors()
-        self.ended, self.remaining = run_times.ended, run_times.remaining
+        self.ended, self.remaining, self.reordered = run_times.ended, run_times.remaining, run_times.reordered
 
     def submitted(self, job: int, now: float) -> Expected:
         """See :class:`~metasched.history.replay.RunTimes`."""

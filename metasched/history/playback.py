@@ -46,10 +46,10 @@ def what_counts(log: JobLog, newest: int = NEWEST) -> Ints:
 
     Examples
     --------
-    >>> ones = np.ones(200)
-    >>> log = JobLog(np.arange(200.0), ones, ones.astype(int), 60 * ones, labels={"user": np.arange(200) // 190})
+    >>> ones = np.ones(600)
+    >>> log = JobLog(np.arange(600.0), ones, ones.astype(int), 60 * ones, labels={"user": np.arange(600) // 590})
     >>> what_counts(log, newest=20).tolist()[:2], len(what_counts(log, newest=20))
-    ([130, 131], 70)
+    ([350, 351], 250)
     """
     end = log.submit_time + np.nan_to_num(log.wait) + log.run_time
     order = np.argsort(end, kind="stable")[::-1]

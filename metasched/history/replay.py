@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -62,6 +62,10 @@ class RunTimes(Protocol):
 
     def ended(self, job: int, now: float) -> None:
         """A job has ended."""
+        ...
+
+    def reordered(self, ended: int, now: float) -> Iterable[tuple[int, float]]:
+        """Jobs that wait and what they are now put in order by (s), as a job has ended and told of them."""
         ...
 
     def remaining(self, job: int, ran: float) -> float:
@@ -149,6 +153,9 @@ def replay(
             _, job = heapq.heappop(ends)
             cluster.end(job)
             run_times.ended(job, now)
+            if in_order:
+                for other, order in run_times.reordered(job, now):
+                    cluster.reorder(other, order)
         cluster.correct(now, limits)
         while coming < jobs and submit[coming] <= now:
             expected = run_times.submitted(coming, now)

@@ -137,3 +137,11 @@ def test_a_job_larger_than_the_cluster_is_refused() -> None:
     log = made_log(100, seed=1)
     with pytest.raises(InputError, match="expected no more than 8"):
         replay(log, 8, Policy.easy, Requests(log))
+
+
+def test_a_job_that_is_put_in_another_place_is_looked_at_there() -> None:
+    cluster = Backfilling(8)
+    for job, (processors, order) in enumerate([(6, 0.0), (8, 1.0), (2, 2.0), (2, 3.0)]):
+        cluster.submit(job, processors, 50.0, order, job)
+    cluster.reorder(3, 1.5)
+    assert cluster.schedule(0.0) == [0, 3]

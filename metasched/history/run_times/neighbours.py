@@ -25,46 +25,62 @@ from metasched.history.backfilling import outlived
 from metasched.history.job_log import Floats
 
 #: How many ended jobs of a user, running ones of a user, and ended ones of others with the same limit are compared.
-OWN, RUNNING, OTHERS = 60, 12, 24
-#: Limits of which the others' last jobs are kept.
-MOST_LIMITS = 2000
+OWN, RUNNING, OTHERS = 240, 12, 24
+#: Limits of which the others' last jobs are kept, and names whose digits have been taken out.
+MOST_LIMITS, MOST_NAMES = 2000, 100_000
 #: Quantile levels of the distribution that is kept of each job until it ends.
 GRID = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
+#: How much each of these quantiles counts in what is expected: the middle, less jumpy than the median alone, and a bit
+#: above it, as jobs that run on are not among those that have ended yet.
+MIDDLE = np.array([0, 0, 0, 0, 1, 2, 3, 3, 2, 1, 0, 0, 0]) / 12.0
 
-#: Levels whose quantiles' mean is the answer: the median, less jumpy where few jobs are known.
-MIDDLE = np.linspace(0.4, 0.66, 7)
+# Rows of what is kept of a job; the first four are compared with those of another.
+_WIDTH, _LIMIT, _ENDED, _SUBMITTED, _CUT, _SHORT, _RUN, _NAME, _STEM, _USER = range(10)
+_ROWS = 10
+#: What times ago are counted in (s): since it ended, and between the submissions.
+AGO = np.array([[3600.0], [600.0]])
 
-# Columns of what is kept of a job.
-_RUN, _WIDTH, _LIMIT, _ENDED, _SUBMITTED, _NAME, _STEM, _USER = range(8)
-_COLUMNS = 8
-
-#: The forms, one a column. Rows: distance in log2 processors, whether they differ; distance in log2 limit, whether it
-#: differs; rank by recency; log hours since it ended, log of ten minutes between the submissions; nearness in rank
-#: among jobs with the same processors and limit, and among all; distance in the hour of the day; whether it was ended
-#: by its limit (with a plus), within a minute (with a minus); log rank; other name, other name but for digits.
-OWN_FORMS = np.array([
-    [1.407, 0.649, 0.233, 0.405, 0.8], [0.792, 0.902, 0.653, 1.112, 0.8], [2.644, 2.041, 2.644, 4.016, 2.6],
-    [1.004, 0.563, 1.31, 0.625, 1], [0.011, 0.011, 0.011, 0.011, 0.35], [0.265, 0.295, 0.341, 0.276, 0.2],
-    [0.106, 0.147, -0.078, 0.029, 0.05], [-0.374, -0.507, -0.637, -0.514, -0.374],
-    [-0.144, -0.296, -0.144, -0.441, -0.5], [-0.079, 0.094, 0.003, 0.317, 0.1], [0.282, 0.334, 0.193, -0.038, 0.1],
-    [0.267, 0.36, 0.655, 0.288, 0.1], [0.05, 0.246, 0.05, 0.098, 0.3], [1, 1, 1, 1, 1], [1.5, 1.5, 1.5, 1.5, 1.5],
+#: The forms, one a row. Columns: distance in log2 processors, in log2 limit; whether they differ; log of hours since it
+#: ended, of ten minutes between the submissions; whether it was ended by its limit, and within a minute.
+FORMS = np.array([
+    [1.407, 2.644, 0.792, 1.004, 0.265, 0.106, 0.282, 0.267],
+    [0.649, 2.041, 0.902, 0.563, 0.295, 0.147, 0.334, 0.36],
+    [0.233, 2.644, 0.653, 1.31, 0.341, -0.078, 0.193, 0.655],
+    [0.405, 4.016, 1.112, 0.625, 0.276, 0.029, -0.038, 0.288],
+    [0.8, 2.6, 0.8, 1.0, 0.2, 0.05, 0.1, 0.1],
 ])  # fmt: skip
-#: For others' jobs: distance in log2 processors, rank, log rank, log hours since it ended.
-OTHER_FORMS = np.array([
-    [2.2, 0.855, 1.339, 3.032, 2.2], [0.077, 0.087, 0.111, 0.212, 0.2], [0.039, -0.177, -0.335, -0.123, 0.1],
-    [0, 0.275, 0, -0.196, 0.1],
-])  # fmt: skip
+#: What other names count, also but for digits.
+NAME, STEM = 1.0, 1.5
+#: For others' jobs: distance in log2 processors, log of hours since it ended.
+OTHER_FORMS = np.array([[2.2, 0.0], [0.855, 0.275], [1.339, 0.0], [3.032, -0.196], [2.2, 0.1]])
 #: What others' jobs, and running ones, count beside ended ones of the user.
-OTHERS_COUNT = np.array([0.007, 0.012, 0.007, 0.004, 0.007])
-RUNNING_COUNT = np.array([0.282, 0.399, 0.343, 0.369, 0.6])
+OTHERS_COUNT = np.array([[0.007], [0.012], [0.007], [0.004], [0.007]])
+RUNNING_COUNT = np.array([[0.282], [0.399], [0.343], [0.369], [0.6]])
 #: Quantile levels that each form answers with.
 LEVELS = np.array([0.549, 0.549, 0.565, 0.554, 0.53])
+#: What each form counts before it is known how well it does: the last forgets fastest, and is for changed habits.
+PRIOR = np.array([1.0, 1.0, 1.0, 1.0, 0.1])
 #: How fast a form's past losses are forgotten, and how strongly losses count (per mean loss).
 MEMORY, RATE = 0.995, 20.0
 #: The same of the losses with a user's jobs, which count besides.
 OWN_MEMORY, OWN_RATE = 0.95, 0.5
 #: Step of the levels of intervals, and how much wider than the quantiles they are.
 STEP, MARGIN = 0.004, 1.02
+
+
+def _by_rank(most: int, linear: Sequence[float], log: Sequence[float], near: Sequence[float]) -> Floats:
+    """What jobs count less by their rank, shape (forms, most), the newest last."""
+    rank = np.arange(most)[::-1]
+    return np.outer(linear, rank) + np.outer(log, np.log1p(rank)) + np.outer(near, 1.0 / (1.0 + rank))
+
+
+#: By rank among all jobs of the user; among those with the same processors and limit; among others' jobs.
+_NEAR = [-0.144, -0.296, -0.144, -0.441, -0.5]
+_LINEAR, _LOG = [0.011, 0.011, 0.011, 0.011, 0.35], [0.05, 0.246, 0.05, 0.098, 0.3]
+BY_RANK = _by_rank(OWN, _LINEAR, _LOG, _NEAR)
+RUNNING_BY_RANK = _by_rank(RUNNING, _LINEAR, _LOG, [0.0] * 5)
+BY_RANK_OF_SAME = 0.5 + _by_rank(OWN, [0.0] * 5, [0.0] * 5, [-0.374, -0.507, -0.637, -0.514, -0.374])
+OTHERS_BY_RANK = _by_rank(OTHERS, [0.077, 0.087, 0.111, 0.212, 0.2], [0.039, -0.177, -0.335, -0.123, 0.1], [0.0] * 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +109,6 @@ class Forecast:
     run_time, low, high : median and ends of the interval (s).
     quantiles : at the levels of :data:`GRID` (s).
     answers : what each form says (s).
-    reason : what it mostly rests on.
     """
 
     run_time: float
@@ -104,27 +119,33 @@ class Forecast:
 
 
 class _Ring:
-    """The last jobs of a user or a limit, newest last."""
+    """The last jobs of a user or a limit, one a column, newest last."""
 
-    __slots__ = ("_count", "_most", "_rows")
+    __slots__ = ("_columns", "_count", "_most")
 
     def __init__(self, most: int) -> None:
         self._most, self._count = most, 0
-        self._rows = np.empty((4, _COLUMNS))
+        self._columns = np.empty((_ROWS, 2))
 
-    def add(self, row: Sequence[float]) -> None:
-        size = len(self._rows)
+    def add(self, job: Sequence[float]) -> None:
+        size = self._columns.shape[1]
         if self._count == size:
             if size < 2 * self._most:
-                self._rows = np.concatenate([self._rows, np.empty((min(size, 2 * self._most - size), _COLUMNS))])
+                grown = np.empty((_ROWS, min(2 * size, 2 * self._most)))
+                grown[:, :size] = self._columns
+                self._columns = grown
             else:
-                self._rows[: self._most] = self._rows[size - self._most :]
+                self._columns[:, : self._most] = self._columns[:, size - self._most :]
                 self._count = self._most
-        self._rows[self._count] = row
+        self._columns[:, self._count] = job
         self._count += 1
 
-    def newest_first(self) -> Floats:
-        return self._rows[max(0, self._count - self._most) : self._count][::-1]
+    def last(self) -> Floats:
+        return self._columns[:, max(0, self._count - self._most) : self._count]
+
+
+#: No job, and what none counts.
+_NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
 
 
 class Neighbours:
@@ -149,12 +170,13 @@ class Neighbours:
     """
 
     def __init__(self, level: float = 0.9) -> None:
-        forms = OWN_FORMS.shape[1]
+        forms = len(FORMS)
         self._own: dict[Hashable, _Ring] = {}
-        self._others: dict[float, _Ring] = {}
+        self._others: dict[Hashable, _Ring] = {}
         self._running: dict[Hashable, dict[Hashable, list[float]]] = {}
         self._known: dict[Hashable, tuple[Submission, float, Forecast]] = {}
-        self._codes: dict[Hashable, int] = {}
+        self._codes: dict[Hashable, float] = {}
+        self._stems: dict[str, float] = {}
         self._own_losses: dict[Hashable, Floats] = {}
         self._losses, self._scale = np.zeros(forms), 1.0
         self._miss = (1.0 - level) / 2.0
@@ -175,7 +197,7 @@ class Neighbours:
         """A job has started."""
         if key in self._known:
             job, submitted, _ = self._known[key]
-            self._running.setdefault(job.user, {})[key] = self._row(job, now, math.nan, submitted)
+            self._running.setdefault(job.user, {})[key] = self._column(job, now, math.nan, submitted)
 
     def ended(self, key: Hashable, run_time: float, now: float) -> Submission | None:
         """A job has ended; what was submitted, None where nothing is known of it."""
@@ -186,9 +208,12 @@ class Neighbours:
             running.pop(key, None)
             if not running:
                 del self._running[job.user]
-        row = self._row(job, run_time, now, submitted)
-        self._own.setdefault(job.user, _Ring(OWN)).add(row)
-        self._others.setdefault(job.limit, _Ring(OTHERS)).add(row)
+        column = self._column(job, run_time, now, submitted)
+        for rings, name, most in ((self._own, job.user, OWN), (self._others, job.limit, OTHERS)):
+            ring = rings.get(name)
+            if ring is None:
+                ring = rings[name] = _Ring(most)
+            ring.add(column)
         if len(self._others) > MOST_LIMITS:
             del self._others[next(iter(self._others))]
         self._learn(job.user, found, run_time)
@@ -220,22 +245,20 @@ class Neighbours:
         self._running.pop(user, None)
         code = float(self._codes.get(user, -1))
         for name, ring in list(self._others.items()):
-            kept = [row for row in ring.newest_first()[::-1] if row[_USER] != code]
+            kept = [job for job in ring.last().T if job[_USER] != code]
             self._others[name] = _Ring(OTHERS)
-            for row in kept:
-                self._others[name].add(row)
-        for key in [key for key, (job, _, _) in self._known.items() if job.user == user]:
+            for job in kept:
+                self._others[name].add(job)
+        for key in [key for key, (known, _, _) in self._known.items() if known.user == user]:
             del self._known[key]
 
     def reason(self, job: Submission, now: float) -> str:
         """What the expectation mostly rests on, in words."""
         items, weights, ended = self._alike(job, now)
-        own = items[:, _USER] == self._code(job.user)
-        alike = own & (items[:, _WIDTH] == math.log2(job.processors)) & (items[:, _LIMIT] == math.log2(job.limit))
+        own = items[_USER] == self._code(job.user)
+        alike = own & (items[_WIDTH] == math.log2(job.processors)) & (items[_LIMIT] == math.log2(job.limit))
         groups = {
-            "of this user with the same name, size and limit": alike
-            & ended
-            & (items[:, _NAME] == self._code(job.name)),
+            "of this user with the same name, size and limit": alike & ended & (items[_NAME] == self._code(job.name)),
             "of this user with the same size and limit": alike & ended,
             "of this user": own & ended & ~alike,
             "of this user that run have run for": own & ~ended,
@@ -243,105 +266,122 @@ class Neighbours:
         }
         if not job.name:
             del groups["of this user with the same name, size and limit"]
-        shares = {what: float(weights[which].sum()) for what, which in groups.items()}
+        shares = {what: float(weights[:, which].sum()) for what, which in groups.items()}
         total = float(weights.sum())
         if not total:
             return f"nothing is known of such jobs; the limit is {_spoken(job.limit)}"
         best = next(
             (what for what, share in shares.items() if share >= 0.5 * total), max(shares, key=lambda each: shares[each])
         )
-        last = items[groups[best]][:9, _RUN]
+        last = items[_RUN, groups[best]][-9:]
         low, high = (_spoken(float(each)) for each in np.quantile(last, [0.25, 0.75]))
         took = "" if best.endswith("run for") else " took"
         return f"the last {last.size} jobs {best}{took} {low if low == high else f'{low} to {high}'}"
 
     def _code(self, name: Hashable) -> float:
-        return float(self._codes.setdefault(name, len(self._codes)))
+        return self._codes.setdefault(name, float(len(self._codes)))
 
-    def _row(self, job: Submission, run: float, ended: float, submitted: float) -> list[float]:
-        stem = re.sub(r"\d+", "#", job.name) if job.name else ""
-        return [run, math.log2(job.processors), math.log2(job.limit), ended, submitted, self._code(job.name),
-                self._code(("stem", stem)), self._code(job.user)]  # fmt: skip
+    def _stem(self, name: str) -> float:
+        """The code of a name without its digits."""
+        if (found := self._stems.get(name)) is None:
+            if len(self._stems) >= MOST_NAMES:
+                self._stems.clear()
+            found = self._stems[name] = self._code(("stem", re.sub(r"\d+", "#", name)))
+        return found
+
+    def _column(self, job: Submission, run: float, ended: float, submitted: float) -> list[float]:
+        return [math.log2(job.processors), math.log2(job.limit), ended, submitted, float(run >= 0.98 * job.limit),
+                float(run < 60.0), run, self._code(job.name), self._stem(job.name), self._code(job.user)]  # fmt: skip
 
     def _alike(self, job: Submission, now: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Jobs to compare with, their weights under each form, shape (jobs, forms), and which of them have ended."""
-        this = self._row(job, 0.0, 0.0, now)
-        own = self._own[job.user].newest_first() if job.user in self._own else np.empty((0, _COLUMNS))
-        running = np.array(list(self._running.get(job.user, {}).values())[-RUNNING:]).reshape(-1, _COLUMNS)[::-1]
-        if len(running):
-            running = running.copy()
-            running[:, _RUN] = now - running[:, _RUN]
-        items = np.concatenate([own, running])
-        forms = OWN_FORMS.shape[1]
-        weights = np.empty((0, forms))
-        if len(items):
-            rank = np.concatenate([np.arange(len(own)), np.arange(len(running))]).astype(float)
-            width, limit = (np.abs(items[:, each] - this[each]) for each in (_WIDTH, _LIMIT))
-            gone = np.zeros(len(items))
-            gone[: len(own)] = np.log1p(np.maximum(now - own[:, _ENDED], 0.0) / 3600.0)
-            apart = np.maximum(now - items[:, _SUBMITTED], 0.0)
-            same = ((width == 0) & (limit == 0))[: len(own)]
-            near = np.zeros((2, len(items)))
-            near[0, : len(own)] = np.where(same, 1.0 / np.cumsum(same).clip(1), 0.0)
-            near[1, : len(own)] = 1.0 / (1.0 + rank[: len(own)])
-            hour = 2.0 * np.abs((apart / 86_400.0 + 0.5) % 1.0 - 0.5)
-            cut = np.zeros(len(items))
-            cut[: len(own)] = own[:, _RUN] >= 0.98 * np.exp2(own[:, _LIMIT])
-            name, stem = (
-                (items[:, each] != this[each]).astype(float) if job.name else np.zeros(len(items))
-                for each in (_NAME, _STEM)
-            )
-            form = np.stack([
-                width, width > 0, limit, limit > 0, rank, gone, np.log1p(apart / 600.0), near[0], near[1], hour, cut,
-                items[:, _RUN] < 60.0, np.log1p(rank), name, stem,
-            ], axis=1)  # fmt: skip
-            weights = np.exp(-(form @ OWN_FORMS))
-            weights[len(own) :] *= RUNNING_COUNT
-        ended = np.ones(len(items), dtype=bool)
-        ended[len(own) :] = False
-        if job.limit in self._others:
-            others = self._others[job.limit].newest_first()
-            rank = np.arange(len(others), dtype=float)
-            theirs = others[:, _USER] != this[_USER]
-            others, rank = others[theirs], rank[theirs]
-            form = np.stack([
-                np.abs(others[:, _WIDTH] - this[_WIDTH]), rank, np.log1p(rank),
-                np.log1p(np.maximum(now - others[:, _ENDED], 0.0) / 3600.0),
-            ], axis=1)  # fmt: skip
-            items = np.concatenate([items, others])
-            weights = np.concatenate([weights, OTHERS_COUNT * np.exp(-(form @ OTHER_FORMS))])
-            ended = np.concatenate([ended, np.ones(len(others), dtype=bool)])
-        return items, weights, ended
+        """Jobs to compare with, their weights, and which have ended; shapes (rows, jobs), (forms, jobs), (jobs,).
+
+        The user's own ended ones, others', and running ones; the newest last among each.
+        """
+        this = np.array(self._column(job, 0.0, 0.0, now))
+        own, others, running = _NONE, _NONE, _NONE
+        weights, of_others, of_running = _NO_WEIGHTS, _NO_WEIGHTS, _NO_WEIGHTS
+        if (ring := self._own.get(job.user)) is not None:
+            own = ring.last()
+            weights = self._weights(own, this, now, ended=True)
+        if (ring := self._others.get(job.limit)) is not None:
+            others = ring.last()
+            theirs = others[_USER] != this[_USER]
+            compared = np.stack([
+                np.abs(others[_WIDTH] - this[_WIDTH]), np.log1p(np.maximum(now - others[_ENDED], 0.0) / 3600.0),
+            ])  # fmt: skip
+            of_others = OTHER_FORMS @ compared
+            of_others += OTHERS_BY_RANK[:, OTHERS - others.shape[1] :]
+            np.exp(-of_others, out=of_others)
+            of_others *= OTHERS_COUNT
+            if not theirs.all():
+                others, of_others = others[:, theirs], of_others[:, theirs]
+        if (on := self._running.get(job.user)) is not None:
+            running = np.array(list(on.values())[-RUNNING:]).T
+            running[_RUN] = now - running[_RUN]
+            running[_SHORT] = running[_RUN] < 60.0
+            running[_CUT] = 0.0
+            of_running = self._weights(running, this, now, ended=False) * RUNNING_COUNT
+        ended = np.ones(own.shape[1] + others.shape[1] + running.shape[1], dtype=np.bool_)
+        ended[own.shape[1] + others.shape[1] :] = False
+        return (
+            np.concatenate([own, others, running], axis=1), np.concatenate([weights, of_others, of_running], axis=1),
+            ended,
+        )  # fmt: skip
+
+    def _weights(self, jobs: Floats, this: Floats, now: float, *, ended: bool) -> Floats:
+        """What jobs of the same user count, shape (forms, jobs)."""
+        count = jobs.shape[1]
+        compared = np.empty((8, count))
+        np.abs(jobs[:2] - this[:2, None], out=compared[:2])
+        np.greater(compared[:2], 0.0, out=compared[2:4])
+        compared[6:] = jobs[_CUT : _SHORT + 1]
+        ago = now - jobs[_ENDED : _SUBMITTED + 1]
+        if not ended:
+            ago[0] = 0.0
+        np.log1p(np.maximum(ago, 0.0) / AGO, out=compared[4:6])
+        less = FORMS @ compared
+        if ended:
+            less += BY_RANK[:, OWN - count :]
+            same = np.flatnonzero(compared[2] + compared[3] == 0.0)
+            less[:, same] += BY_RANK_OF_SAME[:, OWN - same.size :]
+        else:
+            less += RUNNING_BY_RANK[:, RUNNING - count :]
+        if this[_NAME] != self._codes.get("", -1.0):
+            less += NAME * (jobs[_NAME] != this[_NAME]) + STEM * (jobs[_STEM] != this[_STEM])
+        np.exp(-less, out=less)
+        return less
 
     def _forecast(self, job: Submission, items: Floats, weights: Floats, ended: NDArray[np.bool_]) -> Forecast:
         """The weighted product-limit estimate, cut at the limit, and what is made of it."""
-        limit = job.limit
-        if not len(items):
-            flat = np.full(GRID.size, limit)
-            return Forecast(limit, 0.0, limit, flat, np.full(OWN_FORMS.shape[1], limit))
-        order = np.argsort(items[:, _RUN], kind="stable")
-        values = np.append(np.minimum(items[order, _RUN], limit), limit)
-        sorted_weights, gone = weights[order], ended[order]
-        risk = np.cumsum(sorted_weights[::-1], axis=0)[::-1]
-        left = np.where(gone[:, None], 1.0 - sorted_weights / np.maximum(risk, 1e-300), 1.0)
-        passed = 1.0 - np.cumprod(np.maximum(left, 0.0), axis=0)  # distribution function under each form
-        answers = values[(passed < LEVELS - 1e-9).sum(axis=0)]
-        counts = self._counts(job.user)
-        mixed = passed @ counts
-        low, high = values[np.searchsorted(mixed, [self._low - 1e-9, self._high - 1e-9])]
-        quantiles = values[np.searchsorted(mixed, GRID - 1e-9)]
-        middle = values[np.searchsorted(mixed, MIDDLE)]
-        run_time = max(float(middle.mean()), 1.0)
-        low = 0.0 if self._low <= 0 else min(float(low) / MARGIN, run_time)
-        high = limit if self._high >= 1 else max(min(float(high) * MARGIN, limit), run_time)
-        return Forecast(run_time, low, high, np.maximum(quantiles, 1.0), answers)
+        limit, run = job.limit, items[_RUN]
+        if not run.size:
+            return Forecast(limit, 0.0, limit, np.full(GRID.size, limit), np.full(len(FORMS), limit))
+        order = np.argsort(run, kind="stable")
+        values = np.append(np.minimum(run[order], limit), limit)
+        weights = weights[:, order]
+        if ended[-1]:  # none runs
+            passed: Floats = np.cumsum(weights, axis=1)
+            passed /= np.maximum(passed[:, -1:], 1e-300)
+        else:
+            risk = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+            left = np.where(ended[order], 1.0 - weights / np.maximum(risk, 1e-300), 1.0)
+            passed = np.asarray(1.0 - np.cumprod(np.maximum(left, 0.0), axis=1), dtype=np.float64)
+        answers = values[(passed < LEVELS[:, None] - 1e-9).sum(axis=1)]
+        mixed = self._counts(job.user) @ passed
+        found = values[np.searchsorted(mixed, np.concatenate([GRID, [self._low, self._high]]) - 1e-9)]
+        quantiles = np.maximum(found[: GRID.size], 1.0)
+        run_time = float(MIDDLE @ quantiles)
+        low = 0.0 if self._low <= 0 else min(float(found[-2]) / MARGIN, run_time)
+        high = limit if self._high >= 1 else max(min(float(found[-1]) * MARGIN, limit), run_time)
+        return Forecast(run_time, low, high, quantiles, answers)
 
     def _counts(self, user: Hashable) -> Floats:
         """How much each form counts for a user, shape (forms,)."""
         losses = RATE * self._losses / self._scale
         if user in self._own_losses:
             losses = losses + OWN_RATE * self._own_losses[user] / self._scale
-        counts = np.exp(losses.min() - losses)
+        counts = PRIOR * np.exp(losses.min() - losses)
         return np.asarray(counts / counts.sum())
 
     def _learn(self, user: Hashable, found: Forecast, run_time: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import deque
+from collections.abc import Iterable
 
 from metasched.history.backfilling import outlived
 from metasched.history.job_log import JobLog
@@ -34,6 +35,10 @@ class Requests:
 
     def ended(self, job: int, now: float) -> None:
         """See :class:`~metasched.history.replay.RunTimes`."""
+
+    def reordered(self, ended: int, now: float) -> Iterable[tuple[int, float]]:
+        """See :class:`~metasched.history.replay.RunTimes`."""
+        return ()
 
 
 class Clairvoyant(Requests):
