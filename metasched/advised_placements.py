@@ -81,12 +81,14 @@ class Ask(Demands):
 
     ``user`` and ``name`` of the job, and the digests of the ``script`` or the ``command`` line that told its problem
     size, are how its outcome is found where nothing is noted in its comment. A ``trial`` is answered and forgotten:
-    nothing is noted, and no nodes are taken for used.
+    nothing is noted, and no nodes are taken for used. ``job`` is the job's number where its scheduler gives numbers
+    before it asks: then its outcome is found by that.
     """
 
     time_limit: Positive | None = None
     user: Annotated[str, Field(max_length=255)] = ""
     name: Annotated[str, Field(max_length=255)] = ""
+    job: Annotated[str, Field(max_length=64)] = ""
     script: Digest = ""
     command: Digest = ""
     trial: bool = False

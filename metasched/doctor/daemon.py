@@ -80,12 +80,12 @@ def check_daemon(settings: Configuration, ask: Ask) -> Iterator[Finding]:
         return
     took = time.perf_counter() - began
     yield Finding("daemon", "well", f"version {told['version']}, mode {told['mode']}, answers in {1000 * took:.0f} ms")
-    for name in (each.name for each in settings.slurm):
+    for name in settings.schedulers:
         heard = told["sources"].get(name)
         late = 3 * settings.periods.partitions + 30
         if heard is None or heard > late:
             when = "never" if heard is None else f"last {heard:.0f} s ago"
-            mend = "see its log, and whether its user may run sinfo there"
+            mend = "see its log, and whether its user may run sinfo or qstat there"
             yield Finding(f"scheduler {name}", "wrong", f"last report {when}", mend)
         else:
             yield Finding(f"scheduler {name}", "well", f"heard {heard:.0f} s ago")

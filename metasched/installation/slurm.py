@@ -13,7 +13,9 @@ from metasched.records import InputError
 from metasched.store.files.whole_files import read_text
 
 #: Files of the hooks, those with settings of the site, and those that are run.
-FILES = ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog")
+FILES = ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog", "metasched_hooks.py")
+#: The folder of those that all schedulers' hooks share.
+SHARED = {"metasched_hooks.py": "hooks"}
 SETTINGS = frozenset({"rules.lua", "hooks.conf"})
 JOURNAL = "installed.json"
 #: A hook that does nothing and loads metasched's: slurmctld does not start with one that lacks a function.
@@ -65,7 +67,7 @@ def plan(
     steps: list[Step] = [Folder(own, "root", 0o755)]
     left: list[str] = []
     for file in FILES:
-        text = read_text(deployed() / "slurm" / file)
+        text = read_text(deployed() / SHARED.get(file, "slurm") / file)
         if file == "hooks.conf":
             for key, value in (("socket", socket), ("cluster", name), ("state", state)):
                 text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", text)

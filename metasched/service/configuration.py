@@ -102,6 +102,19 @@ class SlurmCluster(_Table):
     configuration: str = ""
 
 
+class GridEngineCell(_Table):
+    """A cell of Grid Engine whose cluster queues jobs may be sent to, all where none is named.
+
+    ``root`` and ``cell`` are SGE_ROOT and SGE_CELL, where they are not the environment's or the usual ones.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    partitions: list[str] = []
+    platform: str = ""
+    root: str = ""
+    cell: str = ""
+
+
 class Configuration(_Table):
     """All that an administrator may set."""
 
@@ -117,7 +130,19 @@ class Configuration(_Table):
     periods: Periods = Periods()
     keep: Keep = Keep()
     slurm: list[SlurmCluster] = []
+    grid_engine: list[GridEngineCell] = []
     source: list[SourceTable] = []
+
+    @model_validator(mode="after")
+    def _schedulers_have_names_of_their_own(self) -> Configuration:
+        if len(set(self.schedulers)) < len(self.schedulers):
+            raise ValueError(f"schedulers are called {', '.join(self.schedulers)}, expected each name once")
+        return self
+
+    @property
+    def schedulers(self) -> tuple[str, ...]:
+        """Names of all clusters with a scheduler."""
+        return (*(each.name for each in self.slurm), *(each.name for each in self.grid_engine))
 
 
 def read_configuration(path: str | os.PathLike[str]) -> Configuration:

@@ -21,6 +21,7 @@ from metasched.jobs import digest
 
 SLURM = Path(__file__).parents[2] / "deploy" / "slurm"
 EPILOG = SLURM / "metasched-epilog"
+SHARED = SLURM.parent / "hooks" / "metasched_hooks.py"
 
 Answer = Callable[[dict[str, str]], int]
 
@@ -63,7 +64,8 @@ def answering(answer: Answer) -> Iterator[tuple[str, list[str]]]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The epilog with its state, where three jobs are kept already, and the controller's folder with a script."""
-    (tmp_path / "metasched-epilog").write_bytes(EPILOG.read_bytes())
+    for path in (EPILOG, SHARED):
+        shutil.copy(path, tmp_path)
     (tmp_path / "hooks").mkdir()
     for number in (1, 2, 3):
         path = tmp_path / "hooks" / f"ended.{number}.5.0.json"
@@ -222,9 +224,14 @@ def oldest_python(script: Path) -> tuple[int, int]:
     return 3, int(versions[1])
 
 
-def test_the_epilog_runs_on_python_3_6(tmp_path: Path) -> None:
-    ast.parse(EPILOG.read_text(), feature_version=(3, 6))
-    assert oldest_python(EPILOG) <= (3, 6)
+DEPLOYED = SLURM.parent
+HOOKS = [EPILOG, SHARED, *(DEPLOYED / "gridengine").glob("*.py")]
+
+
+@pytest.mark.parametrize("hook", HOOKS, ids=lambda path: path.name)
+def test_hooks_run_on_python_3_6(hook: Path, tmp_path: Path) -> None:
+    ast.parse(hook.read_text(), feature_version=(3, 6))
+    assert oldest_python(hook) <= (3, 6)
     newer = tmp_path / "newer.py"
-    newer.write_text(EPILOG.read_text() + "\nPath('x').unlink(missing_ok=True)\n")
+    newer.write_text(hook.read_text() + "\nfrom pathlib import Path\nPath('x').unlink(missing_ok=True)\n")
     assert oldest_python(newer) == (3, 8)

@@ -23,6 +23,7 @@ from metasched.service.configuration import Configuration
 from metasched.store.database.store import Store
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
+SHARED = DEPLOYED.parent / "hooks" / "metasched_hooks.py"
 NOW = 1e6
 SETTINGS = Configuration.model_validate({"slurm": [{"name": "c8"}]})
 
@@ -42,6 +43,7 @@ def slurm(tmp_path: Path) -> Iterator[Path]:
     """Slurm's folder as it should be, SlurmUser being whoever runs this."""
     folder = tmp_path / "slurm"
     shutil.copytree(DEPLOYED, folder)
+    shutil.copy(SHARED, folder)
     (folder / "hooks").mkdir()
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(folder / "metasched.sock"))
@@ -91,7 +93,8 @@ def test_an_installation_as_it_should_be_is_well(slurm: Path) -> None:
         ("job_submit.lua", None, "return slurm.SUCCESS", {"hook"}),
         ("job_submit.lua", "local function given", "local fnction given", {"hook"}),
         ("rules.lua", "return {", "return }", {"hook"}),
-        ("metasched-epilog", "def main", "def def main", {"epilog"}),
+        ("metasched-epilog", "def ended", "def def ended", {"epilog"}),
+        ("metasched_hooks.py", "import json", "import jsn", {"epilog"}),
         ("metasched-epilog", "/usr/bin/env python3", "/usr/bin/no-such-python", {"epilog"}),
         ("metasched-prolog", "exit 0", "exit 1", {"prolog"}),
         ("metasched-prolog", "date", "no-such-command", {"prolog"}),
@@ -110,7 +113,7 @@ def test_what_is_wrong_is_found_and_nothing_else(
 def test_a_sites_own_hooks_that_call_metascheds_are_well_and_others_are_not(slurm: Path) -> None:
     own = slurm / "metasched"
     own.mkdir()
-    for name in ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog"):
+    for name in ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog", SHARED.name):
         (slurm / name).rename(own / name)
     (slurm / "job_submit.lua").write_text(f'pcall(dofile, "{own}/job_submit.lua")\nreturn slurm.SUCCESS\n')
     for kind in ("prolog", "epilog"):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
+SHARED = DEPLOYED.parent / "hooks" / "metasched_hooks.py"
 LUA, LUA_ROOTS = ("socket.lua", "cjson.so"), ("/usr/share", "/usr/lib")
 NODES = ("a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4")
 PATIENCE = 60.0
@@ -118,6 +119,7 @@ class Slurm:
         if not self._bare:
             for name in ("metasched-prolog", "metasched-epilog"):
                 shutil.copy(DEPLOYED / name, self.folder)
+            shutil.copy(SHARED, self.folder)
             self.hooks({})
         port = _free_ports(120)
         (self.folder / "slurm.conf").write_text(

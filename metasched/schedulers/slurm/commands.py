@@ -1,4 +1,4 @@
-"""Calls Slurm's commands: no shell, a deadline for each, and one clear line when they fail.
+"""Calls Slurm's commands.
 
 Users choose names, paths and comments freely, line breaks among them. So tables are not asked for with a separator that
 could occur in one: each call draws a random mark, which ends every field.
@@ -7,15 +7,12 @@ could occur in one: each call draws a random mark, which ends every field.
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: How long a command may take (s).
-PATIENCE = 30.0
+from metasched.schedulers.commands import PATIENCE, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +33,9 @@ class Commands:
         RuntimeError
             When it is not there, fails, or takes too long.
         """
-        environment = dict(os.environ) | ({"SLURM_CONF": self.configuration} if self.configuration else {})
+        own = {"SLURM_CONF": self.configuration} if self.configuration else {}
         # Times as seconds since 1970 where a command prints times.
-        environment["SLURM_TIME_FORMAT"] = "%s"
-        try:
-            done = subprocess.run(  # noqa: S603
-                words,
-                env=environment,
-                capture_output=True,
-                stdin=subprocess.DEVNULL,
-                timeout=self.patience,
-                check=False,
-            )
-        except OSError as error:
-            raise RuntimeError(f"{words[0]} cannot be run: {error.strerror}") from None
-        except subprocess.TimeoutExpired:
-            raise RuntimeError(f"{words[0]} took longer than {self.patience:g} s") from None
-        if done.returncode:
-            said = " ".join(done.stderr.decode(errors="replace").split())
-            raise RuntimeError(f"{' '.join(words)} failed with status {done.returncode}: {said[:500]}")
-        return done.stdout.decode(errors="surrogateescape")
+        return run(*words, environment={**own, "SLURM_TIME_FORMAT": "%s"}, patience=self.patience)
 
     def table(self, columns: Sequence[str], *words: str) -> list[dict[str, str]]:
         """The rows that squeue, sinfo or sacct print, each a text for each of the columns.

@@ -21,8 +21,9 @@ from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
+from metasched.schedulers.commands import PATIENCE
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.slurm.commands import PATIENCE, Commands
+from metasched.schedulers.slurm.commands import Commands
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.slurm_times import span
 

@@ -3,8 +3,9 @@
 The hook is asked while the job is being submitted, before it has a number. What it saw then is kept with the placement,
 and the job is known by it when it has ended: scheduler, user and job name, the digests of the script and of the command
 line that told the problem size, the number of processes, and the moment of submission, which schedulers tell to the
-second. The order in which jobs end says nothing. Where several placements fit, as when a loop submits the same job many
-times, which of them was the job's stays open; what the job was is known if they all say the same, and else nothing is.
+second; and its number, where its scheduler gave it one before it asked. The order in which jobs end says nothing. Where
+several placements fit, as when a loop submits the same job many times, which of them was the job's stays open; what the
+job was is known if they all say the same, and else nothing is.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ def _fits(advised: AdvisedPlacement, job: EndedJob, mark: Mark | None) -> bool:
         job.submitted is not None
         and job.submitted - AFTER <= advised.made_at < job.submitted + BEFORE
         and (asked.scheduler, asked.user, asked.name) == (job.scheduler, job.user, job.name)
+        and asked.job in ("", job.job)
         and asked.script in ("", job.script)
         and asked.command in ("", job.command)
         and (job.processors is None or theirs.processors in (None, job.processors))

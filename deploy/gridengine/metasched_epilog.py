@@ -1,0 +1,80 @@
+"""Tells metasched of a job of Grid Engine that has ended, from what sge_shepherd keeps of it on its first host.
+
+Start and end are when its files were written, to the hundredth of a second. What there is to tell is kept in a file
+until the daemon has stored it, as Slurm's epilog does. Calls no command of Grid Engine. Any Python from 3.6 on runs it,
+with nothing but the standard library; metasched_hooks.py lies beside it.
+"""
+
+import os
+import pwd
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "hooks")]
+sys.dont_write_bytecode = True
+
+from metasched_hooks import MOST_COMMENT, epilog, plain, run
+
+#: What JOB_SCRIPT is for jobs without one.
+INTERACTIVE = ("QLOGIN", "QRLOGIN", "QRSH", "INTERACTIVE")
+
+
+def pairs(path: Path) -> Dict[str, str]:
+    """The lines KEY=VALUE of a file."""
+    lines = path.read_text(errors="replace").splitlines()
+    return {key: value for key, equals, value in (line.partition("=") for line in lines) if equals}
+
+
+def hosts(path: str, alone: str, slots: int) -> Dict[str, int]:
+    """Slots by host, in the order of the file that Grid Engine hands to a parallel job."""
+    found = {}  # type: Dict[str, int]
+    if path:
+        for line in Path(path).read_text(errors="replace").splitlines():
+            words = line.split()
+            if len(words) >= 2:
+                found[words[0]] = found.get(words[0], 0) + int(words[1])
+    return found or {alone: slots}
+
+
+def ended(_: Path, found: Dict[str, str], now: float) -> Optional[Dict[str, Any]]:
+    """The job that Grid Engine's environment and files tell of; None where it never started."""
+    told = os.environ
+    folder = Path(told["SGE_JOB_SPOOL_DIR"])
+    try:
+        start, usage = (folder / "job_pid").stat().st_mtime, pairs(folder / "usage")
+        end = (folder / "usage").stat().st_mtime
+    except OSError:
+        return None
+    config = pairs(folder / "config")
+    slots = hosts(told.get("PE_HOSTFILE", ""), told.get("HOSTNAME", ""), int(told.get("NSLOTS", "1")))
+    signal, task = int(usage.get("signal", "0")), told.get("SGE_TASK_ID", "undefined")
+    owner = config.get("job_owner", told.get("USER", ""))
+    with suppress(KeyError):
+        owner = str(pwd.getpwnam(owner).pw_uid)
+    job = {
+        "scheduler": found.get("cluster", ""),
+        "job": told["JOB_ID"] + ("." + task if task.isdigit() else ""),
+        "comment": told.get("METASCHED", "").encode("utf-8", "replace").decode()[:MOST_COMMENT],
+        "partition": told.get("QUEUE", ""),
+        "nodes": ",".join(slots),
+        "processors": sum(slots.values()),
+        "start": round(start, 2),
+        "end": round(max(min(end, now), start + 0.01), 2),
+        "exit_status": 128 + signal if signal else int(usage.get("exit_status", "0")),
+        "user": owner,
+        "name": plain(os.environb.get(b"JOB_NAME", b"")),
+    }  # type: Dict[str, Any]
+    if config.get("submission_time", "").isdigit():
+        job["submitted"] = float(config["submission_time"])
+    if task.isdigit():
+        job["kind"] = "array"
+    elif told.get("JOB_SCRIPT", "") in INTERACTIVE:
+        job["kind"] = "interactive"
+    return job
+
+
+if __name__ == "__main__":
+    run(lambda: epilog(HERE, ended))

@@ -1,0 +1,220 @@
+"""What the hooks of all schedulers share: their settings, asking the daemon, and telling it of jobs that have ended.
+
+Lies beside the hooks of a scheduler. Needs nothing but the standard library of any Python from 3.6 on.
+"""
+
+import http.client
+import json
+import os
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+#: How long the daemon may take in all to take jobs (s), and how many jobs one epilog tells of.
+PATIENCE, MOST = 5.0, 50
+#: Statuses that say that a job itself cannot be taken, whenever it is told of. All others may be different tomorrow.
+REFUSED = (400, 413, 422)
+#: Bytes of a script that count, and of an answer that are looked at.
+MOST_SCRIPT, MOST_ANSWER = 65536, 262144
+#: Bytes of a comment that are told.
+MOST_COMMENT = 65536
+
+
+class _Local(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("metasched", timeout=PATIENCE)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(self._path)
+
+
+def settings(here: Path) -> Dict[str, str]:
+    """What hooks.conf in a folder says."""
+    found = {"address": "127.0.0.1:8765", "state": "/var/lib/metasched/hooks", "off": str(here / "metasched.off")}
+    with suppress(OSError):
+        for line in (here / "hooks.conf").read_text().splitlines():
+            key, equals, value = line.partition("=")
+            if equals and not key.lstrip().startswith("#"):
+                found[key.strip()] = value.strip()
+    return found
+
+
+def plain(name: bytes) -> str:
+    """A job's name as all hooks tell it."""
+    return "".join(chr(byte) if 32 <= byte < 127 else "?" for byte in name[:255])
+
+
+def digest(text: bytes) -> str:
+    """What a script is known by: hooks and daemon compute the same."""
+    value = 0
+    for byte in text[:MOST_SCRIPT]:
+        value = (value * 257 + byte + 1) % 17592186044399
+    return "{:x}-{:x}".format(len(text), value) if text else ""
+
+
+def authorized(found: Dict[str, str]) -> Dict[str, str]:
+    """The headers of a request."""
+    headers = {"Content-Type": "application/json"}
+    if "token_file" in found:
+        headers["Authorization"] = "Bearer " + Path(found["token_file"]).read_text().strip()
+    return headers
+
+
+def ask(found: Dict[str, str], path: str, document: Any, ends: float) -> Any:
+    """Post a document to the daemon and return its answer, a JSON document.
+
+    Parameters
+    ----------
+    found : what hooks.conf says.
+    path, document : what is asked.
+    ends : when the time is over for all of it, by the monotonic clock (s).
+
+    Raises
+    ------
+    OSError, ValueError
+        When there is no such answer in time, or it is longer than is looked at.
+    """
+    body = json.dumps(document).encode()
+    headers = dict(authorized(found), Host="metasched", Connection="close")
+    headers["Content-Length"] = str(len(body))
+    lines = ["POST {} HTTP/1.0".format(path)] + ["{}: {}".format(*each) for each in headers.items()]
+    request = "\r\n".join([*lines, "", ""]).encode() + body
+    where = found["socket"] if "socket" in found else _host_and_port(found)
+    with socket.socket(socket.AF_UNIX if "socket" in found else socket.AF_INET) as connection:
+        connection.settimeout(_left(ends))
+        connection.connect(where)
+        connection.settimeout(_left(ends))
+        connection.sendall(request)
+        told = b""
+        while not _whole(told):
+            # The time that is left of the whole, so that single bytes do not start it anew.
+            connection.settimeout(_left(ends))
+            part = connection.recv(65536)
+            if not part:
+                break
+            told += part
+            if len(told) > MOST_ANSWER:
+                raise ValueError("the answer is too long")
+    head, _, body = told.partition(b"\r\n\r\n")
+    words = head.split(None, 2)
+    if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or words[1] != b"200":
+        raise ValueError("the daemon answers {!r}".format(head[:60]))
+    return json.loads(body.decode())
+
+
+def _host_and_port(found: Dict[str, str]) -> Any:
+    host, _, port = found["address"].rpartition(":")
+    return host, int(port)
+
+
+def _left(ends: float) -> float:
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise OSError("no answer in time")
+    return left
+
+
+def _whole(told: bytes) -> bool:
+    """Whether all that the answer's header promises has come."""
+    head, found, body = told.partition(b"\r\n\r\n")
+    for line in head.lower().split(b"\r\n") if found else ():
+        name, _, value = line.partition(b":")
+        if name == b"content-length" and value.strip().isdigit():
+            return len(body) >= int(value.strip()[:12])
+    return False
+
+
+def connected(found: Dict[str, str]) -> http.client.HTTPConnection:
+    """A connection to the daemon that waits for each answer."""
+    if "socket" in found:
+        return _Local(found["socket"])
+    host, port = _host_and_port(found)
+    return http.client.HTTPConnection(host, port, timeout=PATIENCE)
+
+
+def check(found: Dict[str, str]) -> None:
+    """Raise an error where jobs could not be kept, or the daemon not be told of them."""
+    trial = Path(found["state"]) / "check.{}".format(os.getpid())
+    trial.write_text("")
+    trial.unlink()
+    connection = connected(found)
+    try:
+        connection.request("GET", "/v1/health", None, authorized(found))
+        status = connection.getresponse().status
+    finally:
+        connection.close()
+    if status != 200:
+        raise OSError("the daemon answers {}".format(status))
+
+
+def tell(found: Dict[str, str], waiting: List[Path]) -> None:
+    """Tell the daemon of jobs, oldest first, until it does not answer or the time is over.
+
+    A job that it cannot take now is kept and goes to the end of the queue: it holds up no other.
+    """
+    headers = authorized(found)
+    over = time.monotonic() + PATIENCE
+    for path in waiting[:MOST]:
+        try:
+            body = path.read_bytes()
+        except FileNotFoundError:
+            continue  # another epilog has told of it
+        connection = connected(found)
+        try:
+            connection.request("POST", "/v1/jobs", body, headers)
+            status = connection.getresponse().status
+        except Exception:
+            os.utime(str(path))
+            raise
+        finally:
+            connection.close()
+        with suppress(FileNotFoundError):
+            if status == 200:
+                path.unlink()
+            elif status in REFUSED:
+                path.rename(path.with_suffix(".refused"))
+            else:
+                os.utime(str(path))
+        if time.monotonic() > over:
+            return
+
+
+#: Tells of the job that has ended, None where there is none: given the folder of kept jobs, the settings and the time.
+Ended = Callable[[Path, Dict[str, str], float], Optional[Dict[str, Any]]]
+
+
+def epilog(here: Path, ended: Ended) -> None:
+    """Keep the job that has ended, then tell of all that are kept; ``--tell`` and ``--check`` do one of it."""
+    now, found = time.time(), settings(here)
+    if sys.argv[1:] == ["--check"]:
+        check(found)
+        return
+    if os.path.exists(found["off"]):
+        return
+    state = Path(found["state"])
+    job = None if sys.argv[1:] == ["--tell"] else ended(state, found, now)
+    if job is not None and "metasched:off" not in str(job["comment"]):
+        path = state / "ended.{}.{}.json".format(job["job"], job["start"])
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(job))
+        fresh.rename(path)
+    kept = []
+    for path in state.glob("ended.*.json"):
+        with suppress(FileNotFoundError):
+            kept.append((path.stat().st_mtime, path))
+    tell(found, [path for _, path in sorted(kept)])
+
+
+def run(main: Callable[[], None]) -> None:
+    """Run a hook that must never fail; with ``--check`` it says so where it does."""
+    try:
+        main()
+    except Exception as error:
+        print("metasched: {}".format(error), file=sys.stderr)
+        sys.exit(sys.argv[1:] == ["--check"])

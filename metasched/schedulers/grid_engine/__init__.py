@@ -1,0 +1,1 @@
+"""Grid Engine: what its queues are now, and which jobs have ended."""

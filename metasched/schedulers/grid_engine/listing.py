@@ -1,0 +1,238 @@
+"""What ``qstat -xml -f -r -F h_rt,mem_total -u '*'`` tells: queue instances, and the jobs that run and wait.
+
+A cluster queue is a partition; its instance on a host, ``queue@host``, is the host's part of it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from xml.etree import ElementTree
+
+from metasched.history.queue import QueuedJob
+
+#: The words that print it.
+WORDS = ("qstat", "-xml", "-f", "-r", "-F", "h_rt,mem_total", "-u", "*")
+#: Tasks of an array that count as jobs of their own, of those that wait.
+MOST_TASKS = 1000
+_BYTES = {"K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A queue instance.
+
+    Parameters
+    ----------
+    queue, host : its names.
+    slots, used : how many there are, and how many jobs or reservations hold.
+    up : whether jobs may start there.
+    time_limit : the longest that a job may run there (s), None where there is no limit.
+    memory : of the host (MB), NaN where that is not told.
+    """
+
+    queue: str
+    host: str
+    slots: int
+    used: int
+    up: bool
+    time_limit: float | None
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A job that runs or waits.
+
+    Parameters
+    ----------
+    number : its number, with that of its task where it is one of an array: ``7.2``.
+    name, user : its name, and that of its user.
+    state : letters, such as ``r``, ``qw`` and ``hqw``.
+    slots : by host, where it runs; how many it waits for, by an empty name, where it waits.
+    queues : names of the queues that it runs in, or names and patterns of those that it asks for.
+    requests : resources that it must have, by name.
+    since : when it started, or was submitted where it waits (s), None where that is not told.
+    tasks : how many tasks of an array wait in this line.
+    """
+
+    number: str
+    name: str
+    user: str
+    state: str
+    slots: Mapping[str, int]
+    queues: tuple[str, ...] = ()
+    requests: Mapping[str, str] = field(default_factory=dict)
+    since: float | None = None
+    tasks: int = 1
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has started."""
+        return "" not in self.slots
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All that the words print."""
+
+    instances: tuple[Instance, ...]
+    jobs: tuple[Listed, ...]
+
+    def queue_names(self) -> tuple[str, ...]:
+        """The cluster queues, in order of their names."""
+        return tuple(sorted({each.queue for each in self.instances}))
+
+    def queue(self, now: float) -> list[QueuedJob]:
+        """The jobs as the scheduler's queue: each task of an array that waits is a job."""
+        return [made for job in self.jobs for made in self._queued(job, now)]
+
+    def _queued(self, job: Listed, now: float) -> Iterator[QueuedJob]:
+        wanted = frozenset(name for name in self.queue_names() if not job.queues or _any(name, job.queues))
+        count, limit = sum(job.slots.values()), seconds(job.requests.get("h_rt", ""))
+        if job.runs:
+            ran = max(now - (job.since or now), 0.0)
+            yield QueuedJob(job.number, wanted, count, limit, ran, tuple(job.slots), started=job.since,
+                            user=job.user, name=job.name)  # fmt: skip
+            return
+        for task in range(job.tasks):
+            number = job.number if job.tasks == 1 else f"{job.number}.{task + 1}"
+            yield QueuedJob(number, wanted, count, limit, ready=job.state in ("qw", "Rq"), submitted=job.since,
+                            user=job.user, name=job.name)  # fmt: skip
+
+
+def read_listing(document: ElementTree.Element) -> Listing:
+    """The listing in what qstat prints.
+
+    Raises
+    ------
+    ValueError
+        When a part of it is not what it should be.
+
+    Examples
+    --------
+    >>> text = '''<job_info><queue_info><Queue-List><name>new@n2</name><slots_used>3</slots_used>
+    ...   <slots_resv>0</slots_resv><slots_total>4</slots_total><resource name="h_rt">infinity</resource>
+    ...   <job_list state="running"><JB_job_number>7</JB_job_number><JB_name>cg</JB_name><JB_owner>a</JB_owner>
+    ...     <state>r</state><JAT_start_time>2026-11-22T10:04:10</JAT_start_time><slots>3</slots></job_list>
+    ... </Queue-List></queue_info><job_info/></job_info>'''
+    >>> found = read_listing(ElementTree.fromstring(text))
+    >>> found.instances[0].slots, found.instances[0].used, found.instances[0].up, found.jobs[0].slots
+    (4, 3, True, {'n2': 3})
+    """
+    if document.tag != "job_info":
+        raise ValueError(f"its first element is {document.tag[:40]}, expected job_info")
+    instances: list[Instance] = []
+    running: dict[str, Listed] = {}
+    for each in document.findall("queue_info/Queue-List"):
+        queue, at, host = each.findtext("name", "").partition("@")
+        if not at:
+            raise ValueError(f"a queue instance is called {queue[:80]!r}, expected QUEUE@HOST")
+        told = {one.get("name", ""): one.text or "" for one in each.findall("resource")}
+        used = _count(each, "slots_used") + _count(each, "slots_resv")
+        instances.append(
+            Instance(
+                queue, host, _count(each, "slots_total"), used, not each.findtext("state", ""),
+                seconds(told.get("h_rt", "")), megabytes(told.get("mem_total", "")),
+            )
+        )  # fmt: skip
+        for one in each.findall("job_list"):
+            job = _job(one, host, (queue,), "JAT_start_time")
+            known = running.get(job.number)
+            running[job.number] = job if known is None else _joined(known, job)
+    waiting = []
+    for one in document.findall("job_info/job_list"):
+        asked = tuple(part.text or "" for part in one.findall("hard_req_queue"))
+        waiting.append(_job(one, "", asked, "JB_submission_time"))
+    return Listing(tuple(instances), (*running.values(), *waiting))
+
+
+def _job(one: ElementTree.Element, host: str, queues: tuple[str, ...], since: str) -> Listed:
+    number, tasks = one.findtext("JB_job_number", ""), one.findtext("tasks", "")
+    if not number.isdecimal():
+        raise ValueError(f"a job's number is {number[:40]!r}")
+    return Listed(
+        f"{number}.{tasks}" if tasks and host else number,
+        one.findtext("full_job_name", one.findtext("JB_name", "")),
+        one.findtext("JB_owner", ""),
+        one.findtext("state", ""),
+        {host: _count(one, "slots")},
+        queues,
+        {part.get("name", ""): part.text or "" for part in one.findall("hard_request")},
+        moment(one.findtext(since, "")),
+        1 if host else _tasks(tasks),
+    )
+
+
+def _joined(one: Listed, other: Listed) -> Listed:
+    """A job that has slots in several queue instances."""
+    slots = Counter(one.slots)
+    slots.update(other.slots)
+    queues = tuple(dict.fromkeys((*one.queues, *other.queues)))
+    return Listed(one.number, one.name, one.user, one.state, dict(slots), queues, one.requests, one.since)
+
+
+def _count(element: ElementTree.Element, name: str) -> int:
+    text = element.findtext(name, "")
+    if not text.isdecimal() or len(text) > 9:
+        raise ValueError(f"{name} is {text[:40]!r}, expected a number")
+    return int(text)
+
+
+def _any(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern.partition("@")[0]) for pattern in patterns)
+
+
+def _tasks(text: str) -> int:
+    """How many tasks ``1-5:2,9`` are, no more than are looked at."""
+    count = 0
+    for part in text.split(","):
+        low, _, rest = part.partition("-")
+        high, _, step = rest.partition(":")
+        if all(word.isdecimal() and len(word) < 10 for word in (low, high or low, step or "1")):
+            count += (int(high or low) - int(low)) // max(int(step or 1), 1) + 1
+    return min(max(count, 1), MOST_TASKS)
+
+
+def moment(text: str) -> float | None:
+    """A time of this host's zone, such as 2026-11-22T10:04:10, as seconds since 1970; None where there is none."""
+    try:
+        return time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
+    except (ValueError, OverflowError):
+        return None
+
+
+def seconds(text: str) -> float | None:
+    """A limit, such as 3600, 1:0:0 or infinity, in seconds; None where there is none.
+
+    Examples
+    --------
+    >>> [seconds(text) for text in ("500", "1:0:30", ":10:", "3600.000000", "infinity", "")]
+    [500.0, 3630.0, 600.0, 3600.0, None, None]
+    """
+    total = 0.0
+    try:
+        for part in text.split(":"):
+            total = 60.0 * total + float(part or 0)
+    except ValueError:
+        return None
+    return total if math.isfinite(total) and total > 0 else None
+
+
+def megabytes(text: str) -> float:
+    """A size such as 23.541G in MB of 1024 KB; NaN where there is none.
+
+    Examples
+    --------
+    >>> megabytes("1.5G"), megabytes("2097152"), megabytes("-")
+    (1536.0, 2.0, nan)
+    """
+    unit = _BYTES.get(text[-1:], 0.0)
+    try:
+        return float(text[:-1] if unit else text) * (unit or 1.0) / 1024.0**2
+    except ValueError:
+        return math.nan
