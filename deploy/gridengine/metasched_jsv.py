@@ -205,7 +205,9 @@ def changes(job: Job, words: Dict[str, str], answer: Any, names: List[str], foun
     own = job.get("q_hard", found.get("queues", ""))
     if own:
         lines.append("PARAM q_hard " + answer["partition"])
-    if answer.get("steer") == "nodes" and known and known.issuperset(names):
+    if known and not known.issuperset(names):
+        raise UnsoundError("it names unknown nodes")
+    if answer.get("steer") == "nodes" and known:
         lines.append("PARAM l_hard " + ",".join(part for part in (job.get("l_hard", ""), hosts) if part))
     elif answer.get("steer") in ("nodes", "features"):
         lines.append("PARAM l_soft " + hosts)

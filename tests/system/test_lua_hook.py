@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.system.bad_daemons import GOOD, Bad, changed
 from tests.system.real_slurm import DEPLOYED
-from tests.system.test_slurm_failures import GOOD, MARK, Bad, changed
+from tests.system.test_slurm_failures import MARK
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(60)]
 
@@ -45,6 +46,27 @@ print(json.encode(job))
 UNCHANGED = {"comment": MARK, "num_tasks": 2, "partition": "new", "script": "#!/bin/sh", "user_id": 0}
 
 
+def driven(
+    folder: Path,
+    conf: str,
+    *,
+    jump: float = 0.0,
+    partition: str = "b[1-9999]",
+    job: dict[str, object] | None = None,
+    chained: bool = False,
+) -> dict[str, Any]:
+    """The job, or another one, after the hook with these settings."""
+    if not shutil.which(LUA):
+        pytest.skip(f"{LUA} is not installed")
+    shutil.copy(DEPLOYED / "job_submit.lua", folder)
+    (folder / "hooks.conf").write_text(conf)
+    (folder / "driver.lua").write_text(DRIVER)
+    words = [LUA, str(folder / "driver.lua"), str(folder / "job_submit.lua"), str(jump), MARK, partition]
+    words += [json.dumps(job or {}), "chained" if chained else ""]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
 def submitted(
     folder: Path,
     *,
@@ -56,16 +78,9 @@ def submitted(
     **answer: object,
 ) -> dict[str, Any]:
     """The job, or another one, after the hook had this answer."""
-    if not shutil.which(LUA):
-        pytest.skip(f"{LUA} is not installed")
     with closing(Bad(changed(**answer))) as daemon:
-        shutil.copy(DEPLOYED / "job_submit.lua", folder)
-        (folder / "hooks.conf").write_text(f"address = {daemon.address}\ndeadline = 2\n{settings}\n")
-        (folder / "driver.lua").write_text(DRIVER)
-        words = [LUA, str(folder / "driver.lua"), str(folder / "job_submit.lua"), str(jump), MARK, partition]
-        words += [json.dumps(job or {}), "chained" if chained else ""]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-    return dict(json.loads(done.stdout))
+        conf = f"address = {daemon.address}\ndeadline = 2\n{settings}\n"
+        return driven(folder, conf, jump=jump, partition=partition, job=job, chained=chained)
 
 
 def test_a_sound_answer_is_followed(tmp_path: Path) -> None:

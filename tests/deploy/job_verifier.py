@@ -1,0 +1,82 @@
+"""Grid Engine's side of the protocol of job submission verifiers, spoken to the one that is deployed."""
+
+from __future__ import annotations
+
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
+#: What the server tells of a job of two processors, as Grid Engine 8.1.9 does.
+JOB = {
+    "VERSION": "1.0", "CONTEXT": "server", "CLIENT": "qmaster", "USER": "root", "GROUP": "root", "JOB_ID": "7",
+    "CMDNAME": "job.sh", "CMDARGS": "0", "ac": "owner=me,metasched=app=cg,n=1400", "A": "sge", "N": "job.sh",
+    "pe_name": "mpi", "pe_min": "2", "pe_max": "2", "q_hard": "new", "l_hard": "h_rt=500",
+}  # fmt: skip
+#: Until Grid Engine would give a verifier up (s).
+PATIENCE = 10.0
+
+
+class Verifier:
+    """A verifier that runs, in a folder of its own with these lines of hooks.conf."""
+
+    def __init__(self, folder: Path, conf: str) -> None:
+        for path in (*(DEPLOYED / "gridengine").iterdir(), DEPLOYED / "hooks" / "metasched_hooks.py"):
+            if path.is_file():
+                shutil.copy(path, folder)
+        (folder / "hooks.conf").write_text(conf)
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [str(folder / "metasched-jsv")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+
+    def judge(self, job: Mapping[str, str] = JOB) -> tuple[str, dict[str, str]]:
+        """The state of the result, and what was changed of a job: parameters, and variables as ``ENV NAME``."""
+        self._say("START")
+        assert self._hear() == "STARTED"
+        for name, value in job.items():
+            self._say(f"PARAM {name} {value}")
+        self._say("BEGIN")
+        changed: dict[str, str] = {}
+        while not (line := self._hear()).startswith("RESULT STATE "):
+            kind, _, rest = line.partition(" ")
+            if kind == "PARAM":
+                changed[rest.partition(" ")[0]] = rest.partition(" ")[2]
+            elif kind == "ENV":
+                changed[f"ENV {rest.split()[1]}"] = rest.split(" ", 2)[2]
+            else:
+                assert line.startswith("LOG WARNING "), line
+        return line.split()[2], changed
+
+    def close(self) -> int:
+        """Let it go as the server does; its exit status."""
+        self._say("QUIT")
+        return self.process.wait(PATIENCE)
+
+    def __enter__(self) -> Verifier:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def _say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line.encode("utf-8", "surrogateescape") + b"\n")
+
+    def _hear(self) -> str:
+        assert self.process.stdout is not None
+        told, end = b"", time.monotonic() + PATIENCE
+        while not told.endswith(b"\n"):
+            ready, _, _ = select.select([self.process.stdout], [], [], end - time.monotonic())
+            assert ready, "the verifier would be given up"
+            byte = self.process.stdout.read(1)
+            assert byte, "the verifier has ended: the job would be refused"
+            told += byte
+        return told.decode("utf-8", "surrogateescape").rstrip("\n")

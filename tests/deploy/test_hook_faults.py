@@ -1,0 +1,61 @@
+"""Whatever the daemon does, the hook of every scheduler leaves the job as it was: one suite for all of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.job_verifier import Verifier
+from tests.system.bad_daemons import FAULTS, Bad, changed
+from tests.system.test_lua_hook import LUA, UNCHANGED, driven
+
+#: Hands a job to a hook whose settings name this daemon, in a folder, and says what was changed of it.
+Submit = Callable[[Path, str], dict[str, Any]]
+
+
+def to_slurm(folder: Path, daemon: str) -> dict[str, Any]:
+    if not shutil.which(LUA):
+        pytest.skip(f"{LUA} is not installed")
+    job = driven(folder, f"address = {daemon}\ndeadline = 0.2\n", partition="b[1-4]")
+    return {key: value for key, value in job.items() if key != "said" and UNCHANGED.get(key) != value}
+
+
+def to_grid_engine(folder: Path, daemon: str) -> dict[str, Any]:
+    with Verifier(folder, f"address = {daemon}\ndeadline = 0.2\nnodes = b[1-4]\n") as verifier:
+        return verifier.judge()[1]
+
+
+SCHEDULERS = pytest.mark.parametrize("submit", [to_slurm, to_grid_engine])
+
+
+@SCHEDULERS
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_daemon_changes_no_job(submit: Submit, fault: str, tmp_path: Path) -> None:
+    with closing(Bad(FAULTS[fault])) as daemon:
+        assert submit(tmp_path, daemon.address) == {}
+
+
+@SCHEDULERS
+def test_a_daemon_that_is_down_changes_no_job(submit: Submit, tmp_path: Path) -> None:
+    with closing(Bad(changed())) as daemon:
+        address = daemon.address
+    assert submit(tmp_path, "127.0.0.1:1") == {}
+    assert submit(tmp_path, address.replace("127.0.0.1", "no-such-host.invalid")) == {}
+
+
+@SCHEDULERS
+def test_a_sound_answer_is_followed(submit: Submit, tmp_path: Path) -> None:
+    with closing(Bad(changed())) as daemon:
+        assert submit(tmp_path, daemon.address) != {}
+
+
+@SCHEDULERS
+@pytest.mark.parametrize("mode", ["shadow", "advise"])
+def test_where_the_daemon_does_not_act_nothing_is_changed(submit: Submit, mode: str, tmp_path: Path) -> None:
+    with closing(Bad(changed(mode=mode))) as daemon:
+        assert submit(tmp_path, daemon.address) == {}
