@@ -27,7 +27,7 @@ def run(*words: str, environment: Mapping[str, str], patience: float = PATIENCE)
     Examples
     --------
     >>> run("printenv", "CELL", environment={"CELL": "default"})
-    'default\\n'
+    'default\n'
     """
     try:
         done = subprocess.run(  # noqa: S603

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 #: What a sound daemon answers to a job of two processors.
 GOOD = {
@@ -20,16 +21,23 @@ Answer = Callable[[socket.socket], None]
 
 
 class Bad:
-    """Listens, takes what it is sent, and then does what it is told with the connection."""
+    """Listens on a port, or on the Unix socket of a path, takes what it is sent, and then does what it is told."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-        self._listening = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+    def __init__(self, answer: Answer, path: str = "") -> None:
+        self._answer, self._path = answer, path
+        if path:
+            self._listening = socket.socket(socket.AF_UNIX)
+            self._listening.bind(path)
+            self._listening.listen(64)
+        else:
+            self._listening = socket.create_server(("127.0.0.1", 0), backlog=64)
+            self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
 
     def close(self) -> None:
         self._listening.close()
+        if self._path:
+            Path(self._path).unlink()
 
     def _serve(self) -> None:
         with suppress(OSError):

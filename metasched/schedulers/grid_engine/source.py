@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+from metasched.history.job_log import JobLog
 from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, Kind, plain, read_mark
 from metasched.placement.clusters.partition import Partition
@@ -124,6 +125,10 @@ class GridEngineSource:
             told = () if mark is None else (mark.application, mark.problem_size)
             found.append(StartedJob(nodes, slots, ran, *told))
         return found
+
+    def accounted(self, since: float) -> JobLog | None:
+        """Nothing: what a site's accounting tells of past jobs is taken from Slurm only."""
+        return None
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their context that wait for certain hosts.
