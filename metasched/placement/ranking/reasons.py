@@ -80,9 +80,13 @@ class Cause:
 
 
 def _said(chosen: ResourceSet) -> str:
-    """The layout of a set in words."""
+    """The layout and the clock of a set in words."""
+    clock = "" if chosen.frequency is None else f"{chosen.frequency:g} MHz"
+    if clock and chosen.processes_per_node is None and chosen.threads == 1:
+        return clock
     threads = f" of {chosen.threads} threads" if chosen.threads > 1 else ""
-    return f"{chosen.layout.get('processes_per_node', 'any')} processes a node{threads}"
+    laid_out = f"{chosen.layout.get('processes_per_node', 'any')} processes a node{threads}"
+    return f"{laid_out} at {clock}" if clock else laid_out
 
 
 def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) -> tuple[Placement, ...]:

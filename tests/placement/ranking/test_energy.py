@@ -19,6 +19,7 @@ from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
+from metasched.placement.ranking.reasons import Cause
 from metasched.predictors.contract import energy_predictor, under
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.records import InputError, Request, Settings
@@ -70,6 +71,18 @@ def test_least_energy_within_a_slowdown_is_that_of_all_that_could_be_chosen(
     assert fastest.energy is not None
     assert best.energy is not None
     assert best.energy < fastest.energy
+
+
+def test_reasons_name_the_clock(learned: MeteredPredictor, state: ClusterState) -> None:
+    asked = Question(900, Constraints(processors=(8,)), settings=CLOCKED)
+    best = rank([state], {"c": learned}, asked).placements[0]
+    slower = replace(
+        best,
+        resource_set=replace(best.resource_set, frequency=1800.0),
+        prediction=replace(best.prediction, execution_time=1.1 * best.prediction.execution_time),
+    )
+    cause = Cause(lambda place, *_: best.prediction.execution_time * (1.1 if place[-1] == 1800.0 else 1.0))
+    assert cause.of(best, slower) == "1800 MHz instead of 2000 MHz"
 
 
 def test_no_placement_draws_more_than_the_cap(learned: MeteredPredictor, state: ClusterState) -> None:
