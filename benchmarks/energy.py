@@ -92,7 +92,7 @@ def campaign_table(folder: Path, only: str = "") -> Table:
     for heading in ("campaign", "observed", "held", "forecast", "held", *_names(), "unseen clocks: time", "energy"):
         table.add_column(heading, justify="left" if heading == "campaign" else "right")
     sums: list[list[float]] = []
-    for scenario, _ in scenarios(DESIGN):
+    for scenario, _ in scenarios(JUDGED if folder.parent == JUDGED.folder else DESIGN):
         if only not in scenario.name:
             continue
         recorded = read_campaign(folder / scenario.name)

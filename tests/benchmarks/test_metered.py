@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.testbed.campaign import Scenario
+from benchmarks.testbed.catalogue import DESIGN, JUDGED, Collection
 from benchmarks.testbed.clusters import CLUSTERS, write_platform
-from benchmarks.testbed.metered import PROCESSORS, STALLED, Processor, consumed, metered
+from benchmarks.testbed.metered import CLOCKS, LEARNED, PROCESSORS, STALLED, Processor, consumed, metered, scenarios
 from benchmarks.testbed.simulator import Job, Outcome, available, driver, simulate
 from benchmarks.testbed.timeline import Series, Timeline
+from metasched.store.files.campaigns import read_runs
 
 WATTS = PROCESSORS["intel"].watts(1.0)
 INTEL = CLUSTERS["intel"]
@@ -58,3 +61,28 @@ def test_the_driver_counts_what_the_processors_of_a_job_consume(tmp_path: Path) 
     (plain,) = simulate(driver(), write_platform(INTEL, None, tmp_path), [Job("cg", 1000, 5.0, ("n0",))])
     assert math.isnan(plain.energy)
     assert replace(plain, energy=0.0, stalled=0.0) == replace(alone, energy=0.0, stalled=0.0)
+
+
+@pytest.mark.parametrize(
+    ("collection", "scenario"),
+    [
+        pytest.param(collection, scenario, id=f"{scenario.name}-{scenario.seed}")
+        for collection in (DESIGN, JUDGED)
+        for scenario, _ in scenarios(collection)
+    ],
+)
+def test_a_committed_campaign_trains_at_two_clocks_and_predicts_at_four(
+    collection: Collection, scenario: Scenario
+) -> None:
+    runs = read_runs(collection.folder / "metered" / scenario.name / "runs.csv")
+    processor = PROCESSORS[scenario.cluster.name]
+    highest = processor.megahertz
+    clocks = {
+        phase: {round((run.settings.frequency or 0.0) / highest, 3) for run in runs if run.phase == phase}
+        for phase in ("train", "predict")
+    }
+    assert clocks == {"train": {CLOCKS[place] for place in LEARNED}, "predict": set(CLOCKS)}
+    assert {run.energy_covers for run in runs} == {"node"}
+    full = processor.watts(1.0)[1]
+    least = processor.watts(CLOCKS[0])[0]
+    assert all(0.8 * least < (run.energy or 0.0) / run.execution_time / run.processors < 1.2 * full for run in runs)
