@@ -80,6 +80,11 @@ end
 local RESERVED = { app = true, n = true, p = true, placement = true }
 local LAYOUT = { processes_per_node = true, threads = true }
 
+-- Whether a parameter can stand in the comment, and the daemon takes it.
+local function parameter(name, value)
+  return #name <= 64 and #value <= 64 and name:match("^[%w_.+-]+$") and value:match("^[%w_.+-]+$")
+end
+
 -- What the comment says, and where it cannot be understood what is wrong with it, for the user.
 local function marked(comment)
   local mark = comment:match("metasched:([^%s]*)")
@@ -92,7 +97,7 @@ local function marked(comment)
     words[key] = value
     if not RESERVED[key] then
       kept = kept .. "," .. key .. "=" .. value
-      if not LAYOUT[key] and value ~= "" and #key <= 64 and #value <= 64 and count < 32 then
+      if not LAYOUT[key] and parameter(key, value) and count < 32 then
         parameters[key], count = value, count + 1
       end
     end
@@ -156,6 +161,17 @@ local function ruled(job_desc)
       -- What told the size tells this job from others of its user that were submitted with it.
       if rule.script then job.script = digest(job_desc.script or "") end
       if rule.command then job.command = digest(text("command")) end
+      for name, pattern in pairs(rule.parameters or {}) do
+        for _, kind in ipairs({ "command", "script", "name" }) do
+          local value = rule[kind] and text(kind):match(pattern)
+          if value and parameter(name, value) then
+            job.parameters = job.parameters or {}
+            job.parameters[name] = value
+            job.kept = (job.kept or "") .. "," .. name .. "=" .. value
+            break
+          end
+        end
+      end
       return job
     end
   end

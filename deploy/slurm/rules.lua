@@ -3,8 +3,11 @@
 -- Each names an application and gives patterns of Lua (https://www.lua.org/manual/5.1/manual.html#5.4.1) for the job's
 -- name, its script or its command line. All of its patterns must be found. What a pattern captures in parentheses is the
 -- problem size; `size` gives a fixed one. `least` and `most` let metasched choose the number of processors.
+-- `parameters` gives a pattern for each further parameter, looked for where the rule's own patterns are: what it captures
+-- is the value.
 return {
   -- { application = "cg", script = "cg%.x +%-n +(%d+)" },
+  -- { application = "amr", command = "amr%.x (%d+)", parameters = { steps = "%-%-steps[ =](%d+)", solver = "%-s (%w+)" } },
   -- { application = "fft", name = "^fft%-(%d+)$", least = 1, most = 32 },
   -- { application = "nightly", name = "^nightly$", size = 1 },
 }

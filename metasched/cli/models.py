@@ -20,6 +20,7 @@ from metasched.cli.options import (
     LevelOption,
     ParameterOption,
     PerNodeOption,
+    PlatformOption,
     ThreadsOption,
     check_level,
     settings_from,
@@ -146,9 +147,7 @@ def predict(
         str | None,
         typer.Option(help="Hardware (a name, or a file) whose power formula answers where no run told its energy."),
     ] = None,
-    platform: Annotated[
-        str | None, typer.Option(help="Where it would run, for a model of several; by default where most runs were.")
-    ] = None,
+    platform: PlatformOption = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:

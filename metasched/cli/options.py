@@ -13,6 +13,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 DatabaseOption = Annotated[str | None, typer.Option("--db", help="Database of the store; by default $METASCHED_DB.")]
 LevelOption = Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")]
 ApplicationOption = Annotated[str | None, typer.Option(help="Only runs of this application.")]
+PlatformOption = Annotated[
+    str | None, typer.Option(help="Where it would run, for a model of several; by default where most runs were.")
+]
 PerNodeOption = Annotated[
     int | None, typer.Option("--processes-per-node", min=1, help="Most processes that share a node.")
 ]

@@ -17,6 +17,7 @@ from metasched.cli.options import (
     LevelOption,
     ParameterOption,
     PerNodeOption,
+    PlatformOption,
     ThreadsOption,
     check_level,
     settings_from,
@@ -43,38 +44,40 @@ def plan_verb(
     per_node: PerNodeOption = None,
     threads: ThreadsOption = 1,
     parameter: ParameterOption = None,
+    platform: PlatformOption = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
     """Name the runs that narrow the intervals of some placements most within a budget of seconds."""
+    from metasched.cli.models import on_platform
+    from metasched.predictors.contract import PlansRuns, under
     from metasched.predictors.energy.predictor import MeteredPredictor
-    from metasched.predictors.robust.planning import plan
-    from metasched.predictors.robust.predictor import RobustPredictor
+    from metasched.predictors.walltime import usual_loads
     from metasched.store.files.models import read_model
 
     check_level(level)
     if not (0.0 < budget < float("inf")):
         raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
-    known = read_model(model)
-    known = known.times if isinstance(known, MeteredPredictor) else known
-    if not isinstance(known, RobustPredictor):
+    read = on_platform(read_model(model), platform)
+    known = under(
+        read.times if isinstance(read, MeteredPredictor) else read, settings_from(per_node, threads, parameter)
+    )
+    if not isinstance(known, PlansRuns):
         raise InputError(f"is a {known.name} model, expected a robust one", where=str(model))
-    state = known.under(settings_from(per_node, threads, parameter)).state
-    links = state.model.loads.bandwidth if bandwidth is None else bandwidth
+    learned = tuple(getattr(known, "window", ()))
+    links = usual_loads(learned)[1] if bandwidth is None else bandwidth
     counts = parse_counts(processors)
     if not counts:
         raise InputError("--processors is empty, expected such as 8,16")
-    sizes = sorted({*problem_size, *np.geomspace(state.domain.smallest_size, max(problem_size), SIZES).tolist()})
+    smallest = min((run.problem_size for run in learned), default=min(problem_size))
+    sizes = sorted({*problem_size, *np.geomspace(smallest, max(problem_size), SIZES).tolist()})
     powers = tuple(2**step for step in range(max(counts).bit_length()))
     where = sorted({*counts, *powers} if not runs_on else {*parse_counts(runs_on)})
     if max(len(sizes) * len(where), len(problem_size) * len(counts)) > MOST:
         raise InputError(f"there are more than {MOST} combinations of sizes and processors, expected fewer")
     asked = [Request(n, p, cpu, links) for n, p in product(problem_size, counts)]
-    found = plan(
-        state.model, asked, [Request(float(f"{n:.3g}"), p, cpu, links) for n, p in product(sizes, where)], budget
-    )
-    reach = 2.0 * state.calibration.reach(level)
-    widths = [np.exp(np.minimum(reach * spread, 50.0)) for spread in (found.before, found.after)]
+    found = known.plan(asked, [Request(float(f"{n:.3g}"), p, cpu, links) for n, p in product(sizes, where)], budget)
+    widths = [known.widths(spread, level) for spread in (found.before, found.after)]
     if as_json:
         output.print_json(
             {

@@ -6,7 +6,7 @@ Any predictor can stand in for any other: the ranker, the evaluation and the dae
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -188,6 +188,36 @@ class KnowsSettings(Protocol):
 
     def under(self, settings: Settings) -> Predictor:
         """The predictor as it is now, answering for other settings; InputError where they are none that it knows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Runs to make, in this order.
+
+    Parameters
+    ----------
+    runs : what to run.
+    seconds : expected times of each, shape (k,).
+    before, after : spread of log time at each placement asked for, now and once the runs were made, shape (t,).
+    """
+
+    runs: tuple[Request, ...]
+    seconds: Floats
+    before: Floats
+    after: Floats
+
+
+@runtime_checkable
+class PlansRuns(Protocol):
+    """A predictor that knows which runs would narrow its intervals most."""
+
+    def plan(self, asked: Sequence[Request], candidates: Sequence[Request], budget: float) -> Plan:
+        """Choose runs among candidates that take at most ``budget`` seconds together, for the placements asked for."""
+        ...
+
+    def widths(self, spreads: Floats, level: float) -> Floats:
+        """Upper over lower ends of intervals, from spreads of log time, both of shape (t,)."""
         ...
 
 

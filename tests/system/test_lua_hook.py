@@ -213,3 +213,14 @@ def test_parameters_of_the_comment_are_kept_beside_what_the_hook_notes(tmp_path:
     assert job["said"] == "metasched: go"
     assert job["comment"].startswith("night metasched:app=cg,n=4000,p=")
     assert job["comment"].endswith(",steps=100,solver=amg run")
+
+
+def test_a_rule_tells_parameters_of_the_command_line(tmp_path: Path) -> None:
+    rule = 'command = "amr%.x (%d+)", parameters = { steps = "%-%-steps[ =](%d+)", solver = "%-s (%w+)", k = "k(%d+)" }'
+    (tmp_path / "rules.lua").write_text(f'return {{ {{ application = "cg", {rule} }} }}\n')
+    argv = ["amr.x", "4000", "--steps=100", "-s", "amg"]
+    job = submitted(tmp_path, job={"comment": "", "argv": argv})
+    assert job["said"] == "metasched: go"
+    known, told = job["comment"].split(",")[:2], job["comment"].split(",")[4:]
+    assert known == ["metasched:app=cg", "n=4000"]
+    assert sorted(told) == ["solver=amg", "steps=100"]

@@ -10,33 +10,15 @@ made. The fall of a variance by further runs is diminishing, so choosing greedil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.predictors.contract import Floats
+from metasched.predictors.contract import Plan
 from metasched.predictors.robust.model import Model
 from metasched.records import Request
 
 #: Runs that are planned at most.
 MOST_RUNS = 1000
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Runs to make, in this order.
-
-    Parameters
-    ----------
-    runs : what to run.
-    seconds : expected times of each, shape (k,).
-    before, after : spread of log time at each placement asked for, now and once the runs were made, shape (t,).
-    """
-
-    runs: tuple[Request, ...]
-    seconds: Floats
-    before: Floats
-    after: Floats
 
 
 def plan(model: Model, asked: Sequence[Request], candidates: Sequence[Request], budget: float) -> Plan:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from candidate_functions.terms import Observations
-from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term, broadcast, columns_of
+from metasched.predictors.contract import Floats, Learned, Part, Plan, Predictions, Term, broadcast, columns_of
 from metasched.predictors.formulas.searched import searched_list
 from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.background import BackgroundSearch
@@ -28,6 +28,7 @@ from metasched.predictors.memory.learned_state import LearnedState, at_least_one
 from metasched.predictors.memory.window import RunWindow, measured
 from metasched.predictors.robust.drift import REMEMBERED, Drift, Surprise
 from metasched.predictors.robust.model import Model
+from metasched.predictors.robust.planning import plan
 from metasched.predictors.robust.tabulated import Tabulated
 from metasched.predictors.robust.trust import FARTHEST, doubted
 from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction, Request, Run, Settings
@@ -212,6 +213,14 @@ class RobustPredictor(LearnedState[RobustState]):
         view = copy.copy(self)
         view._state = self.state.under(settings)
         return view
+
+    def plan(self, asked: Sequence[Request], candidates: Sequence[Request], budget: float) -> Plan:
+        """Choose runs to make next, see :func:`metasched.predictors.robust.planning.plan`."""
+        return plan(self.state.model, asked, candidates, budget)
+
+    def widths(self, spreads: Floats, level: float) -> Floats:
+        """Upper over lower ends of intervals, from spreads of log time, both of shape (t,)."""
+        return np.asarray(np.exp(np.minimum(2.0 * self.state.calibration.reach(level) * spreads, 50.0)))
 
     @property
     def layouts(self) -> frozenset[tuple[int | None, int]]:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from metasched.advised_placements import AdvisedPlacement, Ask
 from metasched.jobs import EndedJob, Mark
+from metasched.records import Settings
 
 #: A job's time of submission lies at most so long after its placement was made, and at most a second, which
 #: schedulers cut off, before (s).
@@ -95,7 +96,8 @@ def mark_of(advised: AdvisedPlacement) -> Mark:
     """What the comment of a job would have said, had it been marked."""
     asked = advised.question
     processors = asked.processors[0] if len(asked.processors) == 1 else None
-    return Mark(asked.application, asked.problem_size, processors, advised.uid)
+    told = Settings.of(parameters=asked.parameters)
+    return Mark(asked.application, asked.problem_size, processors, advised.uid, told)
 
 
 def _fits(advised: AdvisedPlacement, job: EndedJob, mark: Mark | None) -> bool:
