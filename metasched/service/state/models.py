@@ -198,12 +198,12 @@ class Models:
     def _lent(self, key: Key) -> tuple[Run, ...]:
         """The runs that an application can borrow for a platform."""
         application, platform = key
-        models = {
-            other: known
+        times = {
+            other: known.times if isinstance(known, MeteredPredictor) else known
             for (name, other), known in dict(self._predictors).items()
-            if name == application and isinstance(known, RobustPredictor)
+            if name == application
         }
-        return lent_by(models, platform)
+        return lent_by({name: known for name, known in times.items() if isinstance(known, RobustPredictor)}, platform)
 
     def _borrow_again(self, application: str) -> None:
         """Have what borrows for platforms never used know what was learned on the others."""
