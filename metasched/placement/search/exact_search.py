@@ -140,18 +140,16 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
     top : see ``scope``.
     """
     index, processors = domains.pairs(allowed)
-    pair = np.arange(index.size)
     low, high = domains.first_step(index, processors), domains.last_step(index)
     cpu_low, cpu_high = domains.cpu(index, processors, low), domains.cpu(index, processors, high)
     best_step, best_cpu = low.copy(), cpu_low.copy()
-    best = score(pair, cpu_low, domains.step_width[low])
-    evaluations = pair.size
+    best = score(np.arange(index.size), cpu_low, domains.step_width[low])
+    evaluations = index.size
 
-    def offer(which: Ints, step: Ints, cpu: Floats) -> None:
-        nonlocal evaluations
-        offered = score(which, cpu, domains.step_width[step])
-        evaluations += which.size
+    def offer(which: Ints, step: Ints, cpu: Floats, offered: Floats) -> None:
         better = np.flatnonzero(offered < best.take(which))
+        if not better.size:
+            return
         np.minimum.at(best, which.take(better), offered.take(better))
         # A pair may get several offers, and several equal ones: the lowest step of the best ones stays.
         better = better[offered.take(better) == best.take(which.take(better))]
@@ -159,32 +157,51 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
         which = which.take(better)
         best_step[which], best_cpu[which] = step.take(better), cpu.take(better)
 
+    def refine(pair: Ints) -> None:
+        """Leave nothing better than what is in hand between the first and the last step of some pairs."""
+        nonlocal evaluations
+        # A stretch holds the steps after the one where it begins up to its last; the CPU is that at these two.
+        begin, last, cpu_begin, cpu_last = (each.take(pair) for each in (low, high, cpu_low, cpu_high))
+        offered, offered_step, offered_cpu = pair, last, cpu_last
+        while pair.size:
+            # No set of a stretch has more CPU than its last step, nor more bandwidth than its first: one batch scores
+            # these corners and a set in each stretch. The corner of a single step is a set itself.
+            corner, inside = np.split(
+                score(
+                    np.concatenate([pair, offered]),
+                    np.concatenate([cpu_last, offered_cpu]),
+                    domains.step_width.take(np.concatenate([begin + 1, offered_step])),
+                ),
+                [pair.size],
+            )
+            evaluations += corner.size + inside.size
+            offer(offered, offered_step, offered_cpu, inside)
+            single = last - begin == 1
+            offer(pair[single], last[single], cpu_last[single], corner[single])
+            limit = best if scope == "all" else np.minimum(best, _limit(best, processors, scope, top))
+            promising = np.flatnonzero(~single & (corner < limit.take(pair)))
+            pair, begin, last, cpu_begin, cpu_last = (
+                each.take(promising) for each in (pair, begin, last, cpu_begin, cpu_last)
+            )
+            middle = (begin + last) >> 1
+            cpu_middle = domains.cpu(index.take(pair), processors.take(pair), middle)
+            offered, offered_step, offered_cpu = pair, middle, cpu_middle
+            # Where the CPU does not grow, no step is better than the one before the stretch.
+            near, far = np.flatnonzero(cpu_middle > cpu_begin), np.flatnonzero(cpu_last > cpu_middle)
+            pair = np.concatenate([pair.take(near), pair.take(far)])
+            begin, last = (np.concatenate([a.take(near), b.take(far)]) for a, b in ((begin, middle), (middle, last)))
+            cpu_begin, cpu_last = (
+                np.concatenate([a.take(near), b.take(far)])
+                for a, b in ((cpu_begin, cpu_middle), (cpu_middle, cpu_last))
+            )
+
     more = np.flatnonzero((high > low) & (cpu_high > cpu_low))
-    pair, low, high = pair.take(more), low.take(more), high.take(more)
-    cpu_low, cpu_high = cpu_low.take(more), cpu_high.take(more)
-    offer(pair, high, cpu_high)
-    more = np.flatnonzero(high - low > 1)
-    pair, low, high = pair.take(more), low.take(more), high.take(more)
-    cpu_low, cpu_high = cpu_low.take(more), cpu_high.take(more)
-    while pair.size:
-        # Between the ends no set has more CPU than the far end, nor more bandwidth than the step after the near end.
-        ideal = score(pair, cpu_high, domains.step_width.take(low + 1))
-        evaluations += pair.size
-        limit = best if scope == "all" else np.minimum(best, _limit(best, processors, scope, top))
-        promising = np.flatnonzero(ideal < limit.take(pair))
-        pair, low, high = pair.take(promising), low.take(promising), high.take(promising)
-        cpu_low, cpu_high = cpu_low.take(promising), cpu_high.take(promising)
-        middle = (low + high) >> 1
-        cpu_middle = domains.cpu(index.take(pair), processors.take(pair), middle)
-        offer(pair, middle, cpu_middle)
-        # Where the ends are neighbours, or have the same CPU, nothing better lies between.
-        near = np.flatnonzero((middle - low > 1) & (cpu_middle > cpu_low))
-        far = np.flatnonzero((high - middle > 1) & (cpu_high > cpu_middle))
-        pair = np.concatenate([pair.take(near), pair.take(far)])
-        low, high = (np.concatenate([a.take(near), b.take(far)]) for a, b in ((low, middle), (middle, high)))
-        cpu_low, cpu_high = (
-            np.concatenate([a.take(near), b.take(far)]) for a, b in ((cpu_low, cpu_middle), (cpu_middle, cpu_high))
-        )
+    if scope != "all" and more.size > 1:
+        # What the largest domain has rules out most of the others at once.
+        largest = index.take(more) == int(np.argmax(domains.sizes))
+        refine(more[largest])
+        more = more[~largest]
+    refine(more)
     return Found(index, processors, best_step, best_cpu, domains.step_width[best_step], best, evaluations)
 
 

@@ -92,6 +92,35 @@ def test_top_pairs_are_those_of_the_full_search(instance, top) -> None:
     assert quick.evaluations <= full.evaluations
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 10.0, 1000.0, 20000.0]), st.booleans())
+def test_among_many_widths_the_best_is_that_of_every_step(seed, traffic, alike) -> None:
+    random = np.random.default_rng(seed)
+    nodes = int(random.integers(30, 120))
+    uplinks = np.append(random.choice([300.0, 1000.0], 3), np.inf)
+    leaf = random.choice([0, 0, 0, 0, 1, 2], nodes)
+    instance = {
+        "tree": Topology(("s0", "s1", "s2", "top"), np.array([3, 3, 3, -1]), uplinks, leaf),
+        "link": random.uniform(10.0, 1000.0, nodes),
+        "cpu": random.choice([0.25, 0.5, 1.0], nodes) if alike else random.uniform(0.1, 1.0, nodes),
+        "processors": random.integers(1, 3, nodes),
+    }
+    predictor = Known(traffic=traffic)
+    found, domains = found_by(instance, predictor, "all")
+    steps = [domains.first_step(found.domain, found.processors), domains.last_step(found.domain)]
+    every = np.full(found.score.size, np.inf)
+    for pair, (first, last) in enumerate(zip(*steps, strict=True)):
+        step = np.arange(first, last + 1)
+        domain, p = (np.full(step.size, each[pair]) for each in (found.domain, found.processors))
+        cpu, bandwidth = domains.cpu(domain, p, step), domains.step_width[step]
+        every[pair] = predictor.predict_many(1.0, p, cpu, bandwidth).execution_time.min()
+    assert found.score.tolist() == every.tolist()
+    quick, _ = found_by(instance, predictor, "processors", 3)
+    for p in np.unique(found.processors):
+        assert quick.score[found.processors == p].min() == every[found.processors == p].min()
+    assert np.sort(quick.score)[:3].tolist() == np.sort(every)[:3].tolist()
+
+
 @settings(max_examples=200, deadline=None)
 @given(instances())
 def test_members_have_the_minima_that_were_scored_or_better(instance) -> None:
