@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from metasched.cli.service import ConfigOption, ask_daemon, configuration
+from metasched.cli.options import ConfigOption
 from metasched.placement.explaining.documents import RankingTable
 from metasched.records import InputError
 from metasched.validation import first_complaint
@@ -40,6 +40,8 @@ def one_source(clusters: Path | None, url: str | None, **only_with_files: object
 
 def consult(config: Path | None, url: str | None, method: str, path: str, document: Any = None) -> Any:
     """Ask the daemon; by URL a token is taken from $METASCHED_TOKEN."""
+    from metasched.cli.service import ask_daemon, configuration
+
     return ask_daemon(configuration(config), method, path, document, url=url)
 
 

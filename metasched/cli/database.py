@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from metasched.cli import output
-from metasched.cli.options import JsonOption
-from metasched.cli.service import ConfigOption, DatabaseOption, configuration
+from metasched.cli.options import ConfigOption, JsonOption
+from metasched.cli.service import DatabaseOption, configuration
 from metasched.store.database.store import Store
 
 DAY = 86_400.0

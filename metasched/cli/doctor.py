@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from metasched.cli import output
-from metasched.cli.options import JsonOption
-from metasched.cli.service import ConfigOption, configuration
+from metasched.cli.options import ConfigOption, JsonOption
+from metasched.cli.service import configuration
 from metasched.client.connection import ask_configured
 from metasched.doctor.findings import Finding
 from metasched.records import InputError

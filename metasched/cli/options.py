@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from metasched.records import PARAMETER, InputError, Settings
 
+#: Path of the configuration where none is given.
+CONFIGURATION = "/etc/metasched/metasched.toml"
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help=f"Configuration file; $METASCHED_CONFIG, else {CONFIGURATION}.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 DatabaseOption = Annotated[str | None, typer.Option("--db", help="Database of the store; by default $METASCHED_DB.")]
 LevelOption = Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")]

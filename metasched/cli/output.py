@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.progress import track
 
 from metasched.json_numbers import finite
 
@@ -44,4 +43,6 @@ def working(what: str) -> AbstractContextManager[Any]:
 
 def progress(steps: Iterable[Step], *, total: int, what: str) -> Iterable[Step]:
     """Go through steps behind a progress bar on stderr, shown only on a terminal."""
+    from rich.progress import track  # loaded by the verbs that take long only
+
     return track(steps, total=total, description=what, console=err, transient=True, disable=not err.is_terminal)

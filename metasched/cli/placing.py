@@ -269,7 +269,6 @@ def _from_files(
 
     Returns those of the application by cluster, and those of others, which must run there, by application and cluster.
     """
-    from metasched.predictors.porting.platforms import PlatformsPredictor
     from metasched.store.files.models import read_model
 
     named: dict[tuple[str, str], Predictor] = {}
@@ -290,15 +289,20 @@ def _from_files(
         named[predictor.application, cluster] = predictor
     # One file alone holds for every cluster that has none of its own.
     everywhere = {(name, cluster): found[0] for name, found in plain.items() if len(found) == 1 for cluster in clusters}
-    every = {
-        key: predictor.on(key[1]) if isinstance(predictor, PlatformsPredictor) else predictor
-        for key, predictor in (everywhere | named).items()
-        if key[1] in clusters
-    }
+    every = {key: _on(predictor, key[1]) for key, predictor in (everywhere | named).items() if key[1] in clusters}
     own = {cluster: predictor for (name, cluster), predictor in every.items() if name == application}
     if not own:
         raise InputError(f"no --model is of application {application}")
     return own, {key: predictor for key, predictor in every.items() if key[0] != application}
+
+
+def _on(predictor: Predictor, cluster: str) -> Predictor:
+    """What predicts for a cluster: of a predictor for several platforms, the part that answers for this one."""
+    if predictor.name != "platforms":
+        return predictor
+    from metasched.predictors.porting.platforms import PlatformsPredictor
+
+    return predictor.on(cluster) if isinstance(predictor, PlatformsPredictor) else predictor
 
 
 def _from_store(application: str, clusters: Sequence[str], database: str | None) -> dict[str, Predictor]:

@@ -19,13 +19,14 @@ from metasched.cli.consulting import UrlOption
 from metasched.cli.options import (
     ApplicationOption,
     ClusterOption,
+    ConfigOption,
     JsonOption,
     ParameterOption,
     PerNodeOption,
     ThreadsOption,
     settings_from,
 )
-from metasched.cli.service import ConfigOption, ask_daemon, configuration, listening
+from metasched.cli.service import ask_daemon, configuration, listening
 from metasched.plain_numbers import plain
 from metasched.records import InputError
 from metasched.schedulers import local

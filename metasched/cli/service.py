@@ -12,17 +12,11 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import output
-from metasched.cli.options import JsonOption
+from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, read_configuration
 from metasched.store.roles import ROLES
 
-#: Path of the configuration where none is given.
-CONFIGURATION = "/etc/metasched/metasched.toml"
-
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help=f"Configuration file; $METASCHED_CONFIG, else {CONFIGURATION}.")
-]
 DatabaseOption = Annotated[str | None, typer.Option("--database", help="Path or URL; instead of the configured one.")]
 
 token = typer.Typer(help="Create, list and revoke tokens for clients of the daemon.", no_args_is_help=True)

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from metasched.cli import output
-from metasched.cli.options import JsonOption
-from metasched.cli.service import CONFIGURATION, ConfigOption
+from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
 from metasched.records import InputError
 
 setup = typer.Typer(help="Install the hooks of a batch scheduler: plan, do, undo.", no_args_is_help=True)

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from metasched.cli import output
-from metasched.cli.options import JsonOption
-from metasched.cli.service import CONFIGURATION, ConfigOption, ask_daemon, configuration
+from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
+from metasched.cli.service import ask_daemon, configuration
 from metasched.modes import Mode
 from metasched.plain_numbers import span
 from metasched.records import InputError

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from metasched.cli import output
-from metasched.cli.options import JsonOption
-from metasched.cli.service import ConfigOption, configuration
+from metasched.cli.options import ConfigOption, JsonOption
+from metasched.cli.service import configuration
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, SlurmCluster

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from metasched.cli import output
-from metasched.cli.options import DatabaseOption, JsonOption
-from metasched.cli.service import ConfigOption, ask_daemon, configuration
+from metasched.cli.options import ConfigOption, DatabaseOption, JsonOption
+from metasched.cli.service import ask_daemon, configuration
 from metasched.records import InputError
 from metasched.service.configuration import Configuration
 

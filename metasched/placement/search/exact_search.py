@@ -161,7 +161,8 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
         """Leave nothing better than what is in hand between the first and the last step of some pairs."""
         nonlocal evaluations
         # A stretch holds the steps after the one where it begins up to its last; the CPU is that at these two.
-        begin, last, cpu_begin, cpu_last = (each.take(pair) for each in (low, high, cpu_low, cpu_high))
+        begin, last = low.take(pair), high.take(pair)
+        cpu_begin, cpu_last = cpu_low.take(pair), cpu_high.take(pair)
         offered, offered_step, offered_cpu = pair, last, cpu_last
         while pair.size:
             # No set of a stretch has more CPU than its last step, nor more bandwidth than its first: one batch scores
@@ -180,9 +181,8 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
             offer(pair[single], last[single], cpu_last[single], corner[single])
             limit = best if scope == "all" else np.minimum(best, _limit(best, processors, scope, top))
             promising = np.flatnonzero(~single & (corner < limit.take(pair)))
-            pair, begin, last, cpu_begin, cpu_last = (
-                each.take(promising) for each in (pair, begin, last, cpu_begin, cpu_last)
-            )
+            pair, begin, last = (each.take(promising) for each in (pair, begin, last))
+            cpu_begin, cpu_last = cpu_begin.take(promising), cpu_last.take(promising)
             middle = (begin + last) >> 1
             cpu_middle = domains.cpu(index.take(pair), processors.take(pair), middle)
             offered, offered_step, offered_cpu = pair, middle, cpu_middle
