@@ -95,8 +95,8 @@ class EndedJob:
     @property
     def uid(self) -> str:
         """32 characters that name this run of the job, the same whenever it is told of again."""
-        told = f"{self.scheduler}\n{self.job}\n{self.start:.2f}"
-        return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=16).hexdigest()
+        identity = f"{self.scheduler}\n{self.job}\n{self.start:.2f}"
+        return hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ def read_mark(comment: str) -> Mark | None:
         size = float(words.get("n", ""))
     except ValueError:
         return None
-    told = words.get("p", "")
-    processors = int(told) if told.isascii() and told.isdecimal() and len(told) <= len(str(MOST_PROCESSORS)) else 0
+    count = words.get("p", "")
+    processors = int(count) if count.isascii() and count.isdecimal() and len(count) <= len(str(MOST_PROCESSORS)) else 0
     if not _APPLICATION.fullmatch(application) or not (math.isfinite(size) and size > 0):
         return None
     placement = words.get("placement")

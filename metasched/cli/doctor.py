@@ -61,11 +61,11 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
 
 def _show(found: list[Finding]) -> None:
     table = Table("check", "", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("found", "mend"):
+    for name in ("found", "remedy"):
         table.add_column(name, overflow="fold")
     for each in found:
         state = each.state.upper() if each.state == "wrong" else each.state
-        table.add_row(*(Text(text) for text in (each.check, state, each.told, each.mend)))
+        table.add_row(*(Text(text) for text in (each.check, state, each.found, each.remedy)))
     output.out.print(table)
     wrong, watch = (sum(each.state == state for each in found) for state in ("wrong", "watch"))
     output.out.print(f"{wrong} wrong, {watch} to watch")

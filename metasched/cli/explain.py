@@ -45,7 +45,7 @@ def explain(
     if re.fullmatch("[0-9a-f]{32}", placement) and not Path(placement).exists():
         if clusters is not None:
             raise InputError("--clusters is given with the id of a placement, which the daemon explains")
-        told = consulting.consult(config, url, "GET", f"/v1/placements/{placement}/explanation")
+        explanation = consulting.consult(config, url, "GET", f"/v1/placements/{placement}/explanation")
     else:
         answer = consulting.ranking(read_text(placement), where=placement)
         asked = next((each for each in answer.placements if each.rank == number), None)
@@ -53,7 +53,7 @@ def explain(
             raise InputError(f"--number {number}: there are {len(answer.placements)} placements in {placement}")
         if clusters is not None:
             scene = placing.scene(answer.application, clusters, model, database, loads, at, source, settings)
-            told = _explained(scene, answer.problem_size, asked)
+            explanation = _explained(scene, answer.problem_size, asked)
         else:
             question = {
                 "application": answer.application,
@@ -61,11 +61,11 @@ def explain(
                 "placement": asked.model_dump(),
                 **settings.as_dict(),
             }
-            told = consulting.consult(config, url, "POST", "/v1/explanations", question)
+            explanation = consulting.consult(config, url, "POST", "/v1/explanations", question)
     if as_json:
-        output.print_json(told)
+        output.print_json(explanation)
     else:
-        _tell(told)
+        _tell(explanation)
 
 
 def _explained(scene: placing.Scene, problem_size: float, asked: PlacementTable) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def _explained(scene: placing.Scene, problem_size: float, asked: PlacementTable)
     return explanation_document(found, asked.costs)
 
 
-def _tell(told: dict[str, Any]) -> None:
-    chosen, harm = PlacementTable.model_validate(told).record(), told["costs"].get("harm") or 0.0
+def _tell(explanation: dict[str, Any]) -> None:
+    chosen, harm = PlacementTable.model_validate(explanation).record(), explanation["costs"].get("harm") or 0.0
     taken, interval = chosen.resource_set, chosen.prediction.interval
     shown = Table(
         title=f"{taken.processors} processors on {taken.cluster}: {fold(taken.nodes)}",
@@ -88,14 +88,14 @@ def _tell(told: dict[str, Any]) -> None:
     shown.add_column("part", footer="completion")
     shown.add_column("how", overflow="fold")
     shown.add_column("s", justify="right", footer=plain(chosen.completion))
-    for part in told["parts"]:
+    for part in explanation["parts"]:
         shown.add_row(part["name"], part["how"], plain(part["seconds"]))
     output.out.print(shown)
-    least, narrowest = told["least_cpu"], told["narrowest"]
+    least, narrowest = explanation["least_cpu"], explanation["narrowest"]
     for line in (
         f"CPU {taken.available_cpu:.3g} is that of {least}, "
         f"{plain(taken.available_bandwidth)} Mbit/s that of the {narrowest}",
-        *told["notes"],
+        *explanation["notes"],
         f"with {interval.level:.0%} probability it runs {plain(interval.low)} to {plain(interval.high)} s "
         "without contention",
         *((f"jobs already there lose {plain(harm)} s together",) if harm > 0 else ()),

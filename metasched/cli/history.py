@@ -16,8 +16,8 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import output
-from metasched.cli.options import JsonOption
-from metasched.cli.service import ConfigOption, DatabaseOption, ask_daemon, configuration
+from metasched.cli.options import ConfigOption, JsonOption
+from metasched.cli.service import DatabaseOption, ask_daemon, configuration
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy
 from metasched.plain_numbers import span

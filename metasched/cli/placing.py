@@ -202,11 +202,11 @@ def ranked(
         chosen = layouts(scene.clusters, predictors, settings, most, any_threads=any_threads, frequencies=frequencies)
         ranking = rank(scene.clusters, scene.predictors, replace(question, settings=chosen))
     except InfeasibleError as error:
-        told = infeasible_document(application, question.problem_size, str(error))
+        answer = infeasible_document(application, question.problem_size, str(error))
     else:
-        told = ranking_document(application, question.problem_size, ranking)
-    warnings = [*scene.warnings, *told.get("warnings", ())]
-    return told | ({"warnings": warnings} if warnings or "warnings" in told else {})
+        answer = ranking_document(application, question.problem_size, ranking)
+    warnings = [*scene.warnings, *answer.get("warnings", ())]
+    return answer | ({"warnings": warnings} if warnings or "warnings" in answer else {})
 
 
 def _count(chosen: ResourceSet) -> str:

@@ -169,9 +169,9 @@ def _asked(
     """What the daemon shows of the user's runs: its database, warnings, how many there are, and they themselves."""
     given = {"application": application, "platform": platform, "last": min(last, MOST)}
     query = urlencode({name: value for name, value in given.items() if value is not None})
-    told = ask_daemon(configuration(config), "GET", f"/v1/runs?{query}", url=url)
-    records = tuple(RecordedRun.of_dict(each) for each in told["runs"])
-    return told["database"], (), told["stored"], records
+    answer = ask_daemon(configuration(config), "GET", f"/v1/runs?{query}", url=url)
+    records = tuple(RecordedRun.of_dict(each) for each in answer["runs"])
+    return answer["database"], (), answer["stored"], records
 
 
 @runs.command("forget")
@@ -210,16 +210,16 @@ def forget(
             "ids": ids or None, "user": user, "since": selected.since, "until": selected.until,
             "application": application, "platform": cluster,
         }  # fmt: skip
-        told = ask_daemon(configuration(config), "POST", "/v1/runs/forget", asked, url=url)
+        answer = ask_daemon(configuration(config), "POST", "/v1/runs/forget", asked, url=url)
     else:
         with Store.open(_existing(database)) as store:
-            told = forgotten_document(store.runs.forget(selected))
-        audit(f"{told['forgotten']} runs forgotten")
+            answer = forgotten_document(store.runs.forget(selected))
+        audit(f"{answer['forgotten']} runs forgotten")
     if as_json:
-        output.print_json(told)
+        output.print_json(answer)
         return
-    output.say(f"{told['forgotten']} runs forgotten")
-    for each in told["models"]:
+    output.say(f"{answer['forgotten']} runs forgotten")
+    for each in answer["models"]:
         output.say(f"the model of {each['application']} on {each['platform']} is learned anew")
 
 

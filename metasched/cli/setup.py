@@ -48,14 +48,14 @@ def slurm(
     if undo:
         planned = undoing(journal)
     else:
-        told = read_settings(slurm_conf) or {}
-        named = name or told.get("clustername", "cluster")
+        settings = read_settings(slurm_conf) or {}
+        named = name or settings.get("clustername", "cluster")
         if not re.fullmatch(r"[\w.-]+", named):
             raise InputError(f"--name is {named!r}, expected letters, digits and _.-")
         made = installation.plan(
             slurm_conf.absolute(), Path(config or CONFIGURATION).absolute(), name=named, socket=socket, state=state
         )
-        planned, left, then = [step.told for step in made.steps], made.left, made.then
+        planned, left, then = [step.description for step in made.steps], made.left, made.then
     if as_json:
         output.print_json({"steps": planned, "left_to_you": list(left), "then": list(then) if planned else []})
     else:

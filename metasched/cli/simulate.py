@@ -51,29 +51,29 @@ def simulate_verb(
         raise InputError(f"the sweep has {len(runs)} runs, expected at most {MOST_RUNS}")
     if picture is not None and len(runs) > 1:
         raise InputError(f"-o draws one run, not the {len(runs)} of a sweep")
-    told = []
+    outcomes = []
     for some, others in output.progress(runs, total=len(runs), what="simulating"):
-        told.append(simulate(where, text, checked(where, text, some), others))
-    front = _front(told)
+        outcomes.append(simulate(where, text, checked(where, text, some), others))
+    front = _front(outcomes)
     if picture is not None:
         from metasched.cli import figures
         from metasched.cli.simulation_figures import gantt_and_power
 
-        figures.save(gantt_and_power(told[0], f"{application.stem} on {where.name}"), picture)
+        figures.save(gantt_and_power(outcomes[0], f"{application.stem} on {where.name}"), picture)
     if as_json:
-        documents = [_document(each) for each in told]
-        if len(told) == 1:
+        documents = [_document(each) for each in outcomes]
+        if len(outcomes) == 1:
             output.print_json(documents[0] | {"picture": picture and str(picture)})
         else:
             pairs = zip(runs, documents, strict=True)
             asked = [{"processes": some, "variables": others} | each for (some, others), each in pairs]
             output.print_json({"runs": asked, "pareto": front})
-    elif len(told) == 1:
-        _show(told[0])
+    elif len(outcomes) == 1:
+        _show(outcomes[0])
         if picture is not None:
             output.say(f"picture written to {picture}")
     else:
-        _show_sweep(runs, told, front)
+        _show_sweep(runs, outcomes, front)
 
 
 def _swept(option: str, given: Sequence[str] | None, whole: bool) -> dict[str, list[float]]:
@@ -93,25 +93,25 @@ def _swept(option: str, given: Sequence[str] | None, whole: bool) -> dict[str, l
     return found
 
 
-def _front(told: Sequence[Outcome]) -> list[int]:
+def _front(outcomes: Sequence[Outcome]) -> list[int]:
     """The runs that no other beats in both time and energy, by their places."""
 
     def beats(one: Outcome, other: Outcome) -> bool:
         here, there = (one.execution_time, one.energy), (other.execution_time, other.energy)
         return here != there and all(a <= b for a, b in zip(here, there, strict=True))
 
-    return [place for place, each in enumerate(told) if not any(beats(other, each) for other in told)]
+    return [place for place, each in enumerate(outcomes) if not any(beats(other, each) for other in outcomes)]
 
 
-def _document(told: Outcome) -> dict[str, Any]:
+def _document(outcome: Outcome) -> dict[str, Any]:
     return {
-        "execution_time": told.execution_time,
-        "energy": told.energy,
-        "power": {"mean": told.mean_power, "peak": told.peak_power},
-        "success": told.success,
-        "expected_completion": told.expected_completion,
-        "labels": {label: asdict(each) for label, each in told.labels.items()},
-        "warnings": list(told.warnings),
+        "execution_time": outcome.execution_time,
+        "energy": outcome.energy,
+        "power": {"mean": outcome.mean_power, "peak": outcome.peak_power},
+        "success": outcome.success,
+        "expected_completion": outcome.expected_completion,
+        "labels": {label: asdict(each) for label, each in outcome.labels.items()},
+        "warnings": list(outcome.warnings),
     }
 
 
@@ -119,36 +119,37 @@ def _energy(joules: float) -> str:
     return "-" if math.isnan(joules) else f"{joules / 3600:.3f} Wh"
 
 
-def _show(told: Outcome) -> None:
+def _show(outcome: Outcome) -> None:
     table = Table(box=box.SIMPLE)
     for heading in ("label", "processes", "finished at s", "energy"):
         table.add_column(heading, justify="left" if heading == "label" else "right")
-    for label, each in told.labels.items():
+    for label, each in outcome.labels.items():
         table.add_row(label, str(each.processes), f"{each.finished:.6f}", _energy(each.energy))
     output.out.print(table)
-    output.say(f"execution time {told.execution_time:.6f} s")
-    if not math.isnan(told.energy):
+    output.say(f"execution time {outcome.execution_time:.6f} s")
+    if not math.isnan(outcome.energy):
         output.say(
-            f"energy {_energy(told.energy)}, power {told.mean_power:.6g} W on average, {told.peak_power:.6g} W at most"
+            f"energy {_energy(outcome.energy)}, power {outcome.mean_power:.6g} W on average, "
+            f"{outcome.peak_power:.6g} W at most"
         )
-    if not math.isnan(told.success):
-        chance = f"chance that no node fails meanwhile {told.success:.6g}"
-        output.say(f"{chance}, expected completion with restarts {told.expected_completion:.6g} s")
-    for line in told.warnings:
+    if not math.isnan(outcome.success):
+        chance = f"chance that no node fails meanwhile {outcome.success:.6g}"
+        output.say(f"{chance}, expected completion with restarts {outcome.expected_completion:.6g} s")
+    for line in outcome.warnings:
         output.complain(f"warning: {line}")
 
 
 def _show_sweep(
-    runs: Sequence[tuple[dict[str, float], dict[str, float]]], told: Sequence[Outcome], front: list[int]
+    runs: Sequence[tuple[dict[str, float], dict[str, float]]], outcomes: Sequence[Outcome], front: list[int]
 ) -> None:
     table = Table(box=box.SIMPLE)
     for heading in (*runs[0][0], *runs[0][1], "time s", "energy", "chance", ""):
         table.add_column(heading, justify="right")
-    for place, ((some, others), each) in enumerate(zip(runs, told, strict=True)):
+    for place, ((some, others), each) in enumerate(zip(runs, outcomes, strict=True)):
         asked = [f"{value:g}" for value in (*some.values(), *others.values())]
         chance = "-" if math.isnan(each.success) else f"{each.success:.4g}"
         mark = "front" if place in front else ""
         table.add_row(*asked, f"{each.execution_time:.6g}", _energy(each.energy), chance, mark)
     output.out.print(table)
-    for line in dict.fromkeys(line for each in told for line in each.warnings):
+    for line in dict.fromkeys(line for each in outcomes for line in each.warnings):
         output.complain(f"warning: {line}")

@@ -27,13 +27,13 @@ def status(config: ConfigOption = None, url: UrlOption = None, as_json: JsonOpti
 
     The Unix socket needs no token; by URL one is taken from $METASCHED_TOKEN.
     """
-    told = ask_daemon(configuration(config), "GET", "/v1/status", url=url)
+    answer = ask_daemon(configuration(config), "GET", "/v1/status", url=url)
     if as_json:
-        output.print_json(told)
+        output.print_json(answer)
         return
-    _show(told, os.fspath(config or os.environ.get("METASCHED_CONFIG") or CONFIGURATION))
-    if told["by_application"]:
-        _show_parts(told)
+    _show(answer, os.fspath(config or os.environ.get("METASCHED_CONFIG") or CONFIGURATION))
+    if answer["by_application"]:
+        _show_parts(answer)
 
 
 def mode(
@@ -51,45 +51,46 @@ def mode(
         raise InputError(f"the mode is {wanted!r}, expected one of {', '.join(get_args(Mode))}")
     settings = configuration(config)
     if wanted is None:
-        told = ask_daemon(settings, "GET", "/v1/mode", url=url)
+        answer = ask_daemon(settings, "GET", "/v1/mode", url=url)
     else:
-        told = ask_daemon(settings, "PUT", "/v1/mode", {"mode": wanted}, url=url)
+        answer = ask_daemon(settings, "PUT", "/v1/mode", {"mode": wanted}, url=url)
     if as_json:
-        output.print_json(told)
+        output.print_json(answer)
     else:
-        output.say(_mode(told))
+        output.say(_mode(answer))
 
 
-def _mode(told: dict[str, Any]) -> str:
-    text = f"{told['mode']}: {MEANINGS[told['mode']]}"
-    if told["set_by"] is None:
+def _mode(answer: dict[str, Any]) -> str:
+    text = f"{answer['mode']}: {MEANINGS[answer['mode']]}"
+    if answer["set_by"] is None:
         return f"{text}; as configured"
-    at = datetime.fromtimestamp(told["set_at"], UTC)
-    return f'{text}; set by {told["set_by"]} {at:%Y-%m-%d %H:%M} UTC, the configuration says "{told["configured"]}"'
+    at = datetime.fromtimestamp(answer["set_at"], UTC)
+    return f'{text}; set by {answer["set_by"]} {at:%Y-%m-%d %H:%M} UTC, the configuration says "{answer["configured"]}"'
 
 
-def _show(told: dict[str, Any], file: str) -> None:
-    quality = told["quality"]
+def _show(answer: dict[str, Any], file: str) -> None:
+    quality = answer["quality"]
     table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_row("mode", _mode(told))
-    table.add_row("version", f"{told['version']}, up for {told['up'] / 3600:.1f} h, database {told['database']}")
-    for kind, fault in told.get("faults", {}).items():
+    table.add_row("mode", _mode(answer))
+    table.add_row("version", f"{answer['version']}, up for {answer['up'] / 3600:.1f} h, database {answer['database']}")
+    for kind, fault in answer.get("faults", {}).items():
         table.add_row(kind, Text(fault))
-    if not told.get("leads", True):
+    if not answer.get("leads", True):
         table.add_row("follows", "another daemon leads: this one answers what is read, and takes over when it ends")
-    heard = ", ".join(f"{name} {age:.0f} s ago" for name, age in told["sources"].items())
-    table.add_row("partitions", f"{told['partitions']}; last described: {heard or 'never'}")
-    for source in told.get("load_sources", ()):
+    heard = ", ".join(f"{name} {age:.0f} s ago" for name, age in answer["sources"].items())
+    table.add_row("partitions", f"{answer['partitions']}; last described: {heard or 'never'}")
+    for source in answer.get("load_sources", ()):
         answered = "never answered" if source["age"] is None else f"answered {source['age']:.0f} s ago"
         wrong = f"; {source['fault']}" if source["fault"] else ""
         table.add_row(
             "source", f"{source['name']}: {source['nodes']} nodes, {answered}, {source['failures']} failures{wrong}"
         )
-    table.add_row("nodes", f"{told['nodes_with_loads']} report loads")
+    table.add_row("nodes", f"{answer['nodes_with_loads']} report loads")
     table.add_row(
-        "models", f"{told['models']}; {told['runs_to_learn']} runs still to learn, {told['learning_failures']} failures"
+        "models",
+        f"{answer['models']}; {answer['runs_to_learn']} runs still to learn, {answer['learning_failures']} failures",
     )
-    for part in told.get("learned", ()):
+    for part in answer.get("learned", ()):
         if part["unmeasured"]:
             table.add_row(
                 "unmeasured",
@@ -118,19 +119,19 @@ def _show(told: dict[str, Any], file: str) -> None:
         )
     if quality["killed_by_limit"]:
         table.add_row("limits", f"{quality['killed_by_limit']} would exceed the suggested time limit")
-    table.add_row("verdict", told["verdict"]["why"])
-    table.add_row("next", told["next_step"]["line"])
-    if told["next_step"]["command"]:
-        wanted = told["verdict"]["mode"]
-        table.add_row("", f"METASCHED_TOKEN=... {told['next_step']['command']}   (an admin's token), or")
+    table.add_row("verdict", answer["verdict"]["why"])
+    table.add_row("next", answer["next_step"]["line"])
+    if answer["next_step"]["command"]:
+        wanted = answer["verdict"]["mode"]
+        table.add_row("", f"METASCHED_TOKEN=... {answer['next_step']['command']}   (an admin's token), or")
         table.add_row("", f'mode = "{wanted}" in {file}, and systemctl restart metasched')
     output.out.print(table)
 
 
-def _show_parts(told: dict[str, Any]) -> None:
+def _show_parts(answer: dict[str, Any]) -> None:
     table = Table("application", "cluster", "judged", "error", "inside", "where advised", "time saved", "good for",
                   box=box.SIMPLE_HEAD)  # fmt: skip
-    for part in told["by_application"]:
+    for part in answer["by_application"]:
         table.add_row(
             Text(part["application"]),
             Text(part["cluster"]),
@@ -142,8 +143,8 @@ def _show_parts(told: dict[str, Any]) -> None:
             part["verdict"]["mode"] or "too early",
         )
     output.out.print(table)
-    if told["more_applications"]:
-        output.out.print(f"and {told['more_applications']} more")
+    if answer["more_applications"]:
+        output.out.print(f"and {answer['more_applications']} more")
 
 
 def _saved(part: dict[str, Any]) -> str:

@@ -30,17 +30,17 @@ def submit(
     """
     settings = configuration(config)
     try:
-        told, why = _estimates(settings, words), ""
+        estimated, why = _estimates(settings, words), ""
     except (RuntimeError, InputError) as error:
-        told, why = [], str(error)
-    cluster = next((each for each in settings.slurm if told and each.name == told[0].cluster), None)
+        estimated, why = [], str(error)
+    cluster = next((each for each in settings.slurm if estimated and each.name == estimated[0].cluster), None)
     handed = list(words)
     if cluster is not None and not _named(words):
-        handed.insert(0, f"--partition={told[0].partition}")
+        handed.insert(0, f"--partition={estimated[0].partition}")
     if cluster is None:
         output.complain(f"submitted unchanged: {why or 'no model of the application, or no mark in the comment'}")
     elif not as_json:
-        for each in told:
+        for each in estimated:
             output.err.print(
                 f"metasched: {each.cluster}/{each.partition}: completion in {each.completion:.0f} s, of which "
                 f"{each.wait:.0f} s in the queue", markup=False, soft_wrap=True,
@@ -48,8 +48,8 @@ def submit(
     status, said = (0, "") if dry_run else _sbatch(cluster or _first(settings), handed, capture=as_json)
     if as_json:
         document: dict[str, Any] = {
-            "chosen": None if cluster is None else asdict(told[0]) | {"completion": told[0].completion},
-            "estimates": [asdict(each) | {"completion": each.completion} for each in told],
+            "chosen": None if cluster is None else asdict(estimated[0]) | {"completion": estimated[0].completion},
+            "estimates": [asdict(each) | {"completion": each.completion} for each in estimated],
             "why_unchanged": why,
             "words": handed,
             "said": said,

@@ -54,23 +54,23 @@ def walltime(
     question = {"application": application, "problem_size": problem_size, "processors": processors, "cluster": cluster,
                 "chances": list(chance or ()), "limits": list(limit or ()), "available_cpu": cpu,
                 "available_bandwidth": bandwidth}  # fmt: skip
-    told, refused = (None, "") if database is not None else _asked(configuration(config), question)
-    if told is None:
+    limits, refused = (None, "") if database is not None else _asked(configuration(config), question)
+    if limits is None:
         try:
-            told = _computed(database or configuration(config).database, question)
+            limits = _computed(database or configuration(config).database, question)
         except InputError as error:
             raise InputError(f"{error}{f'; {refused}' if refused else ''}") from None
-    _show(told, as_json)
+    _show(limits, as_json)
 
 
-def _show(told: dict[str, Any], as_json: bool) -> None:
+def _show(limits: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        output.print_json(told)
+        output.print_json(limits)
         return
     table = Table(
         "cluster", "half the runs end within", "limit", "sbatch", "chance of being killed", box=box.SIMPLE_HEAD
     )
-    for each in told["clusters"]:
+    for each in limits["clusters"]:
         for one in each["limits"]:
             table.add_row(
                 Text(each["cluster"]),

@@ -83,13 +83,15 @@ def whatif(
             for each, wanted in ((problem_size, demands), (size, changes))
         )
         without = replace(scene, clusters=drained(scene.clusters, gone))
-        told = placing.ranked(application, scene, now), placing.ranked(application, without, then)
+        answers = placing.ranked(application, scene, now), placing.ranked(application, without, then)
     else:
         common = {"application": application, "top": 2, "level": level, **settings.as_dict()}
         asked = {**common, "problem_size": problem_size, **made(demands)}
         changed = asked | {"problem_size": size, "drain": drain, **made(changes)}
-        told = tuple(consulting.consult(config, url, "POST", "/v1/rankings", question) for question in (asked, changed))
-    before, after = (consulting.ranking(each, where=url or "the daemon") for each in told)
+        answers = tuple(
+            consulting.consult(config, url, "POST", "/v1/rankings", question) for question in (asked, changed)
+        )
+    before, after = (consulting.ranking(each, where=url or "the daemon") for each in answers)
     if not (before.placements and after.placements):
         why = before.why or after.why
         if as_json:

@@ -64,17 +64,17 @@ def ask(
             transport=transport, base_url="http://metasched" if local else address, timeout=patience, headers=headers
         ) as client:
             answer = client.request(method, path, json=document)
-            told = answer.json()
+            body = answer.json()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise RuntimeError(f"the daemon at {address} does not answer: {error}") from None
     except ValueError:
         raise RuntimeError(f"what answers at {address} is not metasched") from None
     if answer.status_code >= 500:
-        raise RuntimeError(f"the daemon at {address} failed: {_detail(told)}")
+        raise RuntimeError(f"the daemon at {address} failed: {_detail(body)}")
     if answer.status_code >= 400:
-        raise InputError(_detail(told), where=address)
-    return told
+        raise InputError(_detail(body), where=address)
+    return body
 
 
-def _detail(told: Any) -> str:
-    return str(told.get("detail", told)) if isinstance(told, dict) else str(told)
+def _detail(body: Any) -> str:
+    return str(body.get("detail", body)) if isinstance(body, dict) else str(body)

@@ -56,14 +56,14 @@ def check_database(location: str | None) -> Iterator[Finding]:
             "upgrade metasched" if newer else "restart the daemon, which upgrades it",
         )  # fmt: skip
     elif whose := _anothers(location):
-        told = f"{name} belongs to {whose[0]} and its folder to {whose[1]}, who cannot write it"
-        yield Finding("database", "wrong", told, f"chown {whose[1]} {name}*")
+        line = f"{name} belongs to {whose[0]} and its folder to {whose[1]}, who cannot write it"
+        yield Finding("database", "wrong", line, f"chown {whose[1]} {name}*")
     else:
         yield Finding("database", "well", f"{name}, schema {at}")
 
 
 def check_daemon(settings: Configuration, ask: Ask) -> Iterator[Finding]:
-    """Whether the daemon answers, hears its schedulers, and learns.
+    """Whether the daemon answers, its schedulers report, and learning works.
 
     Parameters
     ----------
@@ -72,34 +72,43 @@ def check_daemon(settings: Configuration, ask: Ask) -> Iterator[Finding]:
     """
     began = time.perf_counter()
     try:
-        told: Mapping[str, Any] = ask("/v1/status")
+        status: Mapping[str, Any] = ask("/v1/status")
     except (RuntimeError, InputError) as error:
         yield Finding(
             "daemon", "wrong", str(error), "start it: `systemctl start metasched`, see `journalctl -u metasched`"
         )
         return
     took = time.perf_counter() - began
-    yield Finding("daemon", "well", f"version {told['version']}, mode {told['mode']}, answers in {1000 * took:.0f} ms")
+    yield Finding(
+        "daemon", "well", f"version {status['version']}, mode {status['mode']}, answers in {1000 * took:.0f} ms"
+    )
     for name in settings.schedulers:
-        heard = told["sources"].get(name)
+        heard = status["sources"].get(name)
         late = 3 * settings.periods.partitions + 30
         if heard is None or heard > late:
-            when = "never" if heard is None else f"last {heard:.0f} s ago"
-            mend = "see its log, and whether its user may run sinfo or qstat there"
-            yield Finding(f"scheduler {name}", "wrong", f"last report {when}", mend)
+            when = "no report yet" if heard is None else f"last report {heard:.0f} s ago"
+            remedy = "see the daemon's log, and check that its user may run sinfo or qstat"
+            yield Finding(f"scheduler {name}", "wrong", when, remedy)
         else:
-            yield Finding(f"scheduler {name}", "well", f"heard {heard:.0f} s ago")
-    for source in told.get("load_sources", ()):
+            yield Finding(f"scheduler {name}", "well", f"last report {heard:.0f} s ago")
+        slurm = any(each.name == name for each in settings.slurm)
+        if slurm and heard is not None and settings.steer == "nodes" and name not in status["releases"]:
+            yield Finding(
+                f"steering {name}", "watch",
+                "the daemon's user may not change waiting jobs, so jobs are steered by features instead of nodes",
+                'sacctmgr modify user NAME set adminlevel=Operator, or set steer = "features"',
+            )  # fmt: skip
+    for source in status.get("load_sources", ()):
         age = source["age"]
-        when = "never" if age is None else f"last {age:.0f} s ago"
+        when = "never answered" if age is None else f"last answered {age:.0f} s ago"
         if source["fault"] or age is None or age > UNHEARD * source["period"]:
-            mend = "see that it runs, and check its [[source]] table"
-            yield Finding(f"source {source['name']}", "wrong", f"answered {when}: {source['fault']}", mend)
+            remedy = "check that it is running, and its [[source]] table"
+            yield Finding(f"source {source['name']}", "wrong", f"{when}: {source['fault']}", remedy)
         else:
-            yield Finding(f"source {source['name']}", "well", f"answered {when}, of {source['nodes']} nodes")
-    if told["learning_failures"]:
-        failed = f"{told['learning_failures']} runs or searches failed"
-        yield Finding("learning", "watch", failed, "see the daemon's log for what could not be learned")
+            yield Finding(f"source {source['name']}", "well", f"{when}, for {source['nodes']} nodes")
+    if status["learning_failures"]:
+        failed = f"{status['learning_failures']} runs or searches failed"
+        yield Finding("learning", "watch", failed, "see the daemon's log for the reasons")
 
 
 def check_socket(settings: Configuration) -> Iterator[Finding]:
@@ -112,12 +121,12 @@ def check_socket(settings: Configuration) -> Iterator[Finding]:
             yield Finding("socket", "wrong", f"{listen.socket}: {(error.strerror or '').lower()}", "start the daemon")
         else:
             if not stat.S_ISSOCK(found.st_mode):
-                yield Finding("socket", "wrong", f"{listen.socket} is no socket", "remove it and restart the daemon")
+                yield Finding("socket", "wrong", f"{listen.socket} is not a socket", "remove it and restart the daemon")
             else:
                 yield Finding("socket", "well", f"{listen.socket}, mode {stat.S_IMODE(found.st_mode):04o}")
     if listen.host not in ("127.0.0.1", "::1", "localhost") and listen.certificate is None:
-        told = f"{listen.host}:{listen.port} takes tokens that anybody on the way can read"
-        yield Finding("TLS", "wrong", told, "set certificate and key under [listen]")
+        line = f"{listen.host}:{listen.port} receives tokens unencrypted"
+        yield Finding("TLS", "wrong", line, "set certificate and key under [listen]")
 
 
 def check_agents(settings: Configuration, nodes: list[str], now: float) -> Iterator[Finding]:
@@ -131,7 +140,7 @@ def check_agents(settings: Configuration, nodes: list[str], now: float) -> Itera
     """
     location = settings.database or default_location()
     if "://" not in location and not Path(location).exists():
-        return  # told of by the check of the database; to open it would make it
+        return  # the check of the database reports it; to open it would make it
     newest = select(LoadRow.node, func.max(LoadRow.time)).where(LoadRow.time > now - 30 * 86_400).group_by(LoadRow.node)
     try:
         engine = connect(location, 10.0)
@@ -142,30 +151,30 @@ def check_agents(settings: Configuration, nodes: list[str], now: float) -> Itera
             seen = {node: heard for node, heard in connection.execute(newest)}  # noqa: C416
         engine.dispose()
     except (InputError, StoreError):
-        return  # told of by the check of the database
+        return  # the check of the database reports it
     if roles:
         yield Finding("tokens", "well", ", ".join(f"{count} {role}" for role, count in sorted(roles.items())))
     else:
-        yield Finding("tokens", "watch", "there are none", "make one: `metasched token add NAME --role ROLE`")
+        yield Finding("tokens", "watch", "there are none", "create one: `metasched token add NAME --role ROLE`")
     ahead = {node: at - now for node, at in seen.items() if at - now > AHEAD}
     if ahead:
         worst = max(ahead, key=lambda node: ahead[node])
-        told = f"{_some(sorted(ahead))}: ahead of this host's, {worst} by {ahead[worst]:.0f} s"
-        yield Finding("clocks", "wrong", told, "let chrony or ntpd set the clocks of these nodes")
+        line = f"{_some(sorted(ahead))}: ahead of this host's, {worst} by {ahead[worst]:.0f} s"
+        yield Finding("clocks", "wrong", line, "synchronise the clocks of these nodes, with chrony or ntpd")
     elif seen:
         yield Finding("clocks", "well", f"no node's clock is more than {AHEAD:g} s ahead of this host's")
     never = [node for node in nodes if node not in seen]
     late = [node for node in nodes if node in seen and now - seen[node] > LATE]
     if never:
         without = [node for node in never if node not in of_agents]
-        mend = "start metasched-agent there"
+        remedy = "start metasched-agent there"
         if without:
-            mend += f", with a token: `metasched token add NAME --role agent --node {without[0]}`"
-        yield Finding("agents", "wrong", f"no loads ever from {_some(never)}: taken for idle", mend)
+            remedy += f", with a token: `metasched token add NAME --role agent --node {without[0]}`"
+        yield Finding("agents", "wrong", f"never any loads from {_some(never)}, which count as idle", remedy)
     if late:
         worst = max(late, key=lambda node: now - seen[node])
-        told = f"no loads lately from {_some(late)}; {worst} was last heard {now - seen[worst]:.0f} s ago"
-        yield Finding("agents", "wrong", told, "see `systemctl status metasched-agent` there, and its clock")
+        line = f"no recent loads from {_some(late)}; the last from {worst} are {now - seen[worst]:.0f} s old"
+        yield Finding("agents", "wrong", line, "check `systemctl status metasched-agent` and the clock there")
     if nodes and not never and not late:
         yield Finding("agents", "well", f"all {len(nodes)} nodes have sent loads in the last {LATE:g} s")
 

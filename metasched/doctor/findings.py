@@ -1,4 +1,4 @@
-"""What a check of the installation found: one line on how things are, and one on what to mend."""
+"""What a check of the installation found: one line on how things are, and one on what to do."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Finding:
 
     Parameters
     ----------
-    check : what was looked at, in a word or two.
+    check : what was examined, in a word or two.
     state : well, watch or wrong.
-    told : how it is.
-    mend : what to do about it; empty where it is well.
+    found : how it is.
+    remedy : what to do about it; empty where it is well.
     """
 
     check: str
     state: State
-    told: str
-    mend: str = ""
+    found: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,9 +48,9 @@ def _compiled(lua: ctypes.CDLL, script: Path) -> str:
     else:
         lua.luaL_loadfile.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
         failed = lua.luaL_loadfile(state, os.fsencode(script))
-    told = lua.lua_tolstring(state, -1, None) if failed else b""
+    error = lua.lua_tolstring(state, -1, None) if failed else b""
     lua.lua_close(state)
-    return (told or b"").decode(errors="replace")
+    return (error or b"").decode(errors="replace")
 
 
 def loaded_by(script: Path) -> Path | None:

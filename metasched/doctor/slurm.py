@@ -1,4 +1,4 @@
-"""Checks of Slurm's side of an installation: the hook, prolog and epilog, their settings, and who may read what."""
+"""Checks of Slurm's side of an installation: the hook, prolog and epilog, their conf, and who may read what."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def check_slurm(name: str, configuration: str, socket: str | None) -> Iterator[F
     socket : the daemon's Unix socket.
     """
     path = Path(configuration or "/etc/slurm/slurm.conf")
-    told = read_settings(path)
-    if told is None:
+    conf = read_settings(path)
+    if conf is None:
         yield Finding(f"{name}: slurm.conf", "wrong", f"{path} cannot be read", "name it under [[slurm]] configuration")
         return
     try:
@@ -40,14 +40,14 @@ def check_slurm(name: str, configuration: str, socket: str | None) -> Iterator[F
     except RuntimeError as error:
         yield Finding(f"{name}: controller", "wrong", str(error), "start slurmctld")
     try:
-        user = User.named(told.get("slurmuser", "root").partition("(")[0])
+        user = User.named(conf.get("slurmuser", "root").partition("(")[0])
     except KeyError:
-        yield Finding(f"{name}: SlurmUser", "wrong", f"there is no user {told['slurmuser']}", "set SlurmUser")
+        yield Finding(f"{name}: SlurmUser", "wrong", f"there is no user {conf['slurmuser']}", "set SlurmUser")
         return
-    yield from _hook(name, path, told, user, socket)
-    yield from _scripts(name, told, user)
-    kept = told.get("accountingstoreflags", "")
-    if "slurmdbd" in told.get("accountingstoragetype", "") and "job_comment" not in kept:
+    yield from _hook(name, path, conf, user, socket)
+    yield from _scripts(name, conf, user)
+    kept = conf.get("accountingstoreflags", "")
+    if "slurmdbd" in conf.get("accountingstoragetype", "") and "job_comment" not in kept:
         lost = "accounting leaves out comments: jobs are not found after the daemon was down"
         yield Finding(f"{name}: accounting", "watch", lost, "set AccountingStoreFlags=job_comment")
 
@@ -65,10 +65,12 @@ def read_settings(path: Path) -> dict[str, str] | None:
     return {key.strip().lower(): value.strip() for key, equals, value in pairs if equals}
 
 
-def _hook(name: str, path: Path, told: dict[str, str], user: User, socket: str | None) -> Iterator[Finding]:
+def _hook(name: str, path: Path, conf: dict[str, str], user: User, socket: str | None) -> Iterator[Finding]:
     check = f"{name}: hook"
-    if "lua" not in told.get("jobsubmitplugins", "").replace("job_submit/", "").split(","):
-        yield Finding(check, "wrong", "slurmctld calls no Lua hook", "set JobSubmitPlugins=lua and restart slurmctld")
+    if "lua" not in conf.get("jobsubmitplugins", "").replace("job_submit/", "").split(","):
+        yield Finding(
+            check, "wrong", "slurmctld does not call a Lua hook", "set JobSubmitPlugins=lua and restart slurmctld"
+        )
     script = path.parent / "job_submit.lua"
     if why := user.may(script, "r"):
         yield Finding(
@@ -86,7 +88,7 @@ def _hook(name: str, path: Path, told: dict[str, str], user: User, socket: str |
 def _lua(check: str, script: Path, user: User) -> Iterator[Finding]:
     own = loaded_by(script)
     if own is None:
-        yield Finding(check, "wrong", f"{script} is another hook", f"let it load metasched's: {CHAIN}")
+        yield Finding(check, "wrong", f"{script} does not load metasched's hook", f"add to it: {CHAIN}")
         return
     for each in dict.fromkeys((script, own, own.parent / "rules.lua")):
         if each != script and (why := user.may(each, "r")):
@@ -94,7 +96,7 @@ def _lua(check: str, script: Path, user: User) -> Iterator[Finding]:
                 yield Finding(check, "wrong", why, f"copy deploy/slurm/job_submit.lua there, readable by {user.name}")
             continue
         if error := lua_error(each):
-            yield Finding(check, "wrong", error, f"mend {each}: slurmctld does not start with it")
+            yield Finding(check, "wrong", error, f"repair {each}: slurmctld does not start with it")
         elif each != own.parent / "rules.lua":
             yield Finding(check, "well", f"{each}, readable by {user.name}")
 
@@ -104,36 +106,36 @@ def _hook_settings(name: str, path: Path, user: User, socket: str | None) -> Ite
     if why := user.may(path, "r"):
         yield Finding(check, "wrong", why, f"copy deploy/slurm/hooks.conf to {path.parent}, readable by {user.name}")
         return
-    told = read_settings(path) or {}
+    conf = read_settings(path) or {}
     problems = []
-    if told.get("cluster") != name:
-        problems.append((f"cluster = {told.get('cluster', '')}", f"cluster = {name}, as in the daemon's configuration"))
-    if "socket" in told:
-        if socket is None or Path(told["socket"]).resolve() != Path(socket).resolve():
-            problems.append((f"socket = {told['socket']}", f"socket = {socket or 'none: use address and token_file'}"))
-        elif not Path(told["socket"]).exists():
-            problems.append((f"socket = {told['socket']} is not there", "start the daemon"))
-        elif why := user.may(told["socket"], "rw"):
+    if conf.get("cluster") != name:
+        problems.append((f"cluster = {conf.get('cluster', '')}", f"cluster = {name}, as in the daemon's configuration"))
+    if "socket" in conf:
+        if socket is None or Path(conf["socket"]).resolve() != Path(socket).resolve():
+            problems.append((f"socket = {conf['socket']}", f"socket = {socket or 'none: use address and token_file'}"))
+        elif not Path(conf["socket"]).exists():
+            problems.append((f"socket = {conf['socket']} does not exist", "start the daemon"))
+        elif why := user.may(conf["socket"], "rw"):
             problems.append((why, f"usermod -aG GROUP {user.name}, GROUP being the socket's, and restart slurmctld"))
-    elif "token_file" not in told:
-        problems.append(("neither socket nor token_file", "one of them"))
-    elif why := user.may(told["token_file"], "r"):
+    elif "token_file" not in conf:
+        problems.append(("neither socket nor token_file is set", "set one of them"))
+    elif why := user.may(conf["token_file"], "r"):
         problems.append((why, f"make it readable by {user.name} only"))
     try:
-        deadline = float(told.get("deadline", "0.2"))
+        deadline = float(conf.get("deadline", "0.2"))
     except ValueError:
         deadline = float("nan")
     if not 0.0 < deadline <= LONGEST:
-        problems.append((f"deadline = {told['deadline']}", f"at most {LONGEST:g} s: the controller waits so long"))
+        problems.append((f"deadline = {conf['deadline']}", f"set at most {LONGEST:g} s, the controller waits"))
     for found, expected in problems:
         yield Finding(check, "wrong", f"{path}: {found}", expected)
     if not problems:
         yield Finding(check, "well", f"{path}, deadline {1000 * deadline:.0f} ms")
 
 
-def _scripts(name: str, told: dict[str, str], user: User) -> Iterator[Finding]:
+def _scripts(name: str, conf: dict[str, str], user: User) -> Iterator[Finding]:
     for key, script in (("PrologSlurmctld", "metasched-prolog"), ("EpilogSlurmctld", "metasched-epilog")):
-        check, path = f"{name}: {script.removeprefix('metasched-')}", told.get(key.lower(), "")
+        check, path = f"{name}: {script.removeprefix('metasched-')}", conf.get(key.lower(), "")
         if not path:
             yield Finding(
                 check, "wrong", f"{key} is not set", f"set {key}=/etc/slurm/{script}, or call that from yours"
@@ -144,8 +146,8 @@ def _scripts(name: str, told: dict[str, str], user: User) -> Iterator[Finding]:
             continue
         own = called_by(Path(path), script)
         if own is None:
-            told_so = f"{path} does not call {script}"
-            yield Finding(check, "wrong", told_so, f"add to it: /etc/slurm/metasched/{script} || true")
+            without = f"{path} does not call {script}"
+            yield Finding(check, "wrong", without, f"add to it: /etc/slurm/metasched/{script} || true")
             continue
         if own != Path(path) and (why := user.may(own, "rx")):
             yield Finding(check, "wrong", why, f"let {user.name} run it: chmod 0755 {own}")
@@ -158,7 +160,7 @@ def _scripts(name: str, told: dict[str, str], user: User) -> Iterator[Finding]:
 def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
     """Whether a hook does its work when slurmctld runs it."""
     if check.endswith("epilog"):
-        why, mend = fails([str(script), "--check"], user), f"run it as {user.name}: {script} --check"
+        why, remedy = fails([str(script), "--check"], user), f"run it as {user.name}: {script} --check"
     else:
         conf = read_settings(script.resolve().parent / "hooks.conf") or {}
         noted = Path(conf.get("state", STATE)) / f"start.{NO_JOB}"
@@ -168,11 +170,11 @@ def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
             try:
                 float(noted.read_text())
             except (OSError, ValueError):
-                why = f"{script} does not note when a job starts"
+                why = f"{script} does not record when a job starts"
         noted.unlink(missing_ok=True)
-        mend = f"run it as {user.name}: SLURM_JOB_ID={NO_JOB} {script}"
+        remedy = f"run it as {user.name}: SLURM_JOB_ID={NO_JOB} {script}"
     if why:
-        yield Finding(check, "wrong", why, mend)
+        yield Finding(check, "wrong", why, remedy)
     else:
         yield Finding(check, "well", f"{script}, runs as {user.name}")
 
@@ -181,12 +183,12 @@ def _kept(name: str, path: Path, user: User) -> Iterator[Finding]:
     check = f"{name}: kept jobs"
     state = Path((read_settings(path) or {}).get("state", STATE))
     if why := user.may(state, "rwx"):
-        mend = f"install -d -o {user.name} -m 0750 {state}, or set `state` in {path}"
-        yield Finding(check, "wrong", why, mend)
+        remedy = f"install -d -o {user.name} -m 0750 {state}, or set `state` in {path}"
+        yield Finding(check, "wrong", why, remedy)
         return
     waiting, refused = len([*state.glob("ended.*.json")]), len([*state.glob("ended.*.refused")])
     if waiting or refused:
-        told = f"{waiting} jobs in {state} wait to be told of, {refused} were refused"
-        yield Finding(check, "watch", told, "run metasched-epilog --tell; see its output, and the daemon's log")
+        undelivered = f"{waiting} jobs in {state} wait to be delivered, {refused} were refused"
+        yield Finding(check, "watch", undelivered, "run metasched-epilog --tell; see its output and the daemon's log")
     else:
-        yield Finding(check, "well", f"{state}, none waits")
+        yield Finding(check, "well", f"{state}, none waiting")

@@ -59,10 +59,10 @@ def plan(
     InputError
         When slurm.conf or the daemon's settings cannot be read.
     """
-    told = read_settings(slurm_conf)
-    if told is None:
+    conf = read_settings(slurm_conf)
+    if conf is None:
         raise InputError("cannot be read, expected Slurm's configuration", where=str(slurm_conf))
-    user, own = told.get("slurmuser", "root").partition("(")[0], folder_of(slurm_conf)
+    user, own = conf.get("slurmuser", "root").partition("(")[0], folder_of(slurm_conf)
     journal = Journal.read(own / JOURNAL)
     steps: list[Step] = [Folder(own, "root", 0o755)]
     left: list[str] = []
@@ -79,13 +79,13 @@ def plan(
     steps += [Folder(Path(state), user, 0o750), Join(user, group)]
     _lua(slurm_conf.parent / "job_submit.lua", own, steps, left)
     lines = []
-    plugins = told.get("jobsubmitplugins", "")
+    plugins = conf.get("jobsubmitplugins", "")
     if not plugins:
         lines.append("JobSubmitPlugins=lua")
     elif "lua" not in plugins.replace("job_submit/", "").split(","):
         left.append(f"in {slurm_conf}, add lua: JobSubmitPlugins={plugins},lua")
     for key, script in (("PrologSlurmctld", "metasched-prolog"), ("EpilogSlurmctld", "metasched-epilog")):
-        there = told.get(key.lower(), "")
+        there = conf.get(key.lower(), "")
         if not there:
             lines.append(f"{key}={own}/{script}")
         elif Path(there).name != script and script not in _text(Path(there)):
@@ -93,7 +93,7 @@ def plan(
     if lines:
         steps.append(Add(slurm_conf, lines))
     _daemon(daemon_conf, slurm_conf, name, steps)
-    return Plan(tuple(step for step in steps if step.told), tuple(left), _then(lines))
+    return Plan(tuple(step for step in steps if step.description), tuple(left), _then(lines))
 
 
 def _lua(script: Path, own: Path, steps: list[Step], left: list[str]) -> None:

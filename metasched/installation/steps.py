@@ -38,22 +38,26 @@ class Journal:
         """The journal of an earlier installation, an empty one where there is none."""
         if not path.exists():
             return cls(path)
-        told = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
         return cls(
-            path, told["files"], told["blocks"], told["folders"], [(user, group) for user, group in told["members"]]
+            path,
+            document["files"],
+            document["blocks"],
+            document["folders"],
+            [(user, group) for user, group in document["members"]],
         )
 
     def write(self) -> None:
         """Keep it."""
-        told = {"files": self.files, "blocks": self.blocks, "folders": self.folders, "members": self.members}
-        write_text_atomically(self.path, json.dumps(told, indent=1) + "\n")
+        document = {"files": self.files, "blocks": self.blocks, "folders": self.folders, "members": self.members}
+        write_text_atomically(self.path, json.dumps(document, indent=1) + "\n")
 
 
 class Step(Protocol):
-    """One step; ``told`` says what it does, empty where there is nothing to do."""
+    """One step; ``description`` says what it does, empty where there is nothing to do."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What it does, empty where there is nothing to do."""
         ...
 
@@ -76,7 +80,7 @@ class Write:
     settings: bool = False
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What it does, empty where there is nothing to do."""
         if not self.path.exists():
             return f"write {self.path}"
@@ -88,7 +92,7 @@ class Write:
     @property
     def kept(self) -> str:
         """What to say of a file that stays though it is not what it should be."""
-        if self.settings or self.told or self.path.read_text(encoding="utf-8", errors="replace") == self.text:
+        if self.settings or self.description or self.path.read_text(encoding="utf-8", errors="replace") == self.text:
             return ""
         return f"{self.path} was changed by hand and stays as it is"
 
@@ -108,7 +112,7 @@ class Add:
     comment: str = "#"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What it does, empty where there is nothing to do."""
         return f"add to {self.path}: {'; '.join(self.lines)}"
 
@@ -130,7 +134,7 @@ class Folder:
     mode: int
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What it does, empty where there is nothing to do."""
         return "" if self.path.is_dir() else f"make {self.path}, of {self.owner}, mode {self.mode:04o}"
 
@@ -153,7 +157,7 @@ class Join:
     group: str
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What it does, empty where there is nothing to do."""
         try:
             there = grp.getgrnam(self.group)
@@ -171,7 +175,7 @@ class Join:
 def install(steps: Iterable[Step], journal: Journal) -> None:
     """Do the steps that are not done, and note each before the next."""
     for step in steps:
-        if step.told:
+        if step.description:
             step.do(journal)
             if journal.path.parent.is_dir():
                 journal.write()
@@ -179,14 +183,14 @@ def install(steps: Iterable[Step], journal: Journal) -> None:
 
 def undoing(journal: Journal) -> list[str]:
     """What undoing an installation would do, in order."""
-    told = [f"take user {user} out of the group {group}" for user, group in journal.members]
-    told += [f"take the added lines out of {path}" for path in journal.blocks]
+    lines = [f"take user {user} out of the group {group}" for user, group in journal.members]
+    lines += [f"take the added lines out of {path}" for path in journal.blocks]
     for path, known in journal.files.items():
         there = Path(path)
         if there.exists():
             same = digest(there.read_text(encoding="utf-8", errors="replace")) == known
-            told.append(f"remove {path}" if same else f"keep {path}, which was changed by hand")
-    return told + [f"remove {path}, where it is empty" for path in reversed(journal.folders)]
+            lines.append(f"remove {path}" if same else f"keep {path}, which was changed by hand")
+    return lines + [f"remove {path}, where it is empty" for path in reversed(journal.folders)]
 
 
 def undo(journal: Journal) -> None:

@@ -31,11 +31,11 @@ def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
     >>> {"cores", "threads"} <= {each.name for each in found} if model else True
     True
     """
-    told = _lscpu(root)
+    fields = _lscpu(root)
     found = []
-    sockets, cores = _number(told.get("Socket(s)")), _number(told.get("Core(s) per socket"))
+    sockets, cores = _number(fields.get("Socket(s)")), _number(fields.get("Core(s) per socket"))
     if sockets and cores:
-        per_core = _number(told.get("Thread(s) per core")) or 1
+        per_core = _number(fields.get("Thread(s) per core")) or 1
         found += [Found("sockets", sockets, "1", "lscpu"), Found("cores", sockets * cores, "1", "lscpu")]
         found += [Found("threads", sockets * cores * per_core, "1", "lscpu")]
     cpufreq = root / "sys/devices/system/cpu/cpu0/cpufreq"
@@ -47,7 +47,7 @@ def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
         kilohertz = _read(cpufreq / file)
         if kilohertz:
             found.append(Found(name, kilohertz / 1000, "MHz", f"cpufreq, {file}"))
-    cache = _number(told.get("L3 cache"))
+    cache = _number(fields.get("L3 cache"))
     if cache:
         found.append(Found("cache", cache, "B", "lscpu, L3"))
     memory = _read_memory(root / "proc/meminfo")
@@ -63,7 +63,7 @@ def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
     speeds = [_read(link / "speed") for link in (root / "sys/class/net").glob("*") if (link / "device").exists()]
     if max(speeds, default=0) > 0:
         found.append(Found("bandwidth", max(speeds), "Mbit/s", "/sys/class/net, the fastest link"))
-    return told.get("Model name", ""), found
+    return fields.get("Model name", ""), found
 
 
 def _lscpu(root: Path) -> dict[str, str]:
@@ -75,12 +75,12 @@ def _lscpu(root: Path) -> dict[str, str]:
         rows = [*json.loads(done.stdout)["lscpu"]]
     except (ValueError, KeyError):
         return {}
-    told = {}
+    fields = {}
     while rows:  # newer releases nest what belongs together
         row = rows.pop(0)
-        told[str(row["field"]).rstrip(":")] = str(row.get("data") or "")
+        fields[str(row["field"]).rstrip(":")] = str(row.get("data") or "")
         rows += row.get("children", [])
-    return told
+    return fields
 
 
 def _number(text: str | None) -> float:

@@ -61,7 +61,7 @@ def slurm(tmp_path: Path) -> Iterator[Path]:
 def found(folder: Path) -> list[Finding]:
     every = check_slurm("c8", str(folder / "slurm.conf"), f"{folder}/metasched.sock")
     # Whether a controller and Lua's modules are here is the machine's.
-    return [each for each in every if "controller" not in each.check and "Lua's" not in each.told]
+    return [each for each in every if "controller" not in each.check and "Lua's" not in each.found]
 
 
 def wrong(folder: Path) -> set[str]:
@@ -107,7 +107,7 @@ def test_what_is_wrong_is_found_and_nothing_else(
     text = path.read_text()
     path.write_text(after if before is None else text.replace(before, after))
     assert wrong(slurm) == checks
-    assert all(each.mend for each in found(slurm) if each.state != "well")
+    assert all(each.remedy for each in found(slurm) if each.state != "well")
 
 
 def test_a_sites_own_hooks_that_call_metascheds_are_well_and_others_are_not(slurm: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_database_that_root_makes_is_the_folders_owners_and_one_that_is_not_is
     assert states(check_database(str(path))) == {"database": "well"}
     os.chown(path, 0, -1)
     (told,) = check_database(str(path))
-    assert (told.state, "belongs to root" in told.told, "chown nobody" in told.mend) == ("wrong", True, True)
+    assert (told.state, "belongs to root" in told.found, "chown nobody" in told.remedy) == ("wrong", True, True)
 
 
 def test_agents_that_are_silent_or_whose_clocks_run_ahead_are_found(tmp_path: Path) -> None:
@@ -204,14 +204,17 @@ def test_agents_that_are_silent_or_whose_clocks_run_ahead_are_found(tmp_path: Pa
     assert states(check_agents(settings, ["n0"], NOW + 1000))["agents"] == "wrong"
     assert states(check_agents(settings, ["n0"], NOW - 100))["clocks"] == "wrong"
     (never,) = (each for each in check_agents(settings, ["n0", "n1"], NOW) if each.state == "wrong")
-    assert ("n1" in never.told, "--node n1" in never.mend) == (True, True)
+    assert ("n1" in never.found, "--node n1" in never.remedy) == (True, True)
 
 
 def test_a_daemon_that_does_not_hear_its_scheduler_is_found() -> None:
-    told = {"version": "1", "mode": "act", "sources": {"c8": 5.0}, "learning_failures": 0}
+    told = {"version": "1", "mode": "act", "sources": {"c8": 5.0}, "releases": ["c8"], "learning_failures": 0}
     assert set(states(check_daemon(SETTINGS, lambda path: told)).values()) == {"well"}
     assert states(check_daemon(SETTINGS, lambda path: told | {"sources": {"c8": 5000.0}}))["scheduler c8"] == "wrong"
     assert states(check_daemon(SETTINGS, lambda path: told | {"learning_failures": 2}))["learning"] == "watch"
+    assert states(check_daemon(SETTINGS, lambda path: told | {"releases": []}))["steering c8"] == "watch"
+    by_features = SETTINGS.model_copy(update={"steer": "features"})
+    assert "steering c8" not in states(check_daemon(by_features, lambda path: told | {"releases": []}))
     source = {"name": "P", "age": 5.0, "period": 15.0, "nodes": 4, "fault": ""}
     for change, state in (({}, "well"), ({"age": None}, "wrong"), ({"age": 61.0}, "wrong"), ({"fault": "no"}, "wrong")):
         found = states(check_daemon(SETTINGS, lambda path, change=change: told | {"load_sources": [source | change]}))

@@ -53,7 +53,7 @@ def test_the_plan_changes_nothing_and_the_setup_is_undone_to_the_byte(
     assert installed["slurm/job_submit.lua"].count("function slurm_job_") == 2
     found = {each.check: each for each in check_slurm("east", f"{site}/slurm/slurm.conf", f"{site}/m.sock")}
     assert found["east: prolog"].state == "well"
-    assert "Lua's" in found["east: hook"].told or found["east: hook"].state == "well"
+    assert "Lua's" in found["east: hook"].found or found["east: hook"].state == "well"
     settings = read_configuration(site / "metasched.toml")
     assert [(each.name, each.configuration) for each in settings.slurm] == [("east", f"{site}/slurm/slurm.conf")]
     capsys.readouterr()

@@ -47,6 +47,7 @@ def status(daemon: WholeDaemon, client: Reader) -> dict[str, Any]:
         "faults": daemon.faults(),
         "partitions": len(daemon.clusters.view.partitions),
         "sources": {name: now - seen for name, seen in daemon.clusters.seen_at.items()},
+        "releases": sorted({each.scheduler for each in daemon.clusters.view.partitions if each.releases}),
         "load_sources": [report.as_dict(now) for report in daemon.load_sources.reports()],
         "nodes_with_loads": len(daemon.clusters.latest),
         "models": len(models),

@@ -182,9 +182,9 @@ class EndedJobs:
         """What each scheduler tells of finished jobs, or why it does not, in the order in which they answer."""
         with ThreadPoolExecutor(max(len(sources), 1)) as pool:
             asked = {pool.submit(source.finished, since): source for source in sources}
-            for told in as_completed(asked):
-                error = told.exception()
-                yield asked[told], error if isinstance(error, Exception) else told.result()
+            for future in as_completed(asked):
+                error = future.exception()
+                yield asked[future], error if isinstance(error, Exception) else future.result()
 
     def _confirmed(self, pending: Pending, fate: Fate | None) -> None:
         if pending.job is None:

@@ -1,4 +1,4 @@
-"""Whether the advice is good enough to be told to users, or to place their jobs, by what became of it so far."""
+"""Whether the advice is good enough to be shown to users, or to place their jobs, by what became of it so far."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def verdict(quality: Quality) -> Verdict:
     """The verdict on some finished jobs.
 
     Advice is good for ``act`` where predictions hold and following them saves time, or jobs follow already; for
-    ``advise`` where predictions hold and no time saved can be told from chance, or time limits are too short; else for
+    ``advise`` where predictions hold and no time saved differs from chance, or time limits are too short; else for
     ``shadow``.
 
     Examples
     --------
     >>> from metasched.service.quality.advice_quality import Settled, quality
     >>> slow = [Settled(False, actual=10.0 + k % 3, there=11.0, advised=7.0 + k % 4, held=k > 1) for k in range(30)]
-    >>> told = verdict(quality(slow))
-    >>> told.mode, told.why
+    >>> found = verdict(quality(slow))
+    >>> found.mode, told.why
     ('act', 'predictions are off by 6.1 % on average, 93 % inside an interval for 90 %; following the advice would \
 have saved 23 % of the time (20 % to 27 %)')
     >>> verdict(quality(slow[:5]))
@@ -63,27 +63,27 @@ have saved 23 % of the time (20 % to 27 %)')
     if quality.judged < ENOUGH or quality.ppe_mean_there is None:
         return Verdict(None, f"{quality.judged} finished jobs judged, {ENOUGH} are needed")
     held, level = quality.held or 0.0, quality.level or 0.0
-    told = (
+    accuracy = (
         f"predictions are off by {quality.ppe_mean_there:.1f} % on average, {_percent(held)} inside an interval for "
         f"{_percent(level)}"
     )
     if quality.ppe_mean_there > MOST_ERROR:
-        return Verdict("shadow", f"{told}: an error above {MOST_ERROR:.0f} % is too much")
+        return Verdict("shadow", f"{accuracy}: an error above {MOST_ERROR:.0f} % is too much")
     least = max(level - FEWER_HELD, 0.0)
     if held < least - CHANCE * math.sqrt(least * (1.0 - least) / quality.judged):
-        return Verdict("shadow", f"{told}: too few are inside")
+        return Verdict("shadow", f"{accuracy}: too few are inside")
     gain = _gain(quality)
     if quality.saved_high is not None and quality.saved_high < 0.0:
-        return Verdict("shadow", f"{told}; {gain}")
+        return Verdict("shadow", f"{accuracy}; {gain}")
     if quality.killed_by_limit > MOST_KILLED * quality.jobs:
         return Verdict(
-            "advise", f"{told}; {quality.killed_by_limit} of {quality.jobs} would exceed the time limit suggested"
+            "advise", f"{accuracy}; {quality.killed_by_limit} of {quality.jobs} would exceed the time limit suggested"
         )
     if quality.followed >= ALL_FOLLOW * quality.jobs:
-        return Verdict("act", f"{told}; {quality.followed} of {quality.jobs} ran where advised")
+        return Verdict("act", f"{accuracy}; {quality.followed} of {quality.jobs} ran where advised")
     if quality.saved_low is not None and quality.saved_low > 0.0:
-        return Verdict("act", f"{told}; {gain}")
-    return Verdict("advise", f"{told}; {gain}: that may be chance")
+        return Verdict("act", f"{accuracy}; {gain}")
+    return Verdict("advise", f"{accuracy}; {gain}: that may be chance")
 
 
 def _gain(quality: Quality) -> str:
@@ -104,7 +104,7 @@ def _percent(share: float) -> str:
 #: What each mode does.
 MEANINGS: dict[Mode, str] = {
     "shadow": "advice is recorded, users see none of it, no job is changed",
-    "advise": "users are told, no job is changed",
+    "advise": "users see the advice, no job is changed",
     "act": "jobs are placed",
 }
 

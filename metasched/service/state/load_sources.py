@@ -54,11 +54,11 @@ class SourceReport:
 
     def as_dict(self, now: float) -> dict[str, Any]:
         """The report with ages (s) in place of moments."""
-        told = asdict(self)
+        fields = asdict(self)
         for moment, age in (("answered_at", "age"), ("newest", "sample_age")):
-            at = told.pop(moment)
-            told[age] = None if at is None else now - at
-        return told
+            at = fields.pop(moment)
+            fields[age] = None if at is None else now - at
+        return fields
 
 
 class LoadSources:

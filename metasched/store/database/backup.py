@@ -148,8 +148,8 @@ def _snapshot(store: Store) -> Iterator[Connection]:
 def _opened_alone(path: Path) -> Iterator[Store]:
     """A SQLite file that nobody else has open, checked and with nothing left in files beside it."""
     with Store.open(path) as store:
-        if told := damage(store):
-            raise InputError(f"is damaged: {told}", where=str(path))
+        if fault := damage(store):
+            raise InputError(f"is damaged: {fault}", where=str(path))
         yield store
         raw = store.engine.raw_connection()
         raw.cursor().execute("PRAGMA journal_mode = DELETE")

@@ -35,12 +35,12 @@ def damage(store: Store) -> str:
         return ""
     try:
         with reading(store.engine) as connection:
-            told = str(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar())
+            fault = str(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar())
     except StoreError as error:
         if "damaged" not in str(error):
             raise
-        told = "it cannot be read to its end"
-    return "" if told == "ok" else " ".join(told.split())
+        fault = "it cannot be read to its end"
+    return "" if fault == "ok" else " ".join(fault.split())
 
 
 def check(store: Store) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def check(store: Store) -> tuple[str, ...]:
     ()
     >>> folder.cleanup()
     """
-    found: list[str] = [told] if (told := damage(store)) else []
+    found: list[str] = [fault] if (fault := damage(store)) else []
 
     def read(what: Callable[[], object]) -> None:
         try:

@@ -36,8 +36,8 @@ def seal(path: Path, source: str) -> None:
         tables = [table.name for table in kept_tables()]
         rows, digest = _digest(file, tables)
         file.execute(f"CREATE TABLE {TABLE} (format, schema, made_at, source, rows, digest)")
-        told = (FORMAT, HEAD, time.time(), source, json.dumps(rows), digest)
-        file.execute(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?)", told)  # noqa: S608 - a name of ours
+        fault = (FORMAT, HEAD, time.time(), source, json.dumps(rows), digest)
+        file.execute(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?)", fault)  # noqa: S608 - a name of ours
         file.commit()
 
 
@@ -60,8 +60,8 @@ def prove(path: Path) -> Mapping[str, int]:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
             rows = _proven(file)
     except (sqlite3.Error, ValueError, OverflowError) as error:
-        told = str(error) if isinstance(error, InputError) else f"is damaged: {' '.join(str(error).split())}"
-        raise InputError(f"{told}, expected a file that metasched db backup wrote", where=str(path)) from None
+        fault = str(error) if isinstance(error, InputError) else f"is damaged: {' '.join(str(error).split())}"
+        raise InputError(f"{fault}, expected a file that metasched db backup wrote", where=str(path)) from None
     if not any(rows.values()):
         raise InputError("holds nothing, expected a backup with something to restore", where=str(path))
     return rows
@@ -72,8 +72,8 @@ def _proven(file: sqlite3.Connection) -> dict[str, int]:
     if VERSION_TABLE not in there:
         raise InputError("is no backup: it has no schema of metasched")
     (schema,) = file.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone() or (None,)  # noqa: S608
-    if (told := file.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
-        raise InputError(f"is damaged: {' '.join(told.split())}")
+    if (fault := file.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
+        raise InputError(f"is damaged: {' '.join(fault.split())}")
     if TABLE not in there:
         if str(schema) > UNSEALED:
             raise InputError("is no backup: it has no manifest")

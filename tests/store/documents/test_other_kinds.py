@@ -20,7 +20,8 @@ from metasched.predictors.judging.peers import RidgeQuadratic
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Request, Run
-from metasched.store.documents import Saved, dump, parse
+from metasched.store import documents
+from metasched.store.documents import dump, parse
 from tests.predictors.made import runs
 
 REQUESTS = [Request(1000, 4, 0.5, 50.0), Request(300, 1, 1.0, 0.5), Request(9000, 32, 0.2, 900.0)]
@@ -36,7 +37,7 @@ def tournament() -> Tournament:
     return Tournament([SpmdPredictor(), cloud(), PublishedPredictor(), RobustPredictor()])
 
 
-def same(predictor: Saved, again: Saved) -> None:
+def same(predictor: documents.Saved, again: documents.Saved) -> None:
     assert type(again) is type(predictor)
     assert (again.application, again.cluster) == (predictor.application, predictor.cluster)
     for request in REQUESTS:
