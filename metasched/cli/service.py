@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from rich.table import Table
 from metasched.audit import audit
 from metasched.cli import output
 from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
+from metasched.node_names import fold, unfold
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, read_configuration
 from metasched.store.roles import ROLES
@@ -77,6 +79,38 @@ def add_token(
         output.print_json({"name": name, "role": role, "node": node, "user": user, "token": secret})
     else:
         output.say(secret)
+
+
+@token.command("enrol")
+def enrol_agents(
+    nodes: Annotated[str, typer.Argument(help="Nodes, such as n[1-1000] or n1,n2.")],
+    folder: Annotated[Path, typer.Option(help="Where each node's secret is written, as NODE.token with mode 0600.")],
+    renew: Annotated[bool, typer.Option("--renew", help="Replace tokens whose secret is not in the folder.")] = False,
+    config: ConfigOption = None,
+    database: DatabaseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create the tokens of many agents at once, one file for each node; repeat it when nodes are added.
+
+    Nodes that are enrolled already keep their token. Copy each file to its node as /etc/metasched/agent.token.
+    """
+    from metasched.installation.enrolment import enrol
+    from metasched.store.database.store import Store
+
+    names = list(dict.fromkeys(unfold(nodes, where="NODES")))
+    with Store.open(database or configuration(config).database) as store:
+        done = enrol(store.tokens, names, folder, renew=renew)
+    if done.enrolled:
+        audit(f"tokens of {len(done.enrolled)} agents made: {fold(done.enrolled)}")
+    if as_json:
+        output.print_json(asdict(done) | {"folder": str(folder)})
+        return
+    output.say(f"{len(done.enrolled)} agents enrolled, {len(done.kept)} enrolled before; secrets in {folder}")
+    if done.without_file:
+        output.complain(
+            f"{len(done.without_file)} nodes have a token whose secret is not in {folder}, which was kept: "
+            f"{fold(done.without_file)}; --renew replaces it"
+        )
 
 
 @token.command("list")

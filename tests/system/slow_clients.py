@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from metasched.service.api import slow_clients as impatient
+from metasched.service.api import slow_clients as limits
 from tests.system.real_daemon import Daemon
 
 CLIENTS = 150
@@ -26,7 +26,7 @@ ITS_OWN = 20
 def connected(path: str) -> socket.socket:
     """A connection to a daemon's Unix socket."""
     made = socket.socket(socket.AF_UNIX)
-    made.settimeout(3 * impatient.WITHIN)
+    made.settimeout(3 * limits.WITHIN)
     made.connect(path)
     return made
 
@@ -66,7 +66,7 @@ class SlowClients:
             made.close()
 
     def _drip(self) -> None:
-        end = time.monotonic() + impatient.WITHIN + 30.0
+        end = time.monotonic() + limits.WITHIN + 30.0
         while not self._stop.wait(0.5):
             self.left = sockets(self._daemon)
             self.held = max(self.held, self.left)

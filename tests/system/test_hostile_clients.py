@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from metasched.service.api import slow_clients as impatient
+from metasched.service.api import slow_clients as limits
 from tests.system.real_daemon import Daemon
 from tests.system.slow_clients import CLIENTS, ITS_OWN, SlowClients, connected
 
@@ -99,7 +99,7 @@ def test_a_client_that_never_reads_its_answers_is_given_up(daemon: Daemon) -> No
     with closing(socket.socket(socket.AF_UNIX)) as made:
         made.connect(daemon.socket)
         made.setblocking(False)
-        sent_all, given_up, end = True, False, time.monotonic() + 3 * impatient.WITHIN
+        sent_all, given_up, end = True, False, time.monotonic() + 3 * limits.WITHIN
         while not given_up and time.monotonic() < end:
             try:
                 made.send(question)

@@ -1,4 +1,4 @@
-"""Tokens: who may talk to the daemon, and as what.
+"""Tokens: who may use the daemon, and in which role.
 
 A secret is 256 random bits, so a plain digest of it can neither be guessed nor looked up in a table; it is shown once,
 when it is made, and kept nowhere.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy import Engine, bindparam, delete, insert, select
 
 from metasched.records import InputError
 from metasched.store.database.engine import reading, writing
@@ -32,8 +33,13 @@ class Token:
     user: str | None = None
 
 
+def new_secret() -> str:
+    """A secret that nobody can guess: 256 random bits, behind a prefix by which a leaked one is recognised."""
+    return f"metasched_{secrets.token_urlsafe(32)}"
+
+
 def digest(secret: str) -> str:
-    """What is kept of a secret."""
+    """What is kept of a secret: its SHA-256 in hexadecimal digits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -72,7 +78,7 @@ class Tokens:
             raise InputError("a node must be named for an agent, and only for an agent")
         if user is not None and (role != "reader" or not user):
             raise InputError("a user may be named for a reader only: other roles see no jobs, or all")
-        secret = f"metasched_{secrets.token_urlsafe(32)}"
+        secret = new_secret()
         row = {"name": name, "digest": digest(secret), "role": role, "made_at": time.time()}
         named = {"node": node, "user": user}
         with writing(self._engine) as connection:
@@ -80,6 +86,26 @@ class Tokens:
                 raise InputError(f"there is a token {name} already; revoke it first")
             connection.execute(insert(TokenRow), row | named)
         return secret
+
+    def enrol(self, secrets_of: Mapping[str, str]) -> None:
+        """Store agents' tokens, all or none, each named like its node; a token of that name is replaced.
+
+        Parameters
+        ----------
+        secrets_of : the secret of each node.
+        """
+        now = time.time()
+        rows = [
+            {"name": node, "digest": digest(secret), "role": "agent", "made_at": now, "node": node}
+            for node, secret in secrets_of.items()
+        ]
+        if not rows:
+            return
+        with writing(self._engine) as connection:
+            connection.execute(
+                delete(TokenRow).where(TokenRow.name == bindparam("of")), [{"of": each} for each in secrets_of]
+            )
+            connection.execute(insert(TokenRow), rows)
 
     def revoke(self, name: str) -> None:
         """Take a token away.

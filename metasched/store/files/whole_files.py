@@ -39,10 +39,16 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise InputError(refusal(error), where=str(path)) from None
 
 
-def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
+def write_text_atomically(path: str | os.PathLike[str], text: str, mode: int | None = None) -> None:
     """Write a text file in UTF-8, all of it or nothing.
 
     An existing file keeps its permissions; a symbolic link is followed, so that the link stays one.
+
+    Parameters
+    ----------
+    path : the file; its folder must exist.
+    text : all that it shall hold.
+    mode : permissions of the file, such as 0o600; None for those of the file that it replaces, else those of the umask.
 
     Raises
     ------
@@ -58,11 +64,11 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     ...     path.read_text(), len(list(path.parent.iterdir()))
     ('hello', 1)
     """
-    write_bytes_atomically(path, text.encode("utf-8"))
+    write_bytes_atomically(path, text.encode("utf-8"), mode)
 
 
-def write_bytes_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file, all of it or nothing, as :func:`write_text_atomically` does.
+def write_bytes_atomically(path: str | os.PathLike[str], data: bytes, mode: int | None = None) -> None:
+    """Write a file, all of it or nothing, as :func:`write_text_atomically` does, whose parameters it takes.
 
     Raises
     ------
@@ -81,7 +87,7 @@ def write_bytes_atomically(path: str | os.PathLike[str], data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode(target))
+        os.chmod(temporary, _mode(target) if mode is None else mode)
         os.replace(temporary, target)
     except BaseException as error:
         with suppress(OSError):
