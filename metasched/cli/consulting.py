@@ -31,11 +31,11 @@ def one_source(clusters: Path | None, url: str | None, **only_with_files: object
     """
     if clusters is not None:
         if url is not None:
-            raise InputError("--url is given beside --clusters, expected one of them")
+            raise InputError("--url and --clusters are both given, expected one of them")
         return
     for name, value in only_with_files.items():
         if value:
-            raise InputError(f"--{name} is given without --clusters: the daemon has models and loads of its own")
+            raise InputError(f"--{name} is given without --clusters: the daemon uses its own models and loads")
 
 
 def consult(config: Path | None, url: str | None, method: str, path: str, document: Any = None) -> Any:

@@ -28,7 +28,7 @@ def upgrade_verb(config: ConfigOption = None, database: DatabaseOption = None, a
     if as_json:
         output.print_json(asdict(done))
     elif done.before == done.after:
-        output.say(f"{done.database} is at schema {done.after} already")
+        output.say(f"{done.database} is already at schema {done.after}")
     else:
         output.say(f"{done.database} was upgraded from schema {done.before or 'none'} to {done.after}")
 

@@ -60,7 +60,7 @@ class Models(StrEnum):
     multiple = "multiple"
 
 
-MethodOption = Annotated[Method, typer.Option(help="How to model.")]
+MethodOption = Annotated[Method, typer.Option(help="Modelling method.")]
 
 
 def fit(
@@ -130,8 +130,8 @@ def fit(
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file.")],
-    problem_size: Annotated[float, typer.Option(help="N.")],
-    processors: Annotated[int, typer.Option(help="P.")],
+    problem_size: Annotated[float, typer.Option(help="Problem size N.")],
+    processors: Annotated[int, typer.Option(help="Number of processors P.")],
     cpu: Annotated[
         float | None,
         typer.Option(help="Smallest available CPU to expect, a fraction of one processor; by default the usual one."),
@@ -158,7 +158,7 @@ def predict(
     check_level(level)
     settings, known = settings_from(per_node, threads, parameter, frequency), on_platform(read_model(model), platform)
     if settings != DEFAULT_SETTINGS and not isinstance(known, KnowsSettings):
-        raise InputError(f"{settings.text} is asked, but {known.name} models tell no such things apart")
+        raise InputError(f"{settings.text} is given, but {known.name} models do not distinguish it")
     from metasched.predictors.walltime import usual_loads
 
     usual = usual_loads(getattr(known, "window", ()))
@@ -199,7 +199,7 @@ def on_platform(known: Predictor, platform: str | None) -> Predictor:
         return known.on(platform or known.cluster)
     cluster = getattr(known, "cluster", "")
     if platform not in (None, cluster):
-        raise InputError(f"--platform is {platform}, expected {cluster}, the only one that the model is of")
+        raise InputError(f"--platform is {platform}, expected {cluster}, the only platform of the model")
     return known
 
 

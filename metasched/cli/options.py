@@ -45,16 +45,16 @@ def settings_from(
     >>> settings_from(4, 1, ["steps=100"]).text
     'processes_per_node 4, steps 100'
     """
-    told: dict[str, float | str] = {}
+    given: dict[str, float | str] = {}
     for text in parameters or ():
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise InputError(f"--parameter is {text}, expected such as steps=100")
-        if name in told:
+            raise InputError(f"--parameter is {text}, expected NAME=VALUE, such as steps=100")
+        if name in given:
             raise InputError(f"--parameter {name} is given twice")
-        told[name] = value
+        given[name] = value
     try:
-        return Settings.of(per_node, threads, told, frequency)
+        return Settings.of(per_node, threads, given, frequency)
     except InputError as error:
         text = str(error)
         option = "--frequency" if text.startswith("frequency") else "--parameter"

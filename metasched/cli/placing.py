@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from metasched.store.files.campaigns import Loads
 
 ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
-SizeOption = Annotated[float, typer.Option(help="N.")]
+SizeOption = Annotated[float, typer.Option(help="Problem size N.")]
 ClustersOption = Annotated[
     Path | None, typer.Option(help="TOML file that describes the clusters; without it the daemon is asked.")
 ]
@@ -148,7 +148,7 @@ def objective(weights: Sequence[str] | None, saving: float) -> Objective:
         try:
             given[name] = float(value)
         except ValueError:
-            raise InputError(f"--weight {text!r}, expected such as core_hours=60") from None
+            raise InputError(f"--weight {text!r}, expected TERM=PRICE, such as core_hours=60") from None
         if name not in TERMS:
             raise InputError(f"--weight {text!r}: no term {name}, expected one of {', '.join(TERMS)}")
     return Objective(**({"time": 0.0} | given if given else {}), saving=saving)
@@ -283,9 +283,11 @@ def _from_files(
             plain.setdefault(predictor.application, []).append(predictor)
             cluster = predictor.cluster
         elif cluster not in clusters:
-            raise InputError(f"--model {text}: no cluster {cluster} described, expected one of {', '.join(clusters)}")
+            raise InputError(
+                f"--model {text}: cluster {cluster} is not described, expected one of {', '.join(clusters)}"
+            )
         if (predictor.application, cluster) in named:
-            raise InputError(f"--model {text}: there is one for {cluster} already")
+            raise InputError(f"--model {text}: cluster {cluster} already has a model")
         named[predictor.application, cluster] = predictor
     # One file alone holds for every cluster that has none of its own.
     everywhere = {(name, cluster): found[0] for name, found in plain.items() if len(found) == 1 for cluster in clusters}

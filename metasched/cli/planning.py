@@ -35,7 +35,7 @@ def plan_verb(
     problem_size: Annotated[list[float], typer.Option(help="N whose times are wanted; repeatable.")],
     processors: Annotated[str, typer.Option(help="Numbers of processors whose times are wanted, such as 8,16.")],
     runs_on: Annotated[
-        str, typer.Option("--runs-on", help="Numbers of processors to run on; by default powers of two as far.")
+        str, typer.Option("--runs-on", help="Processors to run on; by default powers of two and those wanted.")
     ] = "",
     cpu: Annotated[float, typer.Option(help="Smallest available CPU to expect, fraction of one processor.")] = IDLE_CPU,
     bandwidth: Annotated[

@@ -70,7 +70,7 @@ def error(
 def scaling(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     picture: OutputOption,
-    problem_size: Annotated[float, typer.Option(help="N.")],
+    problem_size: Annotated[float, typer.Option(help="Problem size N.")],
     cpu: Annotated[float, typer.Option(help="Smallest available CPU to expect, fraction of one processor.")],
     bandwidth: Annotated[float, typer.Option(help="Smallest available bandwidth to expect, Mbit/s.")],
     processors: Annotated[int, typer.Option(min=2, max=100_000, help="Largest number of processors.")] = 32,

@@ -56,7 +56,7 @@ runs = typer.Typer(
 def run(
     command: Annotated[list[str], typer.Argument(help="Command and its arguments, after --.")],
     application: Annotated[str, typer.Option(help="Name of the application.")],
-    problem_size: Annotated[float, typer.Option(help="N.")],
+    problem_size: Annotated[float, typer.Option(help="Problem size N.")],
     processors: Annotated[int, typer.Option(help="P, how many processes the command starts.")],
     cluster: Annotated[str | None, typer.Option(help="Name of the cluster; by default of this host.")] = None,
     phase: Annotated[
@@ -176,12 +176,12 @@ def _asked(
 
 @runs.command("forget")
 def forget(
-    ids: Annotated[list[str] | None, typer.Option("--id", help="Of a run, as --json shows it; repeatable.")] = None,
-    user: Annotated[str | None, typer.Option(help="Whose runs.")] = None,
+    ids: Annotated[list[str] | None, typer.Option("--id", help="Id of a run, as --json shows it; repeatable.")] = None,
+    user: Annotated[str | None, typer.Option(help="Only runs of this user.")] = None,
     since: Annotated[
-        str | None, typer.Option(help="Started then or later: seconds, or such as 2026-03-01T12:00.")
+        str | None, typer.Option(help="Only runs started then or later: seconds, or such as 2026-03-01T12:00.")
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Started before.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only runs started before.")] = None,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
     database: DatabaseOption = None,
@@ -220,7 +220,7 @@ def forget(
         return
     output.say(f"{answer['forgotten']} runs forgotten")
     for each in answer["models"]:
-        output.say(f"the model of {each['application']} on {each['platform']} is learned anew")
+        output.say(f"the model of {each['application']} on {each['platform']} is refitted")
 
 
 def _moment(option: str, text: str | None) -> float | None:
@@ -255,7 +255,7 @@ def _speeds(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             speeds[name] = 0.0
         if not name or not 0 < speeds[name] < float("inf"):
-            raise InputError(f"--link-speed is {text}, expected such as eth0=1000")
+            raise InputError(f"--link-speed is {text}, expected INTERFACE=MBITS, such as eth0=1000")
     return speeds
 
 

@@ -52,7 +52,7 @@ def scale(
     distribution: Annotated[
         str | None, typer.Option(help="Processes on each server, separated by commas; instead of --processes.")
     ] = None,
-    method: Annotated[Method, typer.Option(help="Which network.")] = Method.synchronous,
+    method: Annotated[Method, typer.Option(help="Queueing network to solve.")] = Method.synchronous,
     picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG file to write.")] = None,
     as_json: JsonOption = False,
 ) -> None:

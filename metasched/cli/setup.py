@@ -12,7 +12,7 @@ from metasched.cli import output
 from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
 from metasched.records import InputError
 
-setup = typer.Typer(help="Install the hooks of a batch scheduler: plan, do, undo.", no_args_is_help=True)
+setup = typer.Typer(help="Install the hooks of a batch scheduler, or remove them.", no_args_is_help=True)
 
 
 @setup.callback()
@@ -26,10 +26,10 @@ def slurm(
     config: ConfigOption = None,
     name: Annotated[str, typer.Option(help="The cluster's name; by default ClusterName of slurm.conf.")] = "",
     socket: Annotated[str, typer.Option(help="The daemon's Unix socket.")] = "/run/metasched/metasched.sock",
-    state: Annotated[str, typer.Option(help="Where prolog and epilog keep jobs.")] = "/var/lib/metasched/hooks",
+    state: Annotated[str, typer.Option(help="Folder where prolog and epilog keep jobs.")] = "/var/lib/metasched/hooks",
     plan: Annotated[bool, typer.Option("--plan", help="Only show what would be done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Take out what an earlier call put in.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Remove what an earlier call installed.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Install the hooks beside slurm.conf, as root where slurmctld runs: shows the plan, and asks before it does it.
@@ -62,7 +62,7 @@ def slurm(
         for line in planned or ["nothing is to be done"]:
             output.say(line)
         for line in left:
-            output.say(f"left to you: {line}")
+            output.say(f"to be done by hand: {line}")
     if plan or not planned:
         return
     if not yes and not typer.confirm("Do it?", err=True):

@@ -32,7 +32,7 @@ def simulate_verb(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="NAME=V of a variable; a name given again makes a sweep.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG of who did what, and of power.")] = None,
+    picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG of activity and power over time.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate an application on a system: time, energy, and the chance to finish."""

@@ -18,7 +18,7 @@ from metasched.service.configuration import Configuration, SlurmCluster
 
 
 def submit(
-    words: Annotated[list[str], typer.Argument(metavar="-- SBATCH WORDS...", help="As sbatch takes them.")],
+    words: Annotated[list[str], typer.Argument(metavar="-- SBATCH ARGUMENTS...", help="Arguments of sbatch.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the choice and submit nothing.")] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,

@@ -20,10 +20,10 @@ from metasched.service.configuration import Configuration
 
 def walltime(
     application: Annotated[str | None, typer.Option(help="Name of the application.")] = None,
-    problem_size: Annotated[float | None, typer.Option(help="N.")] = None,
-    processors: Annotated[int | None, typer.Option(min=1, help="P.")] = None,
+    problem_size: Annotated[float | None, typer.Option(help="Problem size N.")] = None,
+    processors: Annotated[int | None, typer.Option(min=1, help="Number of processors P.")] = None,
     placement: Annotated[
-        str | None, typer.Option(help="Id of a placement, in place of all that: limits by what was predicted for it.")
+        str | None, typer.Option(help="Id of a placement, instead of the options above: limits from its prediction.")
     ] = None,
     cluster: Annotated[
         str | None, typer.Option(help="Where it will run; by default every cluster with a model.")
@@ -44,7 +44,7 @@ def walltime(
     """
     if placement is not None:
         if any(each is not None for each in (application, problem_size, processors, cluster, cpu, bandwidth)):
-            raise InputError("--placement is given beside what it says already, expected it alone")
+            raise InputError("--placement says application, size and processors already, expected it alone")
         _show(_by_placement(placement, config, database, list(chance or ()), list(limit or ())), as_json)
         return
     told_apart = {"application": application, "problem-size": problem_size, "processors": processors}
@@ -103,7 +103,7 @@ def _by_placement(
             found = advice.as_dict()
     answer, asked = found["answer"], found["question"]
     if answer["placement"] is None:
-        raise InputError(f"nothing was placed: {answer['message']}")
+        raise InputError(f"no placement was made: {answer['message']}")
     placed = PlacementTable.model_validate(answer["placement"]).record()
     job = {"application": asked["application"], "problem_size": asked["problem_size"]}
     return job | {"processors": placed.resource_set.processors} | of_placement(placed, chances, limits)

@@ -44,7 +44,7 @@ def whatif(
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
     source: placing.SourceOption = None,
-    drain: Annotated[str, typer.Option(help="Nodes taken away, such as n[1-3].")] = "",
+    drain: Annotated[str, typer.Option(help="Nodes to leave out, such as n[1-3].")] = "",
     times: Annotated[float, typer.Option(help="Factor on the problem size.")] = 1.0,
     processors: placing.ProcessorsOption = "",
     least_efficiency: placing.EfficiencyOption = None,

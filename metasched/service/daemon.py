@@ -125,7 +125,7 @@ class Daemon:
         """
         leads = self.leadership.take()
         if not leads and not self.leadership.shared:
-            raise InputError("another daemon runs on it, expected one for each SQLite file", where=self.store.name)
+            raise InputError("another daemon uses it, expected one daemon for each SQLite file", where=self.store.name)
         self.leadership.guard()
         tables = list(self.configuration.source)
         if self.configuration.clusters is not None:

@@ -34,7 +34,7 @@ class Pseudonyms:
     Examples
     --------
     >>> Pseudonyms(b"secret")("ada")
-    'user-9e5b74f5f4da5ba6'
+    'user-3c30486140e27f6f'
     >>> Pseudonyms(None)("ada")
     'ada'
     """

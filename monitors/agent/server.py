@@ -47,7 +47,7 @@ class _Asker(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         sample = self.server.latest()
         if not self.server.allowed(self.headers.get("Authorization", "")):
-            self._answer(401, {"error": "a token is needed"})
+            self._answer(401, {"error": "a token is required"})
         elif self.path != "/sample":
             self._answer(404, {"error": "not found, expected /sample"})
         elif sample is None:

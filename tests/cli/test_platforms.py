@@ -71,7 +71,7 @@ def test_what_does_not_fit_gets_one_line(tmp_path: Path, capsys: pytest.CaptureF
     told(capsys, "fit", tmp_path / "runs.csv", "-o", tmp_path / "a.json", "--json")
     request = ("--problem-size", 1000, "--processors", 4, "--cpu", 0.8, "--bandwidth", 60)
     wrong = told(capsys, "predict", tmp_path / "a.json", *request, "--platform", "b", status=2)
-    assert "--platform is b, expected a, the only one that the model is of" in wrong
+    assert "--platform is b, expected a, the only platform of the model" in wrong
     write_runs(tmp_path / "two.csv", [*on("a", 1.0, 5, 1), *on("b", 1.0, 5, 1)])
     wrong = told(capsys, "fit", tmp_path / "two.csv", "-o", tmp_path / "b.json", "--method", "published", status=2)
     assert "expected --cluster to choose one" in wrong

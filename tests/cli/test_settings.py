@@ -46,7 +46,7 @@ def test_a_prediction_minds_layout_and_parameters(metasched: Callable[..., Answe
     assert "k^" in json.loads(out)["model"]
     status, out, err = metasched(*PREDICT)
     assert status == 0
-    assert "steps is not told, the usual one is taken" in err
+    assert "steps is not given, the usual value is assumed" in err
 
 
 def test_a_ranking_minds_parameters(metasched: Callable[..., Answer]) -> None:
@@ -73,7 +73,7 @@ def test_a_campaign_of_layouts_is_evaluated_beside_peers_that_know_them(metasche
     [
         (("--parameter", "step=3"), "parameter 'step' is unknown, expected one of solver, steps"),
         (("--parameter", "steps=many"), "parameter steps is 'many', expected a number"),
-        (("--parameter", "steps"), "--parameter is steps, expected such as steps=100"),
+        (("--parameter", "steps"), "--parameter is steps, expected NAME=VALUE, such as steps=100"),
         (("--parameter", "steps=1", "--parameter", "steps=2"), "--parameter steps is given twice"),
         (("--parameter", "steps=nan"), "steps is nan, expected a finite number or a word"),
         (("--processes-per-node", 9), "processes_per_node is 9, expected at most its 8 processors"),
@@ -93,7 +93,7 @@ def test_a_method_that_tells_no_settings_apart_says_so(metasched: Callable[..., 
     metasched("fit", "plain.csv", "-o", "m.json", "--method", "published")
     status, _, err = metasched(*PREDICT, "--parameter", "solver=amg")
     assert status == 2
-    assert "solver amg is asked, but published models tell no such things apart" in err
+    assert "solver amg is given, but published models do not distinguish it" in err
 
 
 def test_a_plan_names_runs_and_what_they_do_to_intervals(metasched: Callable[..., Answer]) -> None:

@@ -159,4 +159,4 @@ def test_a_user_who_may_not_read_the_database_is_told_time_limits_by_the_daemon(
         assert (status, "no model of none" in err, err.count("\n")) == (2, True, 1)
         monkeypatch.delenv("METASCHED_TOKEN")
         status, _, err = run(capsys, *asked, "--config", str(own))
-        assert (status, "a token is needed" in err, err.count("\n")) == (2, True, 1)
+        assert (status, "a token is required" in err, err.count("\n")) == (2, True, 1)

@@ -226,7 +226,7 @@ def test_a_daemon_that_does_not_hear_its_scheduler_is_found() -> None:
     assert states(check_daemon(SETTINGS, down)) == {"daemon": "wrong"}
 
     def closed(path: str) -> Any:
-        raise InputError("a token is needed")
+        raise InputError("a token is required")
 
     assert states(check_daemon(SETTINGS, closed)) == {"daemon": "wrong"}
 

@@ -33,7 +33,7 @@ def test_a_second_daemon_on_the_same_file_is_refused_in_one_line(tmp_path: Path)
         second = Daemon(Configuration(), store)
         with pytest.raises(InputError) as told:
             second.start()
-        assert str(told.value) == f"{store.name}: another daemon runs on it, expected one for each SQLite file"
+        assert str(told.value) == f"{store.name}: another daemon uses it, expected one daemon for each SQLite file"
         assert daemon.leads
         assert not second.leads
     with running(tmp_path) as daemon:

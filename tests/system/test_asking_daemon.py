@@ -98,7 +98,7 @@ def test_by_url_a_token_is_needed(
 ) -> None:
     url = ("--url", f"http://127.0.0.1:{port}")
     status, _, err = run(capsys, "rank", *CG, *url)
-    assert (status, "a token is needed" in err) == (2, True)
+    assert (status, "a token is required" in err) == (2, True)
     with Store.open(daemon.database) as store:
         monkeypatch.setenv("METASCHED_TOKEN", store.tokens.add("me", "reader"))
     for _ in range(100):
@@ -114,11 +114,11 @@ def test_by_url_a_token_is_needed(
         (("rank", *CG, "--url", "http://127.0.0.1:1"), 1, "does not answer"),
         (("rank", *CG, "--url", "nowhere.sock"), 1, "does not answer"),
         (("rank", *CG, "--memory", "100"), 1, "memory of 100 MB rules out 4"),
-        (("rank", "--application", "ep", "--problem-size", "9"), 2, "no model of ep yet, of these there are: cg"),
+        (("rank", "--application", "ep", "--problem-size", "9"), 2, "no model of ep yet, only of: cg"),
         (("rank", *CG, "--cluster", "north"), 2, "no cluster north, expected one of east, west"),
         (("rank", *CG, "--model", "cg.json"), 2, "--model is given without --clusters"),
         (("rank", *CG, "--loads", "store"), 2, "--loads is given without --clusters"),
-        (("rank", *CG, "--url", "d.sock", "--clusters", "c.toml"), 2, "--url is given beside --clusters"),
+        (("rank", *CG, "--url", "d.sock", "--clusters", "c.toml"), 2, "--url and --clusters are both given"),
         (("explain", "no.json"), 2, "no.json"),
         (("whatif", *CG, "--processors", "99"), 1, "no feasible resource set for 99 processors"),
     ],

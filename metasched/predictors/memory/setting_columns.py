@@ -171,7 +171,7 @@ class SettingColumns:
         told = dict(self.constant).keys() | {column.name for column in self.columns}
         if settings.processes_per_node is not None and "processes_per_node" not in told:
             return (
-                f"processes_per_node {asked['processes_per_node']}: no run learned told any, its effect is not known",
+                f"processes_per_node {asked['processes_per_node']}: no learned run states it, so its effect is unknown",
             )
         notes = [
             f"{name} {asked[name]} was never learned, always {value}: its effect is not known"
@@ -183,7 +183,7 @@ class SettingColumns:
             notes.append(f"frequency {asked['frequency']}: no run learned told any, its effect is not known")
         for name in dict.fromkeys(column.name for column in self.columns):
             if name not in asked:
-                notes.append(f"{name} is not told, the usual one is taken")
+                notes.append(f"{name} is not given, the usual value is assumed")
             elif name in words and asked[name] not in words[name]:
                 notes.append(f"{name} {asked[name]} was never learned, as {words[name][0]} it is taken")
         return tuple(notes)

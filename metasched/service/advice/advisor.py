@@ -88,7 +88,7 @@ class Placer:
         view = self._board.view
         usable = usable_for(view, ask)
         if not usable:
-            return nothing(uid, "no partition known here that the job may use", configuration)
+            return nothing(uid, "no known partition is open to the job", configuration)
         doubts: tuple[str, ...] = ()
         try:
             known = self._models.on(ask.application, usable, ask.settings, user=ask.user)

@@ -52,7 +52,7 @@ def explain_advice(advice: AdvisedPlacement, view: View, models: Models, store: 
         When nothing was placed, or its cluster or model is not known here any more.
     """
     if advice.answer.placement is None:
-        raise InputError(f"nothing was placed: {advice.answer.message}")
+        raise InputError(f"no placement was made: {advice.answer.message}")
     placement = PlacementTable.model_validate(advice.answer.placement.as_dict())
     partition = _partition(placement.cluster, view)
     size = advice.question.problem_size

@@ -39,7 +39,7 @@ def ranked(asked: RankIn, view: View, models: Models, placer: Placer, now: float
     """
     usable = usable_for(view, asked)
     if not usable:
-        raise InputError("no partition known here that the job may use")
+        raise InputError("no known partition is open to the job")
     usable = _drained(usable, asked.drain)
     names = [each.state.name for each in usable]
     for name in asked.clusters:
@@ -48,7 +48,7 @@ def ranked(asked: RankIn, view: View, models: Models, placer: Placer, now: float
     known = models.on(asked.application, usable, asked.settings)
     if not known:
         learned = sorted({application for application, _ in models.all()})
-        raise InputError(f"no model of {asked.application} yet, of these there are: {', '.join(learned) or 'none'}")
+        raise InputError(f"no model of {asked.application} yet, only of: {', '.join(learned) or 'none'}")
     running, notes = placer.running(usable)
     loads = replace(placer.loads(now, forecast=asked.forecast), stale_after=asked.stale_after)
     question = Question(

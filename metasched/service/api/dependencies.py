@@ -86,7 +86,7 @@ class Allowed(HTTPBearer):
         """The client, where it may ask this."""
         client = await client_of(request)
         if client.role is None:
-            raise HTTPException(401, "a token is needed", {"WWW-Authenticate": 'Basic realm="metasched"'})
+            raise HTTPException(401, "a token is required", {"WWW-Authenticate": 'Basic realm="metasched"'})
         if not client.may(*self._roles):
             raise HTTPException(403, f"the role {client.role} may not do this, expected {' or '.join(self._roles)}")
         return client

@@ -44,7 +44,7 @@ async def take_loads(batch: LoadsIn, intake: TheIntake, client: Writing) -> dict
     Samples that no node could have are left out and counted by reason; a batch of which nothing is left is refused.
     """
     if client.role == "agent" and client.node != batch.node:
-        raise HTTPException(403, f"this agent may send loads of node {client.node} only")
+        raise HTTPException(403, f"this agent may only send loads of node {client.node}")
     screened = await intake.take(batch.node, batch.samples, client.name)
     if not screened.kept:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in screened.refused.items())

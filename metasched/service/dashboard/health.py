@@ -17,7 +17,7 @@ BATCHES, RUNS = 1000, 500
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of health: what is looked at, whether it is well, and what was found."""
+    """One line of health: what is checked, whether it is well, and what was found."""
 
     name: str
     well: bool
@@ -27,15 +27,17 @@ class Check:
 def checks(daemon: Daemon, now: float) -> Iterator[Check]:
     """The daemon's health, line by line."""
     periods, view, faults = daemon.configuration.periods, daemon.clusters.view, daemon.faults()
-    yield Check("view for placements", "late" not in faults, f"made {ago(now - view.made_at)}")
+    yield Check("view for placements", "late" not in faults, f"updated {ago(now - view.made_at)}")
     if "clock" in faults:
         yield Check("clock", False, faults["clock"])
     if not daemon.leads:
-        yield Check("lead", True, "another daemon leads; this one answers reads")
+        yield Check("lead", True, "another daemon leads; this one only answers reads")
     for source in daemon.sources:
         seen = daemon.clusters.seen_at.get(source.name)
         well = seen is not None and now - seen <= UNHEARD * periods.partitions
-        yield Check(f"scheduler {source.name}", well, "never heard" if seen is None else f"heard {ago(now - seen)}")
+        yield Check(
+            f"scheduler {source.name}", well, "no report yet" if seen is None else f"last report {ago(now - seen)}"
+        )
     for report in daemon.load_sources.reports():
         answered = "never answered" if report.answered_at is None else f"answered {ago(now - report.answered_at)}"
         newest = "" if report.newest is None else f", newest sample {ago(now - report.newest)}"
@@ -51,8 +53,8 @@ def checks(daemon: Daemon, now: float) -> Iterator[Check]:
         f"{count(nodes, 'node')}, {silent or 'none'} silent for more than {STALE_AFTER / 60:.0f} min",
     )
     waiting = daemon.writes.waiting
-    told = faults.get("damaged", f"{count(waiting, 'batch', 'batches')} to write")
-    yield Check("database", waiting < BATCHES and "damaged" not in faults, told)
+    found = faults.get("damaged", f"{count(waiting, 'batch', 'batches')} to write")
+    yield Check("database", waiting < BATCHES and "damaged" not in faults, found)
     runs, failures = daemon.models.waiting, daemon.models.failures
     yield Check(
         "learning",

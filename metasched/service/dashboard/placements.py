@@ -33,7 +33,7 @@ def shown(advised: AdvisedPlacement) -> Shown:
     answer, size = advised.answer, advised.question.problem_size
     if answer.placement is None:
         return Shown(
-            advised.made_at, advised.application, size, "nowhere", "", answer.message, "·", "nothing advised"
+            advised.made_at, advised.application, size, "nowhere", "", answer.message, "·", "no advice"
         )  # fmt: skip
     placement, prediction = answer.placement, answer.placement.prediction
     nodes, wait = placement.resource_set.nodes, placement.queue_wait
@@ -56,7 +56,7 @@ def shown(advised: AdvisedPlacement) -> Shown:
 
 def _came(placement: Placement, outcome: Outcome | None) -> tuple[str, str]:
     if outcome is None:
-        return "…", "not ended yet, or not reported"
+        return "…", "not finished, or not reported"
     took = span(outcome.execution_time)
     if outcome.exit_status != 0:
         return "✕", f"failed after {took} (exit status {outcome.exit_status})"

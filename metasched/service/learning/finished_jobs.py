@@ -115,7 +115,7 @@ class EndedJobs:
         if job.kind in LEFT_ALONE:
             return {"stored": False, "why": f"it is left alone: {job.kind}"}
         if self._known(job):
-            return {"stored": False, "why": "it was told before"}
+            return {"stored": False, "why": "it was reported before"}
         confirmable = not sure and self._waiting.concerns(job.scheduler)
         waiting = Pending(job.scheduler, job.job, job.end, job)
         if mark is None and confirmable:
@@ -130,7 +130,7 @@ class EndedJobs:
         if confirmable:
             concluded = Concluded(record, None, None)
         if not self._stored(concluded):
-            return {"stored": False, "why": "it was told before"}
+            return {"stored": False, "why": "it was reported before"}
         if confirmable:
             self._waiting.add(replace(waiting, stored=record))
         return {"stored": True, "why": "", "learned": record.learnable}

@@ -54,7 +54,7 @@ def verdict(quality: Quality) -> Verdict:
     >>> from metasched.service.quality.advice_quality import Settled, quality
     >>> slow = [Settled(False, actual=10.0 + k % 3, there=11.0, advised=7.0 + k % 4, held=k > 1) for k in range(30)]
     >>> found = verdict(quality(slow))
-    >>> found.mode, told.why
+    >>> found.mode, found.why
     ('act', 'predictions are off by 6.1 % on average, 93 % inside an interval for 90 %; following the advice would \
 have saved 23 % of the time (20 % to 27 %)')
     >>> verdict(quality(slow[:5]))

@@ -87,7 +87,7 @@ class LoadSources:
             source = table.source()
             name = table.name or source.name
             if name in self._reports:
-                raise InputError(f"two sources are called {name}, expected a name of its own for each")
+                raise InputError(f"two sources are called {name}, expected different names")
             own = frozenset(unfold(table.nodes, where=f"source {name}: nodes") if table.nodes else ())
             self._reports[name] = SourceReport(name, table.kind, max(table.period, table.timeout))
             self._threads.append(Thread(target=self._run, args=(name, table, own, source), name=name, daemon=True))

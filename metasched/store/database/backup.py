@@ -71,7 +71,7 @@ def backup(store: Store, to: str | os.PathLike[str]) -> Mapping[str, int]:
     """
     path = Path(to)
     if path.exists():
-        raise InputError("is there already, expected a new file", where=str(path))
+        raise InputError("already exists, expected a new file", where=str(path))
     if not path.parent.is_dir():
         raise InputError("there is no such folder", where=str(path.parent))
     try:

@@ -70,13 +70,13 @@ def prove(path: Path) -> Mapping[str, int]:
 def _proven(file: sqlite3.Connection) -> dict[str, int]:
     there = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if VERSION_TABLE not in there:
-        raise InputError("is no backup: it has no schema of metasched")
+        raise InputError("is not a backup: it has no schema of metasched")
     (schema,) = file.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone() or (None,)  # noqa: S608
     if (fault := file.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
         raise InputError(f"is damaged: {' '.join(fault.split())}")
     if TABLE not in there:
         if str(schema) > UNSEALED:
-            raise InputError("is no backup: it has no manifest")
+            raise InputError("is not a backup: it has no manifest")
         known = [table.name for table in kept_tables() if table.name in there]
         return _digest(file, known)[0]
     columns = "format, schema, rows, digest"

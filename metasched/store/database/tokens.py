@@ -83,7 +83,7 @@ class Tokens:
         named = {"node": node, "user": user}
         with writing(self._engine) as connection:
             if connection.scalar(select(TokenRow.name).where(TokenRow.name == name)) is not None:
-                raise InputError(f"there is a token {name} already; revoke it first")
+                raise InputError(f"token {name} already exists; revoke it first")
             connection.execute(insert(TokenRow), row | named)
         return secret
 

@@ -105,7 +105,7 @@ def test_with_no_feasible_set_it_says_why(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("wrong", "line"),
     [
-        ({"application": "ep"}, "no model of ep yet, of these there are: cg"),
+        ({"application": "ep"}, "no model of ep yet, only of: cg"),
         ({"clusters": ["north"]}, "no cluster north, expected one of east, west"),
         ({"partitions": ["north"]}, "no partition known here"),
         ({"drain": "n1"}, "node n1 is in none of the clusters"),
@@ -180,7 +180,7 @@ def test_advice_is_explained_by_its_id_with_the_model_and_loads_of_then(tmp_path
         assert client.get("/v1/placements/nonsense/explanation").status_code == 422
         nothing = client.post("/v1/placements", json=ASK | {"memory": 100}).json()
         refused = client.get(f"/v1/placements/{nothing['id']}/explanation")
-        assert (refused.status_code, "nothing was placed" in refused.json()["detail"]) == (422, True)
+        assert (refused.status_code, "no placement was made" in refused.json()["detail"]) == (422, True)
 
 
 RUNNING = """

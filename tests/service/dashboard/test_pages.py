@@ -208,7 +208,7 @@ def test_the_page_of_a_fresh_daemon_says_what_is_missing_and_a_failing_database_
         logged_in(client, daemon)
         page = " ".join(Page(client.get("/").text).text.split())
         assert "No application is known yet" in page
-        assert "Nobody has asked for a placement yet" in page
+        assert "No placement has been requested yet" in page
         assert "e1" in page
 
         class Failing(PlacementRecords):

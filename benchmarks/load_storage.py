@@ -1,6 +1,6 @@
 """How fast loads are kept and found again, in one process on SQLite.
 
-    python -m benchmarks.keeping
+    python -m benchmarks.load_storage
 
 An hour of 1,000 nodes comes in, ten seconds at a time, and is kept up as the daemon does it. Prints samples
 taken in per second, the time of keeping up, and of a query for the last hour: five-minute means, and every one of
