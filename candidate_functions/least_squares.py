@@ -101,6 +101,12 @@ def pair_reductions(first: UnitColumns, second: UnitColumns) -> Floats:
 def standard_error(sse: Floats, samples: int, terms: int) -> Floats:
     """Standard error sqrt(SSE / (n - p)), section 3 of the paper; infinite where samples do not outnumber terms.
 
+    Parameters
+    ----------
+    sse : sums of squared errors.
+    samples : runs n.
+    terms : coefficients p.
+
     Examples
     --------
     >>> standard_error(np.array([8.0]), samples=4, terms=2)

@@ -15,7 +15,13 @@ TAG = "metasched-audit"
 
 
 def audit(what: str, who: str | None = None) -> None:
-    """Note what was done, by a client of the daemon or else by the user who runs this."""
+    """Note what was done, by a client of the daemon or else by the user who runs this.
+
+    Parameters
+    ----------
+    what : one line, without secrets.
+    who : name of the client of the daemon; None for the user who runs this process.
+    """
     syslog.openlog(TAG, syslog.LOG_PID, syslog.LOG_AUTHPRIV)
     try:
         line = f"{who if who is not None else _user()}: {what}"

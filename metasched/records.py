@@ -49,6 +49,12 @@ def _fraction(name: str, value: float) -> None:
 def check_count(name: str, value: float, least: int = 1, most: int | None = None) -> None:
     """Refuse, by InputError, what is not a whole number between two ends; not a number and infinity included.
 
+    Parameters
+    ----------
+    name : of the value, for the message.
+    value : to be checked.
+    least, most : ends, both allowed; None for no upper end.
+
     Examples
     --------
     >>> check_count("servers", 2.5)

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.contention.judge import BANDWIDTH, CoRun
 from benchmarks.testbed.catalogue import JUDGED
-from metasched.predictors.contract import Predictor, computing_share, expected
+from metasched.predictors.contract import Predictor, computing_share
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.store.files.campaigns import read_campaign, read_runs
 
@@ -46,7 +46,7 @@ def with_fitted_terms(run: CoRun) -> CoRun | None:
         if found is None:
             return None
         asked = size, int(run.processes[job].sum()), 1.0, BANDWIDTH[run.name]
-        alone[job] = expected(found, *asked)[0]
+        alone[job] = found.expect_many(*asked)[0]
         share = computing_share(found, *asked)[0]
         computation[job] = np.where(run.processes[job] > 0, share * alone[job], 0.0)
         communication[job] = (1.0 - share) * alone[job]

@@ -23,7 +23,16 @@ def address_of(listen: Listen) -> str:
 def ask_configured(
     listen: Listen, method: str, path: str, document: Any = None, *, url: str | None = None, patience: float = 10.0
 ) -> Any:
-    """Ask the daemon that listens so, or at another URL, with the token in $METASCHED_TOKEN; see :func:`ask`."""
+    """Ask the daemon that listens so, or at another URL, with the token in $METASCHED_TOKEN; see :func:`ask`.
+
+    Parameters
+    ----------
+    listen : where the daemon listens.
+    method, path : of the HTTP request.
+    document : sent as JSON; None for no body.
+    url : of another daemon, or its Unix socket.
+    patience : how long an answer is waited for (s).
+    """
     token, verify = os.environ.get("METASCHED_TOKEN") or None, listen.certificate or True
     return ask(url or address_of(listen), method, path, document, token=token, verify=verify, patience=patience)
 

@@ -75,7 +75,14 @@ class SharedCluster:
 
     @classmethod
     def star(cls, processors: ArrayLike, bandwidth: ArrayLike, available_cpu: ArrayLike = 1.0) -> SharedCluster:
-        """Nodes on one switch, each a pool with a link of its own."""
+        """Nodes on one switch, each a pool with a link of its own.
+
+        Parameters
+        ----------
+        processors : of each node.
+        bandwidth : of each node's link (Mbit/s).
+        available_cpu : of each node's processors, a fraction of one.
+        """
         count = np.asarray(processors)
         return cls(
             count,

@@ -48,7 +48,7 @@ class Journal:
         )
 
     def write(self) -> None:
-        """Keep it."""
+        """Write the journal to its file, all of it or nothing."""
         document = {"files": self.files, "blocks": self.blocks, "folders": self.folders, "members": self.members}
         write_text_atomically(self.path, json.dumps(document, indent=1) + "\n")
 

@@ -238,17 +238,6 @@ def under(predictor: Predictor, settings: Settings) -> Predictor:
     return predictor.under(settings)
 
 
-def expected(
-    predictor: Predictor,
-    problem_size: ArrayLike,
-    processors: ArrayLike,
-    available_cpu: ArrayLike,
-    available_bandwidth: ArrayLike,
-) -> Floats:
-    """The execution times (s) that a predictor expects, without their intervals; see ``Predictor.expect_many``."""
-    return predictor.expect_many(problem_size, processors, available_cpu, available_bandwidth)
-
-
 @runtime_checkable
 class KnowsTerms(Protocol):
     """A predictor that splits many times at once."""

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import Floats, Predictions, Predictor, expected
+from metasched.predictors.contract import Floats, Predictions, Predictor
 from metasched.records import Interval, Prediction, Request
 
 
@@ -102,7 +102,9 @@ def predict_one(
     if doubt is None:
         return found
     at_cpu, at_bandwidth = doubt.ends(cpu, bandwidth)
-    return widen_one(found, expected(predictor, problem_size, np.full(at_cpu.shape, processors), at_cpu, at_bandwidth))
+    return widen_one(
+        found, predictor.expect_many(problem_size, np.full(at_cpu.shape, processors), at_cpu, at_bandwidth)
+    )
 
 
 def predict_many(
@@ -120,5 +122,5 @@ def predict_many(
         return found
     at_cpu, at_bandwidth = doubt.ends(cpu, bandwidth)
     count = np.broadcast_to(np.asarray(processors), at_cpu.shape)
-    times = expected(predictor, problem_size, count.ravel(), at_cpu.ravel(), at_bandwidth.ravel())
+    times = predictor.expect_many(problem_size, count.ravel(), at_cpu.ravel(), at_bandwidth.ravel())
     return widened(found, times.reshape(at_cpu.shape))

@@ -151,7 +151,7 @@ class Sessions:
         return found[0] if found and found[1] > (time.monotonic() if now is None else now) else None
 
     def end(self, word: str) -> None:
-        """End a session."""
+        """End a session: its cookie is worth nothing from now on."""
         with self._lock:
             self._open.pop(digest(word), None)
 
@@ -174,7 +174,14 @@ class Buckets:
         self._lock = Lock()
 
     def wait(self, name: str, now: float | None = None, *, count: int = 1) -> float:
-        """Take a request, or what it counts for, from a client's bucket: 0 where it may pass, else seconds to wait."""
+        """Take a request, or what it counts for, from a client's bucket: 0 where it may pass, else seconds to wait.
+
+        Parameters
+        ----------
+        name : of the client.
+        now : the present by a monotonic clock (s); None to read it.
+        count : requests that it counts for.
+        """
         now = time.monotonic() if now is None else now
         with self._lock:
             left, at = self._left.pop(name, (self._burst, now))

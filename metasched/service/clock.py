@@ -51,7 +51,7 @@ class Clock:
         self._lock = Lock()
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """The daemon's time, seconds since 1970: it goes on by the monotonic clock when the time of day is set."""
         return self.steady() + self._offset
 
     def heard(self, node: str, newest: float) -> None:

@@ -81,6 +81,12 @@ class LoadIntake:
     async def take(self, node: str, samples: Sequence[tuple[float, float, float]], client: str) -> Screened:
         """Screen and store samples (time, available CPU, bandwidth) of a node; return what was kept and what was not.
 
+        Parameters
+        ----------
+        node : that the samples are of.
+        samples : (time in s since 1970, available CPU, available bandwidth in Mbit/s).
+        client : who sent them, for the log.
+
         Raises
         ------
         StoreError

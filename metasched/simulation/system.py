@@ -92,7 +92,7 @@ class System:
 
     @cached_property
     def by_name(self) -> dict[str, Network]:
-        """Networks by name."""
+        """The networks of the system by their names."""
         return {network.name: network for network in self.networks}
 
     def above(self, network: str) -> list[str]:

@@ -32,6 +32,12 @@ def folder() -> Path:
 def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, patience: float = 5.0) -> tuple[str, ...]:
     """Store a run, and with it those that wait in the spool; where that fails spool it. Never raises.
 
+    Parameters
+    ----------
+    record : the run and how it ended.
+    location : database; None for the usual one.
+    patience : how long a locked database is waited for (s).
+
     Returns
     -------
     tuple of str

@@ -14,6 +14,12 @@ from collections.abc import Sequence
 def queue_view(processors: float, runnable: float, k: int = 1) -> float:
     """Share from the run queue: the k and the ``runnable`` others divide the processors evenly.
 
+    Parameters
+    ----------
+    processors : of the node, or the quota in processors.
+    runnable : other processes that are ready to run.
+    k : new processes.
+
     Examples
     --------
     >>> queue_view(2, 3.0)

@@ -55,7 +55,12 @@ class ProbeSchedule:
     def probed(self, moment: float, value: float, cost: float, hint: float | None = None) -> None:
         """Take into account that a probe found ``value`` (a share, so that changes compare) and cost so much.
 
-        ``hint`` is what a passive view said at that time.
+        Parameters
+        ----------
+        moment : when (s).
+        value : what the probe found, a share.
+        cost : processor time of the probe (s).
+        hint : what the passive view said then, a share; None without one.
         """
         if self._last is not None:
             earned = self.budget * (moment - self._last[0])

@@ -64,6 +64,11 @@ class Slurm:
 def parsed(document: Any, moment: float) -> Readings:
     """Samples from what ``sinfo --json`` prints; nodes that report no load are left out.
 
+    Parameters
+    ----------
+    document : decoded JSON.
+    moment : when it was printed (s).
+
     Examples
     --------
     >>> nodes = [{"name": "n0", "cpus": 4, "cpu_load": 200}, {"name": "n1", "cpus": 4, "cpu_load": 700}]

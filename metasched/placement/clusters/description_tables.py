@@ -115,7 +115,7 @@ class ClusterTable(Table):
 
 
 class ApplicationTable(Constraints):
-    """The constraints of an application."""
+    """The constraints of an application on nodes and processors, as ``[application.NAME]`` spells them."""
 
     name: Name
 

@@ -33,7 +33,13 @@ class Network(Protocol):
         ...
 
     def bandwidth(self, link: ArrayLike, nodes: ArrayLike) -> float:
-        """Bandwidth of a set of nodes (Mbit/s), 0 where nothing joins them."""
+        """Bandwidth of a set of nodes (Mbit/s), 0 where nothing joins them.
+
+        Parameters
+        ----------
+        link : array of shape (n,), width of each node's own link (Mbit/s).
+        nodes : numbers of the nodes.
+        """
         ...
 
     def select(self, nodes: ArrayLike) -> Network:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.state import ClusterState
-from metasched.predictors.contract import Predictor, computing_share, expected
+from metasched.predictors.contract import Predictor, computing_share
 
 Floats = NDArray[np.float64]
 
@@ -68,6 +68,11 @@ def later(job: RunningJob | StartedJob, seconds: float) -> RunningJob | StartedJ
     """The job when so many seconds more have passed; None where nothing would be left of it.
 
     Of a job known by its application only its model can say what is left.
+
+    Parameters
+    ----------
+    job : as it is now.
+    seconds : how much later.
 
     Examples
     --------
@@ -160,7 +165,7 @@ def _terms(
     width = cluster.available_bandwidth
     bandwidth = np.clip([cluster.network.bandwidth(width, each) for each in nodes], LEAST_WIDTH, BOUNDLESS)
     try:
-        whole = expected(predictor, size, processors, cpu, bandwidth)
+        whole = predictor.expect_many(size, processors, cpu, bandwidth)
         share = computing_share(predictor, size, processors, cpu, bandwidth)
     except ValueError:
         return None

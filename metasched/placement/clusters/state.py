@@ -212,7 +212,13 @@ class ClusterState:
         )
 
     def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
-        """Between which ends the loads of sets of so many processors should come out; None where that is not known."""
+        """Between which ends the loads of sets of so many processors should come out; None where that is not known.
+
+        Parameters
+        ----------
+        processors : of each set, shape (n,).
+        level : probability that the loads lie between the ends, in (0, 1).
+        """
         return None if self.minima is None else self.minima.doubt(processors, level)
 
     def select(self, nodes: ArrayLike) -> ClusterState:

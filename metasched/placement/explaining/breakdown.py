@@ -12,7 +12,7 @@ import numpy as np
 
 from metasched.placement.clusters.state import ClusterState
 from metasched.plain_numbers import plain
-from metasched.predictors.contract import Predictor, Term, expected
+from metasched.predictors.contract import Predictor, Term
 from metasched.records import InputError, Placement, Request, ResourceSet
 
 #: Predictions that differ by less than this part are the same model's.
@@ -78,7 +78,8 @@ def _to_come(chosen: ResourceSet, predictor: Predictor, problem_size: float, clu
     if np.allclose((cpu, bandwidth), counted, rtol=1e-6):
         return ""
     with_measured, with_counted = (
-        float(expected(predictor, problem_size, chosen.processors, *loads)[0]) for loads in ((cpu, bandwidth), counted)
+        float(predictor.expect_many(problem_size, chosen.processors, *loads)[0])
+        for loads in ((cpu, bandwidth), counted)
     )
     return (
         f"measured last were CPU {cpu:.3g} and {plain(bandwidth)} Mbit/s, for which it would run "
@@ -112,7 +113,7 @@ def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -
     request = Request(problem_size, chosen.processors, min(chosen.available_cpu, 1.0), chosen.available_bandwidth)
     parts = [Term("wait", "until it starts", placement.queue_wait), *predictor.breakdown(request)]
     if chosen.available_cpu > 1.0:
-        gained = float(expected(predictor, problem_size, *where)[0]) - sum(part.seconds for part in parts[1:])
+        gained = float(predictor.expect_many(problem_size, *where)[0]) - sum(part.seconds for part in parts[1:])
         how = f"the slowest node has {chosen.available_cpu:.3g} times a free processor of the reference node"
         parts.append(Term("faster processors", how, gained))
     time, told = sum(part.seconds for part in parts[1:]), placement.prediction.execution_time

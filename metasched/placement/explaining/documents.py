@@ -29,13 +29,13 @@ class EndsTable(_Table):
 
 
 class IntervalTable(EndsTable):
-    """A prediction interval."""
+    """A prediction interval: its ends (s) and its level, a probability."""
 
     level: Annotated[float, Field(gt=0, lt=1)]
 
 
 class PlacementTable(_Table):
-    """A placement of a ranking."""
+    """A placement of a ranking: the set of nodes, its prediction and wait (s), and its costs by term."""
 
     rank: int = 1
     cluster: str
@@ -58,7 +58,7 @@ class PlacementTable(_Table):
     costs: dict[str, float | None] = {}
 
     def record(self) -> Placement:
-        """The placement as a record."""
+        """The placement as the record that the ranker answers."""
         chosen = ResourceSet(
             self.cluster, tuple(self.nodes), self.processors, self.available_cpu, self.available_bandwidth,
             self.processes_per_node, self.threads, self.frequency,
@@ -107,7 +107,14 @@ def _ends(interval: EndsTable) -> tuple[float, float]:
 
 
 def ranking_document(application: str, problem_size: float, ranking: Ranking) -> dict[str, Any]:
-    """A ranking as ``metasched rank --json`` and the daemon answer it; numbers that are not finite are null."""
+    """A ranking as ``metasched rank --json`` and the daemon answer it; numbers that are not finite are null.
+
+    Parameters
+    ----------
+    application : its name.
+    problem_size : N.
+    ranking : as :func:`metasched.placement.ranking.ranker.rank` answered.
+    """
     curve = ranking.curve
     columns = (curve.processors, curve.execution_time, curve.low, curve.high, curve.completion)
     return finite(
@@ -139,12 +146,24 @@ def infeasible_document(application: str, problem_size: float, why: str) -> dict
 
 
 def placement_document(placement: Placement, costs: Mapping[str, float | None]) -> dict[str, Any]:
-    """A placement as the JSON contract spells it, with the costs of every term."""
+    """A placement as the JSON contract spells it, with the costs of every term.
+
+    Parameters
+    ----------
+    placement : with its prediction (s) and wait (s).
+    costs : by term, as the objective weighs them; None for one that is not finite.
+    """
     return placement.as_dict() | {"costs": dict(costs)}
 
 
 def explanation_document(explained: Explanation, costs: Mapping[str, float | None]) -> dict[str, Any]:
-    """A placement taken apart."""
+    """A placement taken apart, as ``metasched explain --json`` and the daemon answer it.
+
+    Parameters
+    ----------
+    explained : the parts of the completion (s) and what limits it.
+    costs : by term, as in :func:`placement_document`.
+    """
     document: dict[str, Any] = placement_document(explained.placement, costs) | {
         "parts": [{"name": part.name, "how": part.how, "seconds": part.seconds} for part in explained.parts],
         "least_cpu": explained.least_cpu,

@@ -22,6 +22,12 @@ LEAST_CPU, LEAST_BANDWIDTH = 0.01, 0.001
 def with_loads(cluster: ClusterState, loads: Iterable[Load], now: float) -> ClusterState:
     """The state with the last load of each node that was measured until now; others keep what they had.
 
+    Parameters
+    ----------
+    cluster : whose nodes' loads are replaced.
+    loads : in any order, those of other nodes among them.
+    now : the present (s); later samples do not count.
+
     Examples
     --------
     >>> cluster = ClusterState.make("c", ["n0", "n1"])
@@ -50,6 +56,11 @@ def with_stale_capped(cluster: ClusterState, stale_after: float = STALE_AFTER) -
     """Count a stale node no better than the lower quartile of the fresh ones, and say how many there are.
 
     With no fresh node at all there is nothing better than what was last seen, and the warning says so.
+
+    Parameters
+    ----------
+    cluster : with the age of each node's loads (s).
+    stale_after : age from which on loads are stale (s).
 
     Examples
     --------

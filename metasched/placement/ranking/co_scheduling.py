@@ -22,7 +22,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.loads.recent_placements import SETTLING
 from metasched.placement.ranking.contention import Share, Shared
-from metasched.predictors.contract import Predictor, computing_share, expected
+from metasched.predictors.contract import Predictor, computing_share
 from metasched.queueing.solution import PrecisionError
 
 Floats = NDArray[np.float64]
@@ -69,7 +69,14 @@ class Coscheduled:
     effort: float = EFFORT
 
     def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
-        """Slowdown of the job, and seconds that the others lose together, for each of its shares."""
+        """Slowdown of the job, and seconds that the others lose together, for each of its shares.
+
+        Parameters
+        ----------
+        cluster : where the job may run.
+        shares : the nodes and processors of each alternative, k of them.
+        execution_time : of the job alone on each, shape (k,), seconds.
+        """
         if not self.running.get(cluster.name):
             return Shared.nothing(len(shares), self.notes)
         whole, restored, shares = self._whole(cluster, shares)
@@ -79,10 +86,10 @@ class Coscheduled:
         least = np.array([cpu[nodes].min() for nodes in sets])
         predictor = self.predictors[cluster.name]
         bandwidth = np.clip([restored.network.bandwidth(width, nodes) for nodes in sets], LEAST_WIDTH, BOUNDLESS)
-        asked = predictor, self.problem_size, processors, least, bandwidth
+        asked = self.problem_size, processors, least, bandwidth
         # Loads measured while the others ran hold them against the job once already.
-        alone = execution_time if restored is whole else np.minimum(expected(*asked), execution_time)
-        computation = alone * computing_share(*asked)
+        alone = execution_time if restored is whole else np.minimum(predictor.expect_many(*asked), execution_time)
+        computation = alone * computing_share(predictor, *asked)
         found = self.among(restored, shares, computation, alone - computation)
         return replace(found, slowdown=np.maximum(found.slowdown * alone / execution_time, 1.0))
 

@@ -40,7 +40,7 @@ class Shared:
 
     @classmethod
     def nothing(cls, alternatives: int, notes: tuple[str, ...] = ()) -> Shared:
-        """No slowdown, no harm."""
+        """No slowdown and no seconds lost, for alternatives that share with nobody."""
         return cls(np.ones(alternatives), np.zeros(alternatives), notes)
 
 
@@ -63,5 +63,5 @@ class NoContention:
     """Every job runs as if it were alone."""
 
     def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
-        """No slowdown, no harm."""
+        """No slowdown and no seconds lost, whatever jobs run on the nodes."""
         return Shared.nothing(len(shares))

@@ -21,7 +21,7 @@ from metasched.placement.ranking.preparation import at_its_own_horizon, prepared
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.rendering import rendered
 from metasched.placement.search.cpu_bandwidth_fronts import Front, Fronts
-from metasched.predictors.contract import Floats, Predictor, expected
+from metasched.predictors.contract import Floats, Predictor
 from metasched.records import Interval, Placement, Prediction
 
 Ints = NDArray[np.int64]
@@ -168,7 +168,7 @@ def _times(predictor: Predictor, problem_size: float, cluster: ClusterState, fro
     if cluster.minima is not None:
         of_cpu, of_bandwidth = cluster.minima.at(front.processors)
         cpu, bandwidth = cpu * of_cpu, bandwidth * of_bandwidth
-    return expected(predictor, problem_size, front.processors, cpu, bandwidth)
+    return predictor.expect_many(problem_size, front.processors, cpu, bandwidth)
 
 
 def _differ(one: Placement, other: Placement) -> bool:

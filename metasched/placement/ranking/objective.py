@@ -106,11 +106,23 @@ class Objective:
         return not any(getattr(self, name) for name in TERMS if name != "time")
 
     def score_time(self, time: Floats, processors: ArrayLike) -> Floats:
-        """What :meth:`score` says of terms with this time where :attr:`time_alone` holds, shape (n,)."""
+        """What :meth:`score` says of terms with this time where :attr:`time_alone` holds, shape (n,).
+
+        Parameters
+        ----------
+        time : wait and execution time of n placements together (s).
+        processors : of each, on which the saving depends.
+        """
         return self._with_saving(self.time * time, processors)
 
     def score(self, terms: Terms, processors: ArrayLike) -> Floats:
-        """The weighted sum of the terms with the saving that doubling must bring, shape (n,)."""
+        """The weighted sum of the terms with the saving that doubling must bring, shape (n,).
+
+        Parameters
+        ----------
+        terms : of n placements.
+        processors : of each, on which the saving depends.
+        """
         total = np.zeros(np.shape(terms.time))
         for name in TERMS:
             weight = getattr(self, name)

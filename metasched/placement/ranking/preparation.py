@@ -23,7 +23,15 @@ LEAST_HORIZON = 1e-3
 def prepared(
     cluster: ClusterState, loads: Loads, horizon: float | None, rotation: str | None
 ) -> tuple[ClusterState, tuple[str, ...]]:
-    """A cluster as a ranking looks at it, and what the user should know of its loads."""
+    """A cluster as a ranking looks at it, and what the user should know of its loads.
+
+    Parameters
+    ----------
+    cluster : as measured.
+    loads : what counts besides: forecasts, jobs just placed, when loads are stale.
+    horizon : how far ahead loads are forecast (s); None for those of now.
+    rotation : decides which of equal nodes come first; None leaves their order.
+    """
     return counted(cluster if rotation is None else rotated(cluster, rotation), loads, horizon)
 
 

@@ -90,7 +90,14 @@ def _said(chosen: ResourceSet) -> str:
 
 
 def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) -> tuple[Placement, ...]:
-    """Give each placement of a ranking its reason: the first against the second, the others against the first."""
+    """Give each placement of a ranking its reason: the first against the second, the others against the first.
+
+    Parameters
+    ----------
+    ranked : placements, best first.
+    cause : finds what makes one placement slower than another.
+    compared : how many resource sets were compared.
+    """
     if not ranked:
         return ()
     best = ranked[0]

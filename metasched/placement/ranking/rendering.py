@@ -16,7 +16,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
 from metasched.placement.search.joined_clusters import energy_of
-from metasched.predictors.contract import Floats, Predictor, expected
+from metasched.predictors.contract import Floats, Predictor
 from metasched.predictors.load_doubt import LoadDoubt, widen_one
 from metasched.records import Interval, Place, Placement, Prediction, Request
 
@@ -140,4 +140,4 @@ def _instead(best: Placement, other: Placement) -> list[Point]:
 def _asked(predictor: Predictor, request: Request, points: list[Point], level: float) -> tuple[Prediction, Floats]:
     """A prediction, and the times at other points."""
     columns: Column = np.array(points, dtype=np.float64).T
-    return predictor.predict(request, level), expected(predictor, request.problem_size, *columns)
+    return predictor.predict(request, level), predictor.expect_many(request.problem_size, *columns)

@@ -40,7 +40,7 @@ class Front:
 
     @classmethod
     def joined(cls, fronts: Iterable[Front]) -> Front:
-        """Several fronts in one."""
+        """Several fronts in one, in the order in which they are given."""
         fronts = tuple(fronts)
         return cls(
             *(

@@ -77,7 +77,13 @@ class Domains:
         return index.astype(np.int64), allowed[which]
 
     def first_step(self, index: Ints, processors: Ints) -> Ints:
-        """The widest step that leaves enough processors, for each (domain, P)."""
+        """The widest step that leaves enough processors, for each (domain, P).
+
+        Parameters
+        ----------
+        index : of each domain, shape (k,).
+        processors : P of each, shape (k,).
+        """
         taken = np.searchsorted(self._running, self._running[self._start[index]] + processors)
         return np.asarray(np.searchsorted(self.step_end, taken), dtype=np.int64)
 
@@ -86,13 +92,27 @@ class Domains:
         return np.asarray(np.searchsorted(self.step_end, self._stop[index]), dtype=np.int64)
 
     def cpu(self, index: Ints, processors: Ints, step: Ints) -> Floats:
-        """The P-th fastest processor among the nodes of a domain as wide as a step."""
+        """The P-th fastest processor among the nodes of a domain as wide as a step.
+
+        Parameters
+        ----------
+        index : of each domain, shape (k,).
+        processors : P of each, shape (k,).
+        step : of each, shape (k,); its nodes and all wider ones count.
+        """
         return self._best.largest(index, self.step_end[step] - self._start[index], processors)
 
     def members(self, index: int, processors: int, step: int, cpu: float) -> tuple[Ints, Ints]:
         """Nodes of the P fastest processors as wide as a step, fastest first, and how many are taken on each.
 
         ``cpu`` is the P-th fastest of them, as :meth:`cpu` answered.
+
+        Parameters
+        ----------
+        index : of the domain.
+        processors : how many are wanted.
+        step : whose width the nodes have at least.
+        cpu : available CPU of the P-th fastest of them, as :meth:`cpu` answered.
         """
         start = int(self._start[index])
         able = start + np.flatnonzero(self.speed[start : int(self.step_end[step])] >= cpu)

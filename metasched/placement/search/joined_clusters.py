@@ -13,7 +13,7 @@ from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.network import Groups
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.exact_search import Domains
-from metasched.predictors.contract import Predictions, Predictor, energy_predictor, expected, under
+from metasched.predictors.contract import Predictions, Predictor, energy_predictor, under
 from metasched.predictors.load_doubt import predict_many
 from metasched.records import ResourceSet, Settings
 
@@ -48,6 +48,15 @@ class Layout:
         """Predict a batch, each entry by its own cluster's predictor; arrays of shape (k,).
 
         The intervals are those of the models alone: they lie inside those with the doubt about the loads.
+
+        Parameters
+        ----------
+        size : problem size N.
+        level : of the intervals, in (0, 1).
+        cluster : number of each entry's cluster.
+        processors : of each entry.
+        cpu : least available CPU of each entry's nodes, a fraction of one processor.
+        bandwidth : least available bandwidth of each entry's links (Mbit/s).
         """
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         parts = [
@@ -83,7 +92,7 @@ class Layout:
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         time = np.empty(cluster.size)
         for mine, predictor in self._by_predictor(cluster):
-            time[mine] = expected(predictor, size, processors[mine], cpu[mine], bandwidth[mine])
+            time[mine] = predictor.expect_many(size, processors[mine], cpu[mine], bandwidth[mine])
         return time
 
     def _by_predictor(self, cluster: Ints) -> Iterator[tuple[Ints | slice, Predictor]]:

@@ -35,7 +35,7 @@ class Estimate:
 
     @property
     def completion(self) -> float:
-        """Wait and execution time together."""
+        """Wait in the queue and execution time together (s)."""
         return self.wait + self.execution_time
 
 

@@ -27,7 +27,7 @@ class LoopLag:
         return self.seconds > BUSY
 
     async def watch(self) -> None:
-        """Measure until cancelled."""
+        """Measure how late the event loop is, until the task is cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + PERIOD

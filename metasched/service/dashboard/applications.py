@@ -66,7 +66,7 @@ class Shown:
 
 
 def summary(application: str, platform: str, models: Models) -> Summary:
-    """A model in one line."""
+    """A model in one line: its runs, those without loads, its recent median error (%) and what intervals held."""
     key = application, platform
     predictor, runs = models.all()[key], models.recent.of(*key)
     return Summary(
@@ -82,7 +82,7 @@ def summary(application: str, platform: str, models: Models) -> Summary:
 
 
 def shown(application: str, platform: str, models: Models) -> Shown:
-    """One model."""
+    """One model as the page shows it: its last predictions, a picture of them, and the top of its lists."""
     runs = models.recent.of(application, platform)
     return Shown(
         summary(application, platform, models),

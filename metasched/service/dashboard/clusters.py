@@ -48,7 +48,7 @@ class Shown:
 
 
 def shown(partition: Partition, traces: LoadHistory, *, day: bool) -> Shown:
-    """One cluster."""
+    """One cluster as the page shows it: nodes, processors, loads now and over time."""
     state = partition.state
     rows = traces.of(state.name, day=day)
     order = np.argsort(np.where(state.up, state.available_cpu, np.inf), kind="stable")[:TIGHTEST].tolist()

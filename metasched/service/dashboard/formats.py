@@ -43,6 +43,12 @@ def figure(value: float) -> float:
 def count(number: int, one: str, many: str = "") -> str:
     """A number with its noun.
 
+    Parameters
+    ----------
+    number : how many.
+    one : the noun for one.
+    many : the noun for several; by default with an s.
+
     Examples
     --------
     >>> count(1, "node"), count(2, "node"), count(0, "search", "searches")

@@ -106,7 +106,7 @@ async def log_in(request: Request, access: TheAccess, client: TheClient) -> Resp
 
 @router.post("/logout")
 async def log_out(request: Request, access: TheAccess, client: TheClient) -> Response:
-    """End the session."""
+    """End the session and forget its cookie."""
     access.sessions.end(request.cookies.get(COOKIE, ""))
     answer = RedirectResponse("/login", 303, HEADERS)
     answer.delete_cookie(COOKIE, path="/")

@@ -29,7 +29,7 @@ class Shown:
 
 
 def shown(advised: AdvisedPlacement) -> Shown:
-    """One placement."""
+    """One placement as the page shows it, with what became of its job."""
     answer, size = advised.answer, advised.question.problem_size
     if answer.placement is None:
         return Shown(

@@ -47,7 +47,7 @@ class Pending:
 
 
 class Waiting:
-    """Jobs that wait for confirmation."""
+    """The ended jobs whose outcome their scheduler has not confirmed yet."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = frozenset(source.name for source in sources)

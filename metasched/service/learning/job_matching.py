@@ -31,7 +31,7 @@ class Askers:
         self._known: dict[tuple[str, str, str], None] = {}
 
     def note(self, question: Ask) -> None:
-        """Remember who asked."""
+        """Remember for which user and job name a placement was asked for."""
         asker = (question.scheduler, question.user, question.name)
         self._known.pop(asker, None)
         self._known[asker] = None

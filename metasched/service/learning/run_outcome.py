@@ -84,6 +84,12 @@ def observed(nodes: tuple[str, ...], start: float, end: float, store: Store) -> 
     """The smallest, over the nodes, of their available CPU and bandwidth averaged over [start, end] (CPU, Mbit/s).
 
     A sample holds until the next. Both are NaN where fewer than half of the nodes have a sample: not measured.
+
+    Parameters
+    ----------
+    nodes : names of the job's nodes.
+    start, end : of the run (s since 1970).
+    store : with the nodes' loads.
     """
     loads = store.loads.of(nodes, since=start - REACH, until=end)
     if 2 * len(loads.nodes) < len(set(nodes)) or not loads.nodes:

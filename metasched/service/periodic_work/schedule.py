@@ -32,7 +32,13 @@ class Schedule:
         self._threads: list[Thread] = []
 
     def every(self, seconds: float, work: Callable[[], object]) -> None:
-        """Do a work so many seconds from now, and again whenever so many have passed; one that fails is done again."""
+        """Do a work so many seconds from now, and again whenever so many have passed; one that fails is done again.
+
+        Parameters
+        ----------
+        seconds : the period.
+        work : called without arguments.
+        """
         self._begin(self._again, work, seconds)
 
     def once(self, work: Callable[[], object], *, after: float = 0.0) -> None:
@@ -49,7 +55,7 @@ class Schedule:
         self._going.clear()
 
     def resume(self) -> None:
-        """Go on."""
+        """Begin works again after :meth:`pause`."""
         self._going.set()
 
     def stop(self) -> None:

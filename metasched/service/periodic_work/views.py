@@ -60,7 +60,7 @@ class Views:
         self.described: DescribedClusters | None = None
 
     def make(self) -> None:
-        """Make all that answers need."""
+        """Make the first view: read loads, ask all schedulers at once, and wait for them for a bounded time."""
         self.read_loads()
         self.show_described()
         first = [Thread(target=self.ask, args=(each,), daemon=True) for each in self._sources]

@@ -81,7 +81,7 @@ class RecentPredictions:
                 kept.appendleft(judged)
 
     def of(self, application: str, platform: str) -> tuple[JudgedRun, ...]:
-        """The last runs, oldest first."""
+        """The last runs of a model with their predictions (s), oldest first."""
         return tuple(self._runs.get((application, platform), ()))
 
     def error(self, application: str, platform: str) -> float | None:

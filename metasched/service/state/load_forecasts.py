@@ -45,6 +45,11 @@ class Forecasts:
         """The cluster with the loads to expect; a node without a forecast keeps what it has.
 
         It is a :data:`metasched.placement.loads.counted.Forecast`.
+
+        Parameters
+        ----------
+        cluster : with the loads measured last.
+        horizon : how long the run will take (s).
         """
         place, forecasts = self.of.get(cluster.name, ({}, ()))
         return with_forecast(cluster, forecasts[nearest_horizon(horizon)], place) if forecasts else cluster

@@ -49,7 +49,7 @@ class SourceReport:
     fault: str = ""
 
     def well(self, now: float) -> bool:
-        """Whether it answered lately."""
+        """Whether it answered within the last few periods."""
         return self.answered_at is not None and now - self.answered_at <= UNHEARD * self.period
 
     def as_dict(self, now: float) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class LoadSources:
             self._threads.append(Thread(target=self._run, args=(name, table, own, source), name=name, daemon=True))
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Begin to ask every source, each in a thread of its own."""
         for thread in self._threads:
             thread.start()
 

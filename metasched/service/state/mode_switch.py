@@ -65,7 +65,7 @@ class ModeSwitch:
 
     @property
     def mode(self) -> Mode:
-        """The mode now."""
+        """The mode now: shadow, advise or act."""
         return self.configured if self.last is None else cast(Mode, self.last.mode)
 
     def set(self, mode: Mode, by: str) -> None:

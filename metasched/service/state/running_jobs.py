@@ -26,7 +26,7 @@ class RunningJobs:
         self._of: tuple[View, dict[str, Known]] = (clusters.view, {})
 
     def on(self, partition: Partition) -> Known:
-        """The jobs on a partition."""
+        """The jobs that run on the nodes of a partition, with the terms that each has left (s)."""
         view, known = self._of
         if view is not self._clusters.view:
             view, known = self._of = self._clusters.view, {}

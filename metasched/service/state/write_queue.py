@@ -69,7 +69,7 @@ class WriteQueue:
         self._thread = Thread(target=self._run, name="metasched-writer", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Begin to write, in a thread of its own."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -91,7 +91,7 @@ class WriteQueue:
         return self._hand_in("runs", runs)
 
     def placements(self, advised: Sequence[AdvisedPlacement]) -> Future[None]:
-        """Store placements."""
+        """Store placements; the future is done when they are safely in the database."""
         self._unwritten.update((each.uid, each) for each in advised)
         done = self._hand_in("placements", advised)
         done.add_done_callback(lambda _: [self._unwritten.pop(each.uid, None) for each in advised])

@@ -36,7 +36,7 @@ class EndedRecord:
 
 
 class EndedRecords:
-    """Stores jobs that have ended."""
+    """Stores ended jobs: each one's run and its placement's outcome, both or neither."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -57,7 +57,13 @@ def data_folder() -> Path:
 
 
 def connect(location: str | os.PathLike[str], patience: float) -> Engine:
-    """Make an engine for a URL, or for the path of a SQLite file; a lock is waited for up to ``patience`` seconds."""
+    """Make an engine for a URL, or for the path of a SQLite file; a lock is waited for up to ``patience`` seconds.
+
+    Parameters
+    ----------
+    location : URL, or path of a SQLite file.
+    patience : how long a lock is waited for (s).
+    """
     text = os.fspath(location)
     try:
         url = make_url(text) if "://" in text else URL.create("sqlite", database=text)

@@ -117,7 +117,7 @@ class Leadership:
             event.listen(self._engine, "begin", self._check)
 
     def release(self) -> None:
-        """Give the lead up."""
+        """Give up the lead, so that another daemon can take over at once."""
         self._drop_session()
         if self._file is not None:
             os.close(self._file)

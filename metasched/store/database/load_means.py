@@ -32,6 +32,12 @@ def update_means(store: Store, now: float | None = None, *, pause: float = 0.0) 
     Each slot of five minutes is a transaction of its own, so that loads can come in between. ``pause`` is a rest (s)
     after every few thousand samples, in which other threads of the process get their turn.
 
+    Parameters
+    ----------
+    store : whose means are updated.
+    now : the present (s since 1970); None for the clock's.
+    pause : rest between transactions (s), in which others may write.
+
     Returns
     -------
     Minutes packed.
@@ -86,6 +92,12 @@ def mean_loads(store: Store, step: int, *, since: float, until: float) -> Loads:
 
     What is not rolled up yet at the end of the span is averaged from the samples, so that the newest slot is never
     missing.
+
+    Parameters
+    ----------
+    store : where the means are.
+    step : length of a slot (s): five minutes or an hour.
+    since, until : begin of the slots, seconds since 1970, ``until`` not included.
 
     Raises
     ------

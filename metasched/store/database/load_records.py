@@ -18,7 +18,7 @@ from metasched.store.files.campaigns import Loads
 
 
 class LoadRecords:
-    """The loads of all nodes."""
+    """The load samples of all nodes, in a database."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -41,7 +41,13 @@ class LoadRecords:
             return insert_new(connection, table(LoadRow), rows)
 
     def all(self, *, node: str | None = None, since: float | None = None, until: float | None = None) -> Loads:
-        """The loads of one node or of all, from ``since`` up to and without ``until`` (s)."""
+        """The loads of one node or of all, from ``since`` up to and without ``until`` (s).
+
+        Parameters
+        ----------
+        node : its name; None for all.
+        since, until : seconds since 1970, ``until`` not included; None for no limit.
+        """
         if node is not None:
             return self.oldest(node, None, since=since, until=until)
         with reading(self._engine) as connection:
@@ -53,7 +59,14 @@ class LoadRecords:
             return packed.read_nodes(connection, nodes, since, until)
 
     def oldest(self, node: str, most: int | None, *, since: float | None = None, until: float | None = None) -> Loads:
-        """The oldest loads of one node from ``since`` up to and without ``until`` (s), at most so many."""
+        """The oldest loads of one node from ``since`` up to and without ``until`` (s), at most so many.
+
+        Parameters
+        ----------
+        node : its name.
+        most : how many samples at most; None for all.
+        since, until : seconds since 1970, ``until`` not included; None for no limit.
+        """
         with reading(self._engine) as connection:
             return packed.read_node(connection, node, *_span(since, until), most)
 

@@ -23,7 +23,7 @@ def settle(connection: Connection, uid: str, outcome: Outcome) -> bool:
 
 
 class PlacementRecords:
-    """The journal of placements."""
+    """The placements that the daemon answered, with what became of their jobs, in a database."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -44,7 +44,7 @@ class PlacementRecords:
             return settle(connection, uid, outcome)
 
     def find(self, uid: str) -> AdvisedPlacement | None:
-        """One placement."""
+        """The placement with an id; None where there is none."""
         found = self._select(select(*_COLUMNS).where(PlacementRow.uid == uid))
         return found[0] if found else None
 

@@ -33,6 +33,11 @@ def prune(
     """Remove loads, placements and past jobs from before these times (s). Runs and models, what was learned, stay.
 
     Of the loads the means stay: those over five minutes ten times as long as the samples, those over hours for good.
+
+    Parameters
+    ----------
+    store : that is pruned.
+    loads_before, placements_before : seconds since 1970.
     """
     update_means(store)
     roll_up(store, loads_before, since=-math.inf)  # once more with whatever came late, before its samples go

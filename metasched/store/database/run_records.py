@@ -160,7 +160,14 @@ class RunRecords:
         self._engine = engine
 
     def add(self, run: Run, *, exit_status: int = 0, learnable: bool = True) -> None:
-        """Store one run."""
+        """Store one finished run; one that is stored already stays as it is.
+
+        Parameters
+        ----------
+        run : finished, with its loads where they were measured.
+        exit_status : of its command; 0 for success.
+        learnable : whether models may learn from it.
+        """
         self.add_all([RecordedRun(run, exit_status, learnable)])
 
     def add_all(self, records: Iterable[RecordedRun]) -> frozenset[str]:

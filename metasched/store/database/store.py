@@ -81,7 +81,7 @@ class Store:
         return cls(engine)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections to the database."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:

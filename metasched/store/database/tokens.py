@@ -120,7 +120,7 @@ class Tokens:
                 raise InputError(f"there is no token {name}")
 
     def all(self) -> tuple[Token, ...]:
-        """All tokens, by name."""
+        """All tokens without their secrets, in the order of their names."""
         columns = (TokenRow.name, TokenRow.role, TokenRow.node, TokenRow.digest, TokenRow.made_at, TokenRow.user)
         with reading(self._engine) as connection:
             rows = connection.execute(select(*columns).order_by(TokenRow.name)).all()

@@ -93,6 +93,11 @@ def dump(predictor: Predictor) -> str:
 def parse(text: str, *, where: str = "model") -> Saved:
     """Read a JSON document back into a predictor.
 
+    Parameters
+    ----------
+    text : the document.
+    where : put in front of messages, such as the name of the file.
+
     Raises
     ------
     InputError : the document is cut short, of another format or version, or not sound; the line says where.

@@ -186,6 +186,11 @@ def read_runs(path: str | os.PathLike[str]) -> tuple[Run, ...]:
 def write_runs(path: str | os.PathLike[str], runs: Iterable[Run]) -> None:
     """Write ``runs.csv`` such that :func:`read_runs` gives back the same runs; atomically.
 
+    Parameters
+    ----------
+    path : of the file, replaced where it exists.
+    runs : in the order in which they are written.
+
     Raises
     ------
     InputError

@@ -14,7 +14,13 @@ from metasched.store.files.whole_files import read_text
 def csv_table(
     path: str | os.PathLike[str], required: tuple[str, ...]
 ) -> tuple[list[str], Iterator[tuple[int, tuple[str, ...]]]]:
-    """Split a CSV file into its header and its rows, each with its line in the file; blank lines are left out."""
+    """Split a CSV file into its header and its rows, each with its line in the file; blank lines are left out.
+
+    Parameters
+    ----------
+    path : of the file; gzip where it ends in ``.gz``.
+    required : columns that must be there.
+    """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
 
     def records() -> Iterator[tuple[int, tuple[str, ...]]]:

@@ -56,7 +56,7 @@ class _Document(_Strict):
 
 
 def names() -> list[str]:
-    """Names of the package's entries."""
+    """The names of the hardware entries that come with the package."""
     return sorted(path.name.removesuffix(".toml") for path in _folder().iterdir() if path.name.endswith(".toml"))
 
 
