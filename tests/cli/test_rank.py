@@ -120,7 +120,7 @@ def test_loads_come_from_a_file(files, capsys) -> None:
         (["--application", "ep", "--model", "cg.json"], "--model cg.json is of application cg, expected ep"),
         (["--application", "cg"], "holds no model of cg on west; give one by --model"),
         (["--application", "cg", "--model", "no.json"], "no.json: no such file"),
-        (["--application", "cg", "--model", "north=cg.json"], "no cluster north described, expected one of east, west"),
+        (["--application", "cg", "--model", "north=cg.json"], "north is not described, expected one of east, west"),
         (["--application", "cg", "--model", "cg.json", "--cluster", "north"], "--cluster north is not described"),
         (["--application", "cg", "--model", "cg.json", "--processors", "2-x"], "'2-x' is not a number of processors"),
         (["--application", "cg", "--model", "cg.json", "--weight", "speed=1"], "no term speed, expected one of time"),

@@ -107,7 +107,7 @@ def test_with_no_feasible_set_it_says_why(client: TestClient) -> None:
     [
         ({"application": "ep"}, "no model of ep yet, only of: cg"),
         ({"clusters": ["north"]}, "no cluster north, expected one of east, west"),
-        ({"partitions": ["north"]}, "no partition known here"),
+        ({"partitions": ["north"]}, "no known partition"),
         ({"drain": "n1"}, "node n1 is in none of the clusters"),
         ({"min_processors": 8}, "max_processors is 6"),
         ({"weights": {"time": 0}}, "all weights of the objective are 0"),

@@ -217,7 +217,7 @@ def test_without_a_model_or_a_fitting_node_the_answer_says_why(client: TestClien
     for change, why in (
         ({"application": "unheard"}, "no model of unheard"),
         ({"processors": [1000]}, "no feasible resource set"),
-        ({"partitions": ["elsewhere"]}, "no partition known"),
+        ({"partitions": ["elsewhere"]}, "no known partition"),
     ):
         answer = client.post("/v1/placements", json=ASK | change, headers=as_("scheduler")).json()
         assert not answer["placed"]

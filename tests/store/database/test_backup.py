@@ -156,7 +156,7 @@ def test_a_backup_is_never_written_over_another_file(tmp_path: Path) -> None:
     filled(tmp_path / "one.db")
     (tmp_path / "backup.db").write_text("mine")
     with Store.open(tmp_path / "one.db") as store:
-        with pytest.raises(InputError, match="there already"):
+        with pytest.raises(InputError, match="already exists"):
             backup(store, tmp_path / "backup.db")
         with pytest.raises(InputError, match="no such folder"):
             backup(store, tmp_path / "nowhere" / "backup.db")
