@@ -13,8 +13,7 @@ from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.consulting import UrlOption, consult
-from metasched.cli.options import JsonOption
-from metasched.cli.service import ConfigOption
+from metasched.cli.options import ConfigOption, JsonOption
 from metasched.plain_numbers import span
 from metasched.records import InputError
 

@@ -78,6 +78,7 @@ def plan(
         steps.append(write)
     steps += [Folder(Path(state), user, 0o750), Join(user, group)]
     _lua(slurm_conf.parent / "job_submit.lua", own, steps, left)
+    _settings(slurm_conf.parent, own, left)
     lines = []
     plugins = conf.get("jobsubmitplugins", "")
     if not plugins:
@@ -88,7 +89,10 @@ def plan(
         there = conf.get(key.lower(), "")
         if not there:
             lines.append(f"{key}={own}/{script}")
-        elif Path(there).name != script and script not in _text(Path(there)):
+        elif Path(there).name == script:
+            if Path(there) != own / script and _text(Path(there)) != read_text(deployed() / "slurm" / script):
+                left.append(f"in {slurm_conf}, set {key}={own}/{script}: {there} is of another version")
+        elif script not in _text(Path(there)):
             left.append(f"in {there}, add the line: {own}/{script} || true")
     if lines:
         steps.append(Add(slurm_conf, lines))
@@ -100,8 +104,18 @@ def _lua(script: Path, own: Path, steps: list[Step], left: list[str]) -> None:
     chain = CHAIN.replace("/etc/slurm/metasched", str(own))
     if not script.exists():
         steps.append(Write(script, HOOK.format(chain=chain), 0o644))
-    elif f"{own}/job_submit.lua" not in _text(script) and "/v1/placements" not in _text(script):
+    elif "/v1/placements" in _text(script):
+        if _text(script) != read_text(deployed() / "slurm" / script.name):
+            left.append(f"remove {script}, a hook of another version, and call this again")
+    elif f"{own}/job_submit.lua" not in _text(script):
         left.append(f"in {script}, add before the last line: {chain}")
+
+
+def _settings(folder: Path, own: Path, left: list[str]) -> None:
+    """What was set beside slurm.conf, where version 0.1.0 had its hooks, and has to be set in their own folder now."""
+    for file in sorted(SETTINGS):
+        if _text(folder / file):
+            left.append(f"carry over what you changed in {folder / file} to {own / file}")
 
 
 def _daemon(path: Path, slurm_conf: Path, name: str, steps: list[Step]) -> None:

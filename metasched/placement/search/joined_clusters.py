@@ -159,8 +159,8 @@ def energy_of(
     learned = energy_predictor(predictor)
     if learned is not None:
         # What is learned holds for the time that is predicted; contention and other doubts make it as much longer.
-        alone = expected(predictor, size, processors, cpu, bandwidth)
-        return expected(learned, size, processors, cpu, bandwidth) * time / alone
+        alone = predictor.expect_many(size, processors, cpu, bandwidth)
+        return learned.expect_many(size, processors, cpu, bandwidth) * time / alone
     if state.hardware is None or not knows_power(state.hardware):
         return np.zeros(len(time))
     return drawn(state.hardware, processors * state.threads) * time

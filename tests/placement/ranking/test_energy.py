@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from known_model import Known
+from metered_runs import made
 
 from metasched.blocks.entry import Quantity
 from metasched.blocks.power import drawn, of_processors
@@ -26,8 +28,6 @@ from metasched.records import InputError, Request, Settings
 from metasched.store import documents
 from metasched.store.files.descriptions import read_description
 from metasched.store.files.hardware import read_entry
-from tests.helpers.known_model import Known
-from tests.helpers.metered_runs import made
 
 FREQUENCIES = (1200.0, 1500.0, 1800.0, 2000.0)
 CLOCKED = tuple(Settings(frequency=each) for each in FREQUENCIES)

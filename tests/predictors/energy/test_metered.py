@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from metered_runs import CLOCKS, made, watts
 
 from metasched.cli.app import main
 from metasched.predictors.contract import energy_predictor, under
@@ -16,7 +17,6 @@ from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run, Settings
 from metasched.store import documents
 from metasched.store.files.campaigns import write_runs
-from tests.helpers.metered_runs import CLOCKS, made, watts
 
 
 def errors(predictor: MeteredPredictor, runs: list[Run]) -> tuple[float, float]:

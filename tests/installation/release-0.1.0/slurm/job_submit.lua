@@ -1,0 +1,363 @@
+-- Asks the metasched daemon where a job should run, when sbatch hands it in. Lies beside slurm.conf, with hooks.conf
+-- and rules.lua beside it.
+--
+-- While this runs the controller holds its locks: everybody waits. So there is one deadline for all of it, no Slurm
+-- command is called, nothing is run, and whatever goes wrong leaves the job as it was.
+
+local HERE = (debug.getinfo(1, "S").source:match("^@(.*/)")) or "/etc/slurm/"
+
+-- Slurm's words for "not set" and "no limit", for fields of 16, 32 and 64 bits.
+local UNSET = { [65534] = true, [65535] = true, [4294967294] = true, [4294967295] = true }
+-- Answers longer than this, and script text beyond this, are not looked at (bytes).
+local MOST_ANSWER, MOST_SCRIPT = 262144, 65536
+-- A folded node name may stand for this many nodes.
+local MOST_NODES = 100000
+
+local function read_settings(path)
+  local settings = { address = "127.0.0.1:8765", deadline = "0.2", mark = "yes" }
+  local file = io.open(path, "r")
+  if not file then return settings end
+  for line in file:lines() do
+    local key, value = line:match("^%s*([%a_]+)%s*=%s*(.-)%s*$")
+    if key then settings[key] = value end
+  end
+  file:close()
+  return settings
+end
+
+local function read_rules(path)
+  local file = io.open(path, "r")
+  if not file then return {} end
+  file:close()
+  local ok, rules = pcall(dofile, path)
+  if not ok or type(rules) ~= "table" then
+    slurm.log_error("metasched: %s is not a list of rules: %s", path, tostring(rules))
+    return {}
+  end
+  return rules
+end
+
+local function first_line(path)
+  local file = path and io.open(path, "r")
+  if not file then return nil end
+  local line = file:read("*l")
+  file:close()
+  return line
+end
+
+local settings = read_settings(HERE .. "hooks.conf")
+local rules = read_rules(HERE .. "rules.lua")
+local token = first_line(settings.token_file)
+local deadline_seconds = math.min(tonumber(settings.deadline) or 0.2, 2.0)
+
+local function given(value)
+  value = tonumber(value)
+  if value == nil or UNSET[value] then return nil end
+  return value
+end
+
+-- What the job is ------------------------------------------------------------------------------------------------
+
+local function sound(application, size)
+  size = tonumber(size)
+  if type(application) ~= "string" or #application > 64 or not application:match("^[%w_.+-]+$") then return nil end
+  if not size or size ~= size or size <= 0 or size == math.huge then return nil end
+  return { application = application, size = size }
+end
+
+local function marked(comment)
+  local mark = comment:match("metasched:([%w_=.,+-]+)")
+  if not mark or #mark > 500 then return nil end
+  local words = {}
+  for key, value in mark:gmatch("([%a]+)=([^,]*)") do words[key] = value end
+  local job = sound(words.app, words.n)
+  if job and words.p then
+    local low, high = words.p:match("^(%d+)-(%d+)$")
+    job.least, job.most = tonumber(low or words.p), tonumber(high or words.p)
+  end
+  return job
+end
+
+-- A rule names an application and patterns of Lua for the job's name, script or command line. All of its patterns must
+-- be found; the first that captures something yields the problem size.
+local function ruled(job_desc)
+  local texts = {}
+  local function text(kind)
+    if texts[kind] == nil then
+      local value = ""
+      if kind == "name" then value = job_desc.name or "" end
+      if kind == "script" then value = (job_desc.script or ""):sub(1, MOST_SCRIPT) end
+      if kind == "command" then
+        local words, argv = {}, job_desc.argv or {}
+        for i = 0, #argv + 1 do if argv[i] then words[#words + 1] = tostring(argv[i]) end end
+        value = table.concat(words, " "):sub(1, MOST_SCRIPT)
+      end
+      texts[kind] = value
+    end
+    return texts[kind]
+  end
+  for _, rule in ipairs(rules) do
+    local found, size = false, rule.size
+    for _, kind in ipairs({ "name", "script", "command" }) do
+      if rule[kind] then
+        local from, _, captured = text(kind):find(rule[kind])
+        if not from then found = false; break end
+        found, size = true, size or captured
+      end
+    end
+    local job = found and sound(rule.application, size)
+    if job then
+      job.least, job.most = given(rule.least), given(rule.most)
+      return job
+    end
+  end
+end
+
+-- Jobs that are bound in a way that a placement could break are left alone.
+local function bound(job_desc)
+  for _, field in ipairs({ "req_nodes", "reservation", "array_inx", "dependency", "clusters", "tres_per_node",
+                           "tres_per_job", "tres_per_task", "tres_per_socket" }) do
+    local value = job_desc[field]
+    if type(value) == "string" and value ~= "" then return field end
+  end
+  if (given(job_desc.begin_time) or 0) > os.time() then return "begin_time" end
+  if given(job_desc.het_job_offset) then return "het_job" end
+  if (given(job_desc.cpus_per_task) or 1) > 1 then return "cpus_per_task" end
+  if job_desc.features and not job_desc.features:match("^[%w_,.-]+$") then return "features" end
+end
+
+-- Asking ---------------------------------------------------------------------------------------------------------
+
+local function connected(socket, left)
+  local connection
+  if settings.socket then
+    connection = require("socket.unix")()
+    connection:settimeout(left(), "t")
+    assert(connection:connect(settings.socket))
+  else
+    local host, port = settings.address:match("^(.-):(%d+)$")
+    connection = assert(socket.tcp())
+    connection:settimeout(left(), "t")
+    assert(connection:connect(host, tonumber(port)))
+  end
+  return connection
+end
+
+local function post(path, body)
+  local socket = require("socket")
+  local ends = socket.gettime() + deadline_seconds
+  local function left() return math.max(0.001, ends - socket.gettime()) end
+  local connection = connected(socket, left)
+  local function receive()
+    local request = { "POST ", path, " HTTP/1.0\r\nHost: metasched\r\nContent-Type: application/json\r\n",
+                      token and ("Authorization: Bearer " .. token .. "\r\n") or "",
+                      "Content-Length: ", #body, "\r\n\r\n", body }
+    connection:settimeout(left(), "t")
+    assert(connection:send(table.concat(request)))
+    local answer = ""
+    while true do
+      if socket.gettime() >= ends then error("no answer in time", 0) end
+      -- "t": the time for the whole call, so that single bytes do not start it anew.
+      connection:settimeout(left(), "t")
+      local whole, problem, part = connection:receive(8192)
+      answer = answer .. (whole or part or "")
+      if #answer > MOST_ANSWER then error("the answer is too long", 0) end
+      local _, header_end = answer:find("\r\n\r\n", 1, true)
+      local length = header_end and tonumber(answer:sub(1, header_end):lower():match("\ncontent%-length: *(%d+)\r"))
+      if problem == "closed" or (length and #answer >= header_end + length) then
+        return answer, header_end
+      end
+      if problem then error(problem, 0) end
+    end
+  end
+  local ok, answer, header_end = pcall(receive)
+  connection:close()
+  if not ok then error(answer, 0) end
+  local status = answer:match("^HTTP/%d%.%d (%d+)")
+  if status ~= "200" or not header_end then error("the daemon answers " .. tostring(status), 0) end
+  return answer:sub(header_end + 1)
+end
+
+-- The daemon finds the outcome of a job that is not marked by its user, name and time of submission.
+local function plain(name)
+  return (name:sub(1, 255):gsub("[^\32-\126]", "?"))
+end
+
+local function question(job, job_desc, part_list, uid)
+  local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
+                  user = tostring(uid), name = plain(job_desc.name or ""), exclusive = (job_desc.shared == 0) or nil }
+  local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)
+  local per_node = given(job_desc.ntasks_per_node)
+  if per_node == 0 then per_node = nil end
+  if job.least and job.most then
+    asked.min_processors, asked.max_processors = math.max(job.least, 1), math.max(job.most, job.least, 1)
+  else
+    asked.processors = { tasks or (nodes or 1) * (per_node or 1) }
+    if nodes and nodes > 1 then asked.per_node = math.ceil(asked.processors[1] / nodes) end
+  end
+  asked.per_node = per_node or asked.per_node
+  local partitions = {}
+  for name, part in pairs(part_list) do
+    local wanted = not job_desc.partition or ("," .. job_desc.partition .. ","):find("," .. name .. ",", 1, true)
+    if wanted and (part.state_up == nil or part.state_up % 2 == 1) then partitions[#partitions + 1] = name end
+  end
+  if #partitions == 0 then error("no partition is open to the job", 0) end
+  table.sort(partitions)
+  asked.partitions = partitions
+  local minutes = given(job_desc.time_limit)
+  if minutes and minutes > 0 then asked.time_limit = 60 * minutes end
+  local memory = given(job_desc.min_mem_per_node)
+  if memory and memory > 0 and memory < 2 ^ 40 then asked.memory = memory end
+  if job_desc.features then
+    asked.features = {}
+    for feature in job_desc.features:gmatch("[^,]+") do asked.features[#asked.features + 1] = feature end
+  end
+  if job_desc.exc_nodes then asked.exclude = job_desc.exc_nodes end
+  return asked
+end
+
+-- Believing ------------------------------------------------------------------------------------------------------
+
+-- The nodes that a folded name stands for, as a set; an error where it is not understood in full.
+local function unfold(folded)
+  local names, count, position = {}, 0, 1
+  local function add(prefix, rest)
+    local before, inside, after = rest:match("^([%w._-]*)%[([%d,-]+)%](.*)$")
+    if not before then
+      if not rest:match("^[%w._-]*$") or prefix .. rest == "" then error("not a node name: " .. rest, 0) end
+      count = count + 1
+      if count > MOST_NODES then error("too many nodes", 0) end
+      names[prefix .. rest] = true
+      return
+    end
+    for range in inside:gmatch("[^,]+") do
+      local low, high = range:match("^(%d+)-?(%d*)$")
+      if not low then error("not a range: " .. range, 0) end
+      if high == "" then high = low end
+      if tonumber(high) - tonumber(low) > MOST_NODES then error("too many nodes", 0) end
+      for number = tonumber(low), tonumber(high) do
+        add(prefix .. before .. string.format("%0" .. #low .. "d", number), after)
+      end
+    end
+  end
+  while position <= #folded do
+    local depth, stop = 0, #folded + 1
+    for i = position, #folded do
+      local c = folded:sub(i, i)
+      if c == "[" then depth = depth + 1 elseif c == "]" then depth = depth - 1 end
+      if c == "," and depth == 0 then stop = i; break end
+    end
+    add("", folded:sub(position, stop - 1))
+    position = stop + 1
+  end
+  return names, count
+end
+
+local unfolded = {}
+local function nodes_of(part)
+  local known = unfolded[part.name]
+  if not known or known.folded ~= part.nodes then
+    known = { folded = part.nodes, names = (unfold(part.nodes or "")) }
+    unfolded[part.name] = known
+  end
+  return known.names
+end
+
+local function whole(value)
+  return type(value) == "number" and value >= 1 and value == math.floor(value) and value < 10000000
+end
+
+-- Everything in the answer is checked against what the job may have before anything is set.
+local function checked(answer, asked, part_list)
+  local part = type(answer.partition) == "string" and part_list[answer.partition]
+  local allowed = false
+  for _, name in ipairs(asked.partitions) do allowed = allowed or name == answer.partition end
+  if not part or not allowed then error("the answer names an unknown partition", 0) end
+  if type(answer.nodes) ~= "string" or #answer.nodes > 65536 then error("the answer names no nodes", 0) end
+  local names, count = unfold(answer.nodes)
+  local here = nodes_of(part)
+  for name in pairs(names) do
+    if not here[name] then error("the answer names an unknown node", 0) end
+  end
+  if not whole(answer.node_count) or answer.node_count ~= count then error("the answer miscounts its nodes", 0) end
+  local count_asked = asked.processors and asked.processors[1]
+  local least, most = count_asked or asked.min_processors, count_asked or asked.max_processors
+  if not whole(answer.processors) or answer.processors < least or answer.processors > most then
+    error("the answer gives another number of processors than asked for", 0)
+  end
+  if type(answer.id) ~= "string" or not answer.id:match("^%x+$") or #answer.id > 32 then
+    error("the answer has no id", 0)
+  end
+  local limit = type(answer.time_limit) == "number" and answer.time_limit > 0 and math.ceil(answer.time_limit / 60)
+  return { partition = part, names = names, limit = limit or nil }
+end
+
+local function features_of(prefer)
+  return type(prefer) == "string" and prefer:match("^[%w_.-]+$")
+end
+
+-- Changing the job -----------------------------------------------------------------------------------------------
+
+local function mark(job_desc, job, answer)
+  local word = string.format("metasched:app=%s,n=%.10g,p=%d,placement=%s", job.application, job.size,
+                             answer.processors, answer.id)
+  local comment = job_desc.comment or ""
+  local from, to = comment:find("metasched:[%w_=.,+-]+")
+  if from then
+    job_desc.comment = comment:sub(1, from - 1) .. word .. comment:sub(to + 1)
+  else
+    job_desc.comment = comment == "" and word or (comment .. " " .. word)
+  end
+end
+
+local function place(job_desc, asked, answer, sure)
+  local own = given(job_desc.time_limit)
+  local longest = given(sure.partition.max_time)
+  local limit = sure.limit
+  if limit and own then limit = math.min(limit, own) end
+  if limit and longest then limit = math.min(limit, longest) end
+  job_desc.partition = answer.partition
+  if answer.steer == "nodes" then job_desc.req_nodes = answer.nodes end
+  if answer.steer == "features" and features_of(answer.prefer) then job_desc.prefer = answer.prefer end
+  if not (asked.processors and given(job_desc.num_tasks)) then job_desc.num_tasks = answer.processors end
+  job_desc.min_nodes, job_desc.max_nodes = answer.node_count, answer.node_count
+  if limit and limit >= 1 then job_desc.time_limit = limit end
+end
+
+local function advise(job_desc, part_list, uid)
+  local comment = job_desc.comment or ""
+  if comment:find("metasched:off", 1, true) then return nil end
+  local job = marked(comment) or ruled(job_desc)
+  if not job or bound(job_desc) then return nil end
+  local json = require("cjson.safe")
+  local asked = question(job, job_desc, part_list, uid)
+  local answer = json.decode(post("/v1/placements", json.encode(asked)))
+  if type(answer) ~= "table" then error("the answer is not JSON", 0) end
+  if answer.placed ~= true then return answer.mode ~= "shadow" and answer.message or nil end
+  local sure = checked(answer, asked, part_list)
+  -- Where the daemon does not act nothing is changed, the comment neither: it finds the outcome by the submission.
+  if answer.mode ~= "act" then return answer.mode ~= "shadow" and answer.message or nil end
+  place(job_desc, asked, answer, sure)
+  if settings.mark == "yes" then mark(job_desc, job, answer) end
+  return answer.message
+end
+
+local function one_line(text)
+  return (tostring(text):gsub("[%c]", " "):sub(1, 300))
+end
+
+function slurm_job_submit(job_desc, part_list, submit_uid)
+  local ok, told = pcall(advise, job_desc, part_list, submit_uid)
+  if not ok then
+    slurm.log_info("metasched: job unchanged: %s", one_line(told))
+  elseif type(told) == "string" then
+    slurm.log_user("%s", "metasched: " .. one_line(told))
+  end
+  return slurm.SUCCESS
+end
+
+function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+  return slurm.SUCCESS
+end
+
+return slurm.SUCCESS
