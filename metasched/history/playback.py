@@ -9,8 +9,8 @@ import numpy as np
 from metasched.history.job_log import Ints, JobLog
 from metasched.history.run_times.neighbours import OTHERS, OWN, Neighbours, Submission
 
-#: How many of the newest jobs are played back besides the last of each user and each limit.
-NEWEST = 10_000
+#: How many of the newest jobs are played back besides the last of each user and limit, and how many at most in all.
+NEWEST, MOST = 10_000, 60_000
 
 
 def submission(
@@ -38,7 +38,7 @@ def submissions(log: JobLog) -> list[Submission]:
 
 
 def what_counts(log: JobLog, newest: int = NEWEST) -> Ints:
-    """The jobs by which expectations come out: the newest, and the last of each user and of each limit.
+    """The jobs by which expectations come out: the newest, and the last of each user and of each limit; not too many.
 
     Returns
     -------
@@ -60,6 +60,7 @@ def what_counts(log: JobLog, newest: int = NEWEST) -> Ints:
         by_group = np.argsort(group, kind="stable")
         first = np.searchsorted(group[by_group], group[by_group])
         wanted[order[by_group[np.arange(len(log)) - first < most]]] = True
+    wanted[order[wanted[order].cumsum() > MOST]] = False
     return np.flatnonzero(wanted)
 
 

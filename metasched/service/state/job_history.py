@@ -79,7 +79,7 @@ class JobHistory:
         def pause() -> None:
             nonlocal count
             count += 1
-            if count % PLAYED == 0:
+            if rest and count % PLAYED == 0:
                 time.sleep(rest)
 
         for cluster in self._store.past_jobs.clusters():
