@@ -55,6 +55,7 @@ GROUPS = {
         "hardware": "hardware.hardware",
         "history": "history.history",
         "simulate": "simulate.simulate_verb",
+        "signature": "signature.signature",
     },
 }
 VERBS = {verb: place for verbs in GROUPS.values() for verb, place in verbs.items()}

@@ -33,6 +33,7 @@ def test_every_command_of_the_package_is_a_verb() -> None:
         "runs.runs",
         "service.token",
         "setup.setup",
+        "signature.signature",
     }
     assert groups < set(VERBS.values())
 

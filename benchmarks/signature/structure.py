@@ -1,0 +1,90 @@
+"""Expanded traces beside true ones: how many calls are right in primitive, peers and bytes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from benchmarks.signature.applications import APPLICATIONS, Judged
+from metasched.records import InputError
+from metasched.signature.expanding import expanded
+from metasched.signature.fitting import fit
+from metasched.signature.traces import Trace
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How an expansion did.
+
+    Parameters
+    ----------
+    name, processes : what was judged.
+    right : share of the true calls that are there with primitive, peers and bytes.
+    flops : share of the computations that are there, to a relative 0.1 %.
+    calls : how many there are.
+    seconds : that expanding took.
+    told : why there is none, where there is none.
+    """
+
+    name: str
+    processes: int
+    right: float
+    flops: float
+    calls: int
+    seconds: float
+    told: str = ""
+
+
+def right(made: Trace, true: Trace) -> tuple[float, float, int]:
+    """Shares of calls and of computations that are right, position by position, and how many calls there are."""
+    texts = [[each.table.text(action) for action in range(len(each.table.shape))] for each in (made, true)]
+    good = calls = fit_well = computed = 0
+    for mine, theirs in zip_longest(made.processes, true.processes, fillvalue=()):
+        for one, other in zip_longest(mine, theirs):
+            wanted = "" if other is None else texts[1][other]
+            given = "" if one is None else texts[0][one]
+            if wanted.startswith("compute"):
+                computed += 1
+                number = float(wanted.split()[1])
+                fit_well += given.startswith("compute") and abs(float(given.split()[1]) - number) <= 1e-3 * number
+            else:
+                calls += 1
+                good += wanted == given
+    return good / max(calls, 1), fit_well / max(computed, 1), calls
+
+
+def judge(application: Judged, processes: Sequence[int]) -> list[Judgement]:
+    """Learn from the small counts, expand to others, compare."""
+    try:
+        found = fit([application.trace(n) for n in application.counts])
+    except InputError as error:
+        return [Judgement(application.name, n, 0.0, 0.0, 0, 0.0, str(error)) for n in processes]
+    judged = []
+    for n in processes:
+        begin = time.monotonic()
+        try:
+            made = expanded(found.application, n)
+        except InputError as error:
+            judged.append(Judgement(application.name, n, 0.0, 0.0, 0, 0.0, str(error)))
+            continue
+        seconds = time.monotonic() - begin
+        calls, flops, many = right(made, application.trace(n))
+        told = "" if found.ruled == 1.0 else f"without rule: {found.unruled}"
+        judged.append(Judgement(application.name, n, calls, flops, many, seconds, told))
+    return judged
+
+
+def structure(processes: Sequence[int], only: str = "") -> list[dict[str, Any]]:
+    """All applications whose name holds a word, as a document."""
+    chosen = [each for each in APPLICATIONS if only in each.name]
+    return [
+        {"application": each.name, "learned": list(application.counts),
+            "processes": each.processes, "right": each.right, "flops": each.flops, "calls": each.calls,
+            "seconds": round(each.seconds, 2), "told": each.told
+        }
+        for application in chosen
+        for each in judge(application, processes)
+    ]  # fmt: skip

@@ -1,0 +1,159 @@
+"""``metasched signature``: scalability from a handful of small runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from metasched.cli import output
+from metasched.cli.options import JsonOption
+from metasched.records import InputError
+from metasched.signature.application import Application
+from metasched.signature.phases import Machine, phases_of
+from metasched.store.files.signatures import (
+    APPLICATION,
+    SIGNATURE,
+    VERSION,
+    read_document,
+    signature_document,
+    trace_of_signature,
+    write_document,
+)
+from metasched.store.files.ti_traces import read_ti_trace, write_ti_trace
+
+signature = typer.Typer(help="What applications of messages do at more processes than were run.", no_args_is_help=True)
+
+
+@signature.command("extract")
+def extract_verb(
+    trace: Annotated[Path, typer.Argument(help="Trace as smpirun -trace-ti writes it.")],
+    to: Annotated[Path, typer.Option("-o", "--output", help="Signature to write (JSON).")],
+    speed: Annotated[float, typer.Option(help="Flops a second that weigh computation.")] = Machine().speed,
+    bandwidth: Annotated[float, typer.Option(help="Bytes a second that weigh messages.")] = Machine().bandwidth,
+    latency: Annotated[float, typer.Option(help="Seconds that weigh a call.")] = Machine().latency,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the phases of a run and their weights, and keep what each process did."""
+    for name, value in (("speed", speed), ("bandwidth", bandwidth)):
+        if not 0.0 < value < 1e30:
+            raise InputError(f"--{name} is {value:g}, expected a number above 0")
+    if not 0.0 <= latency < 1e30:
+        raise InputError(f"--latency is {latency:g}, expected a number of at least 0")
+    with output.working("reading"):
+        read = read_ti_trace(trace).steadied()
+        found = phases_of(read, Machine(speed, bandwidth, latency))
+        document = signature_document(read, found)
+    write_document(to, document)
+    if as_json:
+        told = ("processes", "events", "duration", "coverage", "phases")
+        output.print_json({key: document[key] for key in told} | {"signature": str(to)})
+        return
+    table = Table(box=box.SIMPLE)
+    for heading in ("phase", "weight", "share", "time s", "instructions", "bytes", "events", ""):
+        table.add_column(heading, justify="right")
+    for each in found.phases:
+        table.add_row(
+            str(each.phase),
+            str(each.weight),
+            f"{100.0 * each.share:.2f} %",
+            f"{each.time:.6g}",
+            f"{each.instructions:.6g}",
+            f"{each.bytes:.6g}",
+            f"{each.events:g}",
+            "relevant" if each.relevant else "",
+        )
+    output.out.print(table)
+    output.say(
+        f"{document['processes']} processes, {document['events']} events, {found.duration:.6g} s by the machine assumed"
+        f"; the relevant phases cover {100.0 * found.coverage:.1f} %"
+    )
+    output.say(f"signature written to {to}")
+
+
+SignaturesArgument = Annotated[list[Path], typer.Argument(help="Signatures of runs on different numbers of processes.")]
+
+
+@signature.command("fit")
+def fit_verb(
+    signatures: SignaturesArgument,
+    to: Annotated[Path, typer.Option("-o", "--output", help="Application to write (JSON).")],
+    as_json: JsonOption = False,
+) -> None:
+    """Find the rules that runs of one program on at least three numbers of processes share."""
+    from metasched.signature.fitting import fit
+    from metasched.signature.reporting import equations, open_rules, valid_counts, weights
+
+    documents = [read_document(each, SIGNATURE) for each in signatures]
+    with output.working("fitting"):
+        traces = [trace_of_signature(each, str(path)) for each, path in zip(documents, signatures, strict=True)]
+        found = fit(traces)
+    application = found.application
+    document: dict[str, Any] = {
+        "ruled": found.ruled,
+        "without_rule": found.unruled,
+        "valid": valid_counts(application),
+        "open": open_rules(application),
+        "learned": list(application.learned),
+        "roles": len(application.roles),
+        "equations": equations(application, traces),
+        "weights": weights(documents),
+    }
+    write_document(to, {"kind": APPLICATION, "version": VERSION} | document | {"application": application.as_dict()})
+    if as_json:
+        output.print_json(document | {"application": str(to)})
+        return
+    table = Table(box=box.SIMPLE)
+    for heading in ("role", "action", "number", "rule"):
+        table.add_column(heading, overflow="fold")
+    for each in document["equations"][:SHOWN]:
+        table.add_row(each["role"], each["action"], each["number"], each["rule"])
+    output.out.print(table)
+    if len(document["equations"]) > SHOWN:
+        output.say(f"and {len(document['equations']) - SHOWN} more with --json")
+    output.say(f"{100.0 * found.ruled:.2f} % of the actions follow rules; valid for {document['valid']}")
+    for name, share in found.unruled.items():
+        output.complain(
+            f"warning: {name}, {100.0 * share:.2f} % of the actions, follows no rule: a regression stands in"
+        )
+    for line in document["open"]:
+        output.complain(f"warning: {line}")
+    output.say(f"application written to {to}")
+
+
+#: Most rules that are shown without --json.
+SHOWN = 40
+
+
+@signature.command("expand")
+def expand_verb(
+    application: Annotated[Path, typer.Argument(help="Application that metasched signature fit wrote.")],
+    processes: Annotated[int, typer.Option(help="Number of processes.")],
+    to: Annotated[Path, typer.Option("-o", "--output", help="Trace to write, with its folder beside it.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write the trace of more processes, as SimGrid would have recorded it."""
+    from metasched.signature.expanding import expanded, lines
+    from metasched.signature.reporting import checked_count
+
+    known = _application(application)
+    checked_count(known, processes)
+    with output.working("expanding"):
+        trace = expanded(known, processes)
+        write_ti_trace(to, lines(trace))
+    told = {"processes": processes, "events": trace.events, "trace": str(to)}
+    if as_json:
+        output.print_json(told)
+    else:
+        output.say(f"{trace.events} actions of {processes} processes written to {to}")
+
+
+def _application(path: Path) -> Application:
+    document = read_document(path, APPLICATION)
+    try:
+        return Application.of(document.get("application"))
+    except InputError as error:
+        raise InputError(str(error), where=str(path)) from None

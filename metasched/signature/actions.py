@@ -1,0 +1,175 @@
+"""What a process does, one action after another: the words of SimGrid's time-independent traces.
+
+An action is a name and numbers. Which numbers are ranks, and where lists as long as a communicator stand, is the same
+for all actions of a name; shapes tell actions apart that a program cannot have written in the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+#: How SimGrid writes MPI_PROC_NULL.
+NULL = -333
+#: Numbers that are ranks, by the name of the action in lower case.
+PEERS = {
+    **dict.fromkeys(("send", "isend", "ssend", "issend", "bsend", "ibsend", "rsend", "recv", "irecv", "start"), (0,)),
+    "sendrecv": (1, 3),
+    "wait": (0, 1),
+    "test": (0, 1),
+}
+#: Where lists as long as the communicator stand: ``V`` a list, ``s`` a number; a leading ``i`` changes nothing.
+LISTS = {"alltoallv": "sVsVss", "gatherv": "sVsss", "scatterv": "Vssss", "allgatherv": "sVss", "reducescatter": "Vss"}
+#: Actions whose numbers tell no bytes.
+WITHOUT_DATA = ("compute", "sleep", "wait", "waitall", "waitany", "test", "testany", "init", "finalize", "barrier")
+#: Actions whose number is an amount, not a count.
+AMOUNTS = ("compute", "sleep")
+#: Bytes of each type that SimGrid numbers; those it does not number it counts in bytes (-1).
+TYPE_BYTES = {0: 8, 1: 4, 2: 1, 3: 2, 4: 8, 5: 4, 6: 1, -1: 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What actions share that may stand in the same place of a program.
+
+    Parameters
+    ----------
+    name : as SimGrid writes it.
+    numbers : how many numbers outside lists, -1 for each action whose numbers are unlike those of its name.
+    lists : how many lists.
+    nulls : which ranks are MPI_PROC_NULL.
+    tail : whether a space ends the line.
+    """
+
+    name: str
+    numbers: int
+    lists: int = 0
+    nulls: tuple[int, ...] = ()
+    tail: bool = False
+
+    @property
+    def pattern(self) -> str:
+        """One letter for each number (s) or list (V), in the order of the line."""
+        return LISTS[_plain(self.name)] if self.lists else "s" * self.numbers
+
+    @property
+    def peers(self) -> tuple[int, ...]:
+        """The places of ranks among the numbers."""
+        return tuple(place for place in PEERS.get(self.name.lower(), ()) if place < self.numbers)
+
+
+def _plain(name: str) -> str:
+    low = name.lower()
+    return low[1:] if low[:1] == "i" and low[1:] in LISTS else low
+
+
+def shape_of(name: str, numbers: Sequence[float], tail: bool) -> tuple[Shape, int]:
+    """The shape of an action, and how long its lists are.
+
+    Examples
+    --------
+    >>> shape, length = shape_of("alltoallv", [3, 1, 2, 3, 1, 2, 0, 0], False)
+    >>> shape.numbers, shape.lists, length
+    (4, 2, 2)
+    """
+    pattern = LISTS.get(_plain(name), "")
+    lists = pattern.count("V")
+    single = len(pattern) - lists
+    if lists and len(numbers) > single and (len(numbers) - single) % lists == 0:
+        return Shape(name, single, lists, (), tail), (len(numbers) - single) // lists
+    places = PEERS.get(name.lower(), ())
+    nulls = tuple(place for place in places if place < len(numbers) and numbers[place] == NULL)
+    return Shape(name, len(numbers), 0, nulls, tail), 0
+
+
+@dataclass
+class ActionTable:
+    """Different actions, numbered: the shape of each, its numbers and its lists.
+
+    Attributes
+    ----------
+    shapes : the different shapes.
+    shape : of each action, which shape.
+    numbers : of each action, those outside lists, in order.
+    lists : of each action that has any, its lists, in order.
+    """
+
+    shapes: list[Shape] = field(default_factory=list)
+    shape: list[int] = field(default_factory=list)
+    numbers: list[tuple[float, ...]] = field(default_factory=list)
+    lists: dict[int, tuple[Floats, ...]] = field(default_factory=dict)
+    _known: dict[Shape, int] = field(default_factory=dict)
+
+    def add(self, name: str, numbers: Sequence[float], tail: bool = False) -> int:
+        """Number an action; the caller sees to it that none comes twice."""
+        shape, length = shape_of(name, numbers, tail)
+        place = self._known.setdefault(shape, len(self.shapes))
+        if place == len(self.shapes):
+            self.shapes.append(shape)
+        self.shape.append(place)
+        if not shape.lists:
+            self.numbers.append(tuple(numbers))
+            return len(self.shape) - 1
+        single: list[float] = []
+        lists: list[Floats] = []
+        at = 0
+        for letter in shape.pattern:
+            if letter == "V":
+                lists.append(np.array(numbers[at : at + length], dtype=np.float64))
+                at += length
+            else:
+                single.append(numbers[at])
+                at += 1
+        self.numbers.append(tuple(single))
+        self.lists[len(self.shape) - 1] = tuple(lists)
+        return len(self.shape) - 1
+
+    def text(self, action: int) -> str:
+        """The action as SimGrid writes it, without its rank."""
+        shape = self.shapes[self.shape[action]]
+        single, lists = iter(self.numbers[action]), iter(self.lists.get(action, ()))
+        words = [shape.name]
+        for letter in shape.pattern:
+            if letter == "V":
+                words += [_word(float(each)) for each in next(lists)]
+            else:
+                words.append(_word(next(single), shape.name not in AMOUNTS))
+        return " ".join(words) + (" " if shape.tail else "")
+
+    def volume(self, action: int) -> float:
+        """Bytes that the process itself sends or receives in the action, as far as the line tells.
+
+        Examples
+        --------
+        >>> table = ActionTable()
+        >>> table.volume(table.add("send", [1, 0, 10, 0]))
+        80.0
+        """
+        shape, numbers = self.shapes[self.shape[action]], self.numbers[action]
+        low = shape.name.lower()
+        if low == "start" and len(numbers) == 4:
+            return numbers[2]
+        if PEERS.get(low) == (0,) and len(numbers) == 4:
+            return 0.0 if shape.nulls else float(numbers[2]) * TYPE_BYTES.get(int(numbers[3]), 1)
+        if low == "sendrecv" and len(numbers) == 6:
+            sent = 0.0 if 1 in shape.nulls else numbers[0] * TYPE_BYTES.get(int(numbers[4]), 1)
+            got = 0.0 if 3 in shape.nulls else numbers[2] * TYPE_BYTES.get(int(numbers[5]), 1)
+            return sent + got
+        if low in WITHOUT_DATA or not numbers:
+            return 0.0
+        return abs(numbers[0]) * TYPE_BYTES.get(int(numbers[-1]), 1)
+
+    def instructions(self, action: int) -> float:
+        """Flops of a computation, which are all that these traces tell of instructions; 0 for calls."""
+        shape = self.shapes[self.shape[action]]
+        return self.numbers[action][0] if shape.name == "compute" and self.numbers[action] else 0.0
+
+
+def _word(number: float, counted: bool = True) -> str:
+    """A number as SimGrid writes it: whole ones in full, amounts of computation to six digits."""
+    return str(int(number)) if counted and number == int(number) else f"{number:g}"

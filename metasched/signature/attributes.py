@@ -1,0 +1,526 @@
+"""How one number of an action follows from the number of processes, the rank and the steps of loops.
+
+A rank is a relation in each dimension of a grid (shift, exchange of bits, place, mirror, change of coordinates), other
+numbers are expressions; where neither holds, each step of a short loop has its own, or a power law in n stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+from metasched.signature.expressions import Env, Expression, Rows, atoms
+from metasched.signature.topologies import TOPOLOGIES, coordinates
+from metasched.signature.transforms import PowerLaw, r_squared
+
+Floats = NDArray[np.float64]
+
+#: Longest loop whose steps may each have a rule of their own.
+UNROLLED = 64
+#: Loops up to so many steps are neighbours in a list before they are steps that follow a rule.
+FEW = 8
+#: Rows of each count on which a rule is tried first.
+PROBED = 17
+#: Finds one rule for rows and their values.
+OneRule = Callable[["Samples", Floats], "Attribute | None"]
+#: Computations are written to six digits.
+WRITTEN = 2e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The peer's coordinate in one dimension.
+
+    Parameters
+    ----------
+    kind : ``shift`` (own coordinate plus ``by``, round the side), ``bits`` (own, exclusive or ``by``), ``place``
+        (``by``),
+        ``mirror`` (side - 1 - own + ``by``, round the side), ``other`` (the own coordinate in dimension ``of``, plus
+        ``by``).
+    by : an expression.
+    of : another dimension.
+    """
+
+    kind: str
+    by: Expression
+    of: int = 0
+
+    def __call__(self, own: Sequence[Floats], dimension: int, side: Floats, env: Env) -> Floats:
+        """The peer's coordinate."""
+        by = self.by(env)
+        if self.kind == "bits":
+            one, other = np.broadcast_arrays(own[dimension].astype(np.int64), by.astype(np.int64))
+            return np.asarray(one ^ other, dtype=np.float64)
+        start = {
+            "shift": own[dimension],
+            "place": np.zeros(1),
+            "mirror": side - 1 - own[dimension],
+            "other": own[self.of],
+        }[self.kind]
+        return np.asarray(np.mod(start + by, side))
+
+    def __str__(self) -> str:
+        by = str(self.by)
+        if self.kind == "other":
+            return f"coordinate {self.of}" + ("" if by == "0" else f" + {by}")
+        return f"{self.kind} {by}"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """How one number comes about: one of a rank rule, an expression, a table over a loop's steps, a power law.
+
+    Parameters
+    ----------
+    topology, axes : of a rank.
+    expression : of another number, in the sides and coordinates of the topology.
+    law : a regression, where no expression holds.
+    loop, table : a number for each step of a loop, or of its steps modulo the table's length.
+    turn : ``steps``; or of two, ``first`` (the first step and the others), ``last`` (the others and the last step),
+        ``halves`` (the first and the second half, each counted from 0).
+    """
+
+    topology: str = ""
+    axes: tuple[Axis, ...] = ()
+    expression: Expression | None = None
+    law: PowerLaw | None = None
+    loop: int = -1
+    table: tuple[Attribute, ...] = ()
+    turn: str = "steps"
+
+    @property
+    def size(self) -> int:
+        """How much there is to a rule: the simplest that holds is believed."""
+        by = [axis.by for axis in self.axes] + ([self.expression] if self.expression is not None else [])
+        return (
+            sum(each.size for each in self.table) + len(self.table) + 2 * sum(len(each.terms) for each in by) + len(by)
+        )
+
+    @property
+    def ruled(self) -> bool:
+        """Whether it follows rules alone, no regression."""
+        return self.law is None and all(each.ruled for each in self.table)
+
+    def __call__(self, env: Env, count: int, rounded: bool = True) -> Floats:
+        """The numbers, of the shape that the names in ``env`` broadcast to."""
+        if self.table:
+            steps, inner = turned(env, self.loop, self.turn, len(self.table))
+            return _chosen(steps, [each(inner, count, rounded) for each in self.table])
+        if self.law is not None:
+            return np.full(1, round(self.law(count)) if rounded else self.law(count))
+        sides = TOPOLOGIES[self.topology](count) if self.topology else ()
+        if self.expression is not None:
+            named = with_grid(env, sides) if sides else env
+            return self.expression(named) if rounded else self.expression.raw(named)
+        own = [each.astype(np.float64) for each in coordinates(env["r"].astype(np.int64), sides)]
+        inner = with_grid(env, sides)
+        peer = np.zeros(1)
+        for dimension, axis in enumerate(self.axes):
+            peer = peer * sides[dimension] + axis(own, dimension, np.full(1, float(sides[dimension])), inner)
+        return peer
+
+    def __str__(self) -> str:
+        if self.table:
+            return f"by {self.turn} of loop {self.loop}: " + "; ".join(map(str, self.table[:8]))
+        if self.law is not None:
+            return f"{self.law.factor:.6g} n^{self.law.exponent:.4g}, R^2 {self.law.r_squared:.4f}"
+        if self.expression is not None:
+            return str(self.expression)
+        return f"{self.topology}: " + ", ".join(map(str, self.axes))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The attribute as a document."""
+        if self.table:
+            return {"loop": self.loop, "turn": self.turn, "table": [each.as_dict() for each in self.table]}
+        if self.law is not None:
+            return {"law": {"factor": self.law.factor, "exponent": self.law.exponent, "r_squared": self.law.r_squared}}
+        if self.expression is not None:
+            return {"expression": self.expression.as_dict(), "topology": self.topology}
+        axes = [{"kind": axis.kind, "by": axis.by.as_dict(), "of": axis.of} for axis in self.axes]
+        return {"topology": self.topology, "axes": axes}
+
+    @classmethod
+    def of(cls, document: Any, depth: int = 0) -> Attribute:
+        """The attribute of a document; InputError for what is none."""
+        try:
+            if depth > 4 or not isinstance(document, dict):
+                raise ValueError
+            if "table" in document:
+                table = tuple(cls.of(each, depth + 1) for each in document["table"])
+                if not 0 < len(table) <= UNROLLED or not 0 <= int(document["loop"]) < 100:
+                    raise ValueError
+                if document["turn"] not in TURNS or (document["turn"] != "steps" and len(table) != 2):
+                    raise ValueError
+                return cls(loop=int(document["loop"]), table=table, turn=document["turn"])
+            if "law" in document:
+                numbers = [float(document["law"][name]) for name in ("factor", "exponent", "r_squared")]
+                if not all(abs(each) < 1e18 for each in numbers) or abs(numbers[1]) > 20:
+                    raise ValueError
+                return cls(law=PowerLaw(*numbers))
+            if "expression" in document:
+                if document["topology"] not in {"", *TOPOLOGIES}:
+                    raise ValueError
+                return cls(document["topology"], expression=Expression.of(document["expression"]))
+            topology = document["topology"]
+            axes = tuple(
+                Axis(str(each["kind"]), Expression.of(each["by"]), int(each["of"])) for each in document["axes"]
+            )
+            kinds = {"shift", "bits", "place", "mirror", "other"}
+            if topology not in TOPOLOGIES or not 0 < len(axes) <= 4 or any(axis.kind not in kinds for axis in axes):
+                raise ValueError
+            if any(not 0 <= axis.of < len(axes) for axis in axes):
+                raise ValueError
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"rule {str(document)[:60]!r} is none") from None
+        return cls(topology=topology, axes=axes)
+
+
+#: How steps of a loop are told apart.
+TURNS = ("steps", "first", "last", "halves")
+
+
+def turned(env: Env, loop: int, turn: str, length: int) -> tuple[NDArray[np.int64], Env]:
+    """Which rule of a table each step has, and the names as that rule sees them."""
+    steps, counts = env[f"i{loop}"], env[f"c{loop}"]
+    if turn == "first":
+        return (steps > 0).astype(np.int64), env
+    if turn == "last":
+        return (steps == counts - 1).astype(np.int64), env
+    if turn == "halves":
+        half = np.floor(counts / 2)
+        later = steps >= half
+        return later.astype(np.int64), {**env, f"i{loop}": np.where(later, steps - half, steps), f"c{loop}": half}
+    return np.mod(steps, length).astype(np.int64), env
+
+
+def _chosen(steps: NDArray[np.int64], parts: list[Floats]) -> Floats:
+    together = np.stack(np.broadcast_arrays(*parts, np.zeros(steps.shape))[:-1])
+    return np.asarray(np.take_along_axis(together, np.broadcast_to(steps, together.shape[1:])[None], axis=0)[0])
+
+
+def with_grid(env: Env, sides: tuple[int, ...]) -> dict[str, Floats]:
+    """The names, with sides and coordinates of a grid at one number of processes."""
+    ranks = coordinates(env["r"].astype(np.int64), sides)
+    named = {f"x{place}": each.astype(np.float64) for place, each in enumerate(ranks)}
+    return {**env, **named, **{f"P{place}": np.full(1, float(side)) for place, side in enumerate(sides)}}
+
+
+class Samples:
+    """Rows of one action's numbers at all counts: what rules are looked for and checked on.
+
+    Parameters
+    ----------
+    counts : array of shape (rows,), the number of processes of each row.
+    env : arrays of shape (rows,) by name: ``r``, the steps and counts of loops, ``j`` and ``m`` in lists.
+    loops : how many loops are around the action.
+    topology : the grid that stands for ``P`` and ``x`` in expressions.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], env: Env, loops: int, topology: str) -> None:
+        self.counts, self.env, self.loops, self.topology = counts, dict(env), loops, topology
+        self.env["n"] = counts.astype(np.float64)
+        self._rows: dict[tuple[str, bool], Rows] = {}
+        self._grids: dict[str, dict[str, Floats]] = {}
+        self.distinct = np.unique(counts).tolist()
+
+    @property
+    def in_list(self) -> bool:
+        """Whether the numbers stand in lists."""
+        return "j" in self.env
+
+    def grid(self, topology: str) -> dict[str, Floats]:
+        """Names with the sides and coordinates of a grid, arrays of shape (rows,)."""
+        if topology not in self._grids:
+            named = dict(self.env)
+            dimensions = len(TOPOLOGIES[topology](self.distinct[0]))
+            for each in range(dimensions):
+                named[f"P{each}"] = np.zeros(self.counts.size)
+                named[f"x{each}"] = np.zeros(self.counts.size)
+            for n in self.distinct:
+                here = self.counts == n
+                sides = TOPOLOGIES[topology](n)
+                for each, at in enumerate(coordinates(self.env["r"][here].astype(np.int64), sides)):
+                    named[f"P{each}"][here], named[f"x{each}"][here] = sides[each], at
+            self._grids[topology] = named
+        return self._grids[topology]
+
+    def rows(self, topology: str, ranks: bool) -> Rows:
+        """Rows with the atoms of a grid."""
+        if (topology, ranks) not in self._rows:
+            env = self.grid(topology)
+            dimensions = len(TOPOLOGIES[topology](self.distinct[0]))
+            self._rows[topology, ranks] = Rows(env, atoms(dimensions, self.loops, self.in_list, ranks))
+        return self._rows[topology, ranks]
+
+    def part(self, chosen: NDArray[np.bool_], env: Env | None = None) -> Samples:
+        """Some of the rows, perhaps with other names."""
+        env = {name: values[chosen] for name, values in (env or self.env).items()}
+        return Samples(self.counts[chosen], env, self.loops, self.topology)
+
+    def holds(self, attribute: Attribute, values: Floats, tolerance: float = 0.0) -> bool:
+        """Whether an attribute gives back all values."""
+        for n in self.distinct:
+            here = self.counts == n
+            env = with_grid({name: each[here] for name, each in self.env.items()}, TOPOLOGIES[self.topology](n))
+            try:
+                made = attribute(env, n, rounded=not tolerance)
+            except (KeyError, ValueError, IndexError):
+                return False
+            if not np.all(np.abs(made - values[here]) <= tolerance * np.abs(values[here]) + 1e-7):
+                return False
+        return True
+
+
+def number(
+    samples: Samples, values: Floats, topologies: Sequence[str] = (), tolerance: float = 0.0
+) -> Attribute | None:
+    """The rule of a number that is no rank, in the sides of the roles' grid or of others; None where there is none."""
+    # Grids that the partners of messages stand in come before the line of ranks.
+    tried = list(dict.fromkeys([*topologies, samples.topology]))
+    for topology in tried:
+        found = samples.rows(topology, True).fitted(values, tolerance)
+        if found is not None:
+            return Attribute("" if topology == samples.topology else topology, expression=found)
+    for topology in tried:
+        found = _harder(samples, values, topology, tolerance)
+        if found is not None:
+            return Attribute("" if topology == samples.topology else topology, expression=found)
+    return None
+
+
+def _harder(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
+    """Remainders, shares that do not come out even, and expressions in two atoms."""
+    rows, _env = samples.rows(topology, True), samples.grid(topology)
+    dimensions = len(TOPOLOGIES[topology](samples.distinct[0]))
+    found = None
+    if np.all(values == np.round(values)):
+        moduli = ["n", *(f"P{each}" for each in range(dimensions) if dimensions > 1)]
+        found = rows.modular(values, moduli) or rows.blocks(values, dimensions)
+    if found is None and dimensions > 1:
+        found = rows.products(values, dimensions, tolerance)
+    return rows.paired(values, tolerance) if found is None else found
+
+
+def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simple: bool = False) -> Attribute | None:
+    """The rule of a rank; None where there is none.
+
+    Relations without a parameter that grows are tried on every grid before any others, or alone.
+    """
+    if np.any(values < 0) or np.any(values >= samples.env["n"]):
+        return number(samples, values, topologies[:2])
+    picked = _probed(samples)
+    probe, few = samples.part(picked), values[picked]
+    for simply in (True,) if only_simple else (True, False):
+        for topology in topologies:
+            found = _ranked(probe, few, topology, simply)
+            if found is None:
+                continue
+            if samples.holds(found, values):
+                return found
+            # The few rows may have been explained by something too simple.
+            found = _ranked(samples, values, topology, simply)
+            if found is not None and samples.holds(found, values):
+                return found
+    return None
+
+
+def _probed(samples: Samples) -> NDArray[np.bool_]:
+    """A few rows of each count, on which most rules that do not hold fail."""
+    picked = np.zeros(samples.counts.size, dtype=np.bool_)
+    for n in samples.distinct:
+        here = np.flatnonzero(samples.counts == n)
+        # A step that shares no factor with the sides of grids.
+        step = max(here.size // PROBED, 1) | 1
+        picked[here[::step]] = True
+        picked[here[[0, -1]]] = True
+    return picked
+
+
+def _ranked(samples: Samples, values: Floats, topology: str, simply: bool) -> Attribute | None:
+    env = samples.grid(topology)
+    dimensions = len(TOPOLOGIES[topology](samples.distinct[0]))
+    left = values.astype(np.int64)
+    peers: list[Floats] = []
+    for each in reversed(range(dimensions)):
+        side = env[f"P{each}"].astype(np.int64)
+        peers.insert(0, (left % side).astype(np.float64))
+        left = left // side
+    axes: list[Axis] = []
+    for each in range(dimensions):
+        axis = _simple_axis(env, peers[each], each, dimensions)
+        if axis is None and not simply:
+            axis = _axis(samples, topology, peers[each], each, dimensions)
+        if axis is None:
+            return None
+        axes.append(axis)
+    return Attribute(topology=topology, axes=tuple(axes))
+
+
+def _simple_axis(env: Env, peer: Floats, dimension: int, dimensions: int) -> Axis | None:
+    """A relation whose parameter is the same at all rows."""
+    own, side = env[f"x{dimension}"], env[f"P{dimension}"]
+    forward = np.mod(peer - own, side)
+    first = float(forward[0])
+    for by in sorted((first, first - float(side[0])), key=abs):
+        if np.all(np.mod(by - forward, side) == 0):
+            return Axis("shift", Expression(by))
+    bits = np.bitwise_xor(own.astype(np.int64), peer.astype(np.int64))
+    if np.all(bits == bits[0]):
+        return Axis("bits", Expression(float(bits[0])))
+    if np.all(peer == peer[0]):
+        return Axis("place", Expression(float(peer[0])))
+    if np.all(peer == side - 1 - own):
+        return Axis("mirror", Expression())
+    for other in range(dimensions):
+        if other != dimension and np.all(peer == env[f"x{other}"]):
+            return Axis("other", Expression(), other)
+    return None
+
+
+def _axis(samples: Samples, topology: str, peer: Floats, dimension: int, dimensions: int) -> Axis | None:
+    env, rows = samples.grid(topology), samples.rows(topology, False)
+    own, side = env[f"x{dimension}"], env[f"P{dimension}"]
+    forward = np.mod(peer - own, side)
+    short = np.where(forward * 2 > side, forward - side, forward)
+    shift = _stepped(rows, forward, short, side)
+    if shift is not None:
+        return Axis("shift", shift)
+    bits = np.bitwise_xor(own.astype(np.int64), peer.astype(np.int64)).astype(np.float64)
+    turned = rows.fitted(bits)
+    if turned is not None and _stays(turned, own, side, env):
+        return Axis("bits", turned)
+    place = _stepped(rows, peer, peer - side, side)
+    if place is not None:
+        return Axis("place", place)
+    mirrored = np.mod(peer - (side - 1 - own), side)
+    if (mirror := _stepped(rows, mirrored, mirrored - side, side)) is not None:
+        return Axis("mirror", mirror)
+    for other in range(dimensions):
+        if other != dimension:
+            moved = np.mod(peer - env[f"x{other}"], side)
+            if (by := _stepped(rows, moved, moved - side, side)) is not None:
+                return Axis("other", by, other)
+    # Partners that move by the coordinate in another dimension, as in the skewing of Cannon's algorithm.
+    skewed = samples.rows(topology, True).modular(forward, [f"P{dimension}"])
+    if skewed is not None:
+        return Axis("shift", skewed)
+    return None
+
+
+def _stays(expression: Expression, own: Floats, side: Floats, env: Env) -> bool:
+    made = np.bitwise_xor(own.astype(np.int64), expression(env).astype(np.int64))
+    return bool(np.all(made < side))
+
+
+def _stepped(rows: Rows, forward: Floats, short: Floats, side: Floats) -> Expression | None:
+    """A distance round a side: as it is, the other way round, or by an expression modulo the side."""
+    for values in (short, forward, forward - side):
+        if np.all(values == values[0]):
+            return Expression(float(values[0]))
+    for values in (short, forward, forward - side):
+        if (found := rows.fitted(values)) is not None:
+            return found
+    for constant in (0.0, 1.0, -1.0):
+        for slope in (1.0, -1.0):
+            good = np.flatnonzero(
+                np.all(np.mod(np.round(constant + slope * rows.matrix) - forward, side) == 0, axis=1)
+                & np.all(np.abs(rows.matrix - np.round(rows.matrix)) < 1e-9, axis=1)
+            )
+            if good.size:
+                return Expression(constant, ((slope, rows.names[int(good[0])]),))
+    return None
+
+
+def attribute(
+    samples: Samples,
+    values: Floats,
+    topologies: Sequence[str],
+    peer: bool,
+    tolerance: float = 0.0,
+    grids: Sequence[str] = (),
+    known: Sequence[Attribute] = (),
+) -> Attribute | None:
+    """The rule of a number, by steps of short loops where there is none for all of them; None where there is none.
+
+    Parameters
+    ----------
+    samples, values : the rows.
+    topologies : grids that ranks may be in, simplest first.
+    peer : whether the number is a rank.
+    tolerance : relative, of amounts.
+    grids : whose sides other numbers may depend on, besides those of the roles.
+    known : rules that hold elsewhere and are believed before any that the rows alone would tell.
+    """
+
+    def told(of: Samples, wanted: Floats) -> Attribute | None:
+        return next((each for each in known if of.holds(each, wanted, tolerance)), None)
+
+    def one_rule(of: Samples, wanted: Floats) -> Attribute | None:
+        if (found := told(of, wanted)) is not None:
+            return found
+        return rank(of, wanted, topologies) if peer else number(of, wanted, grids, tolerance)
+
+    def quick_rule(of: Samples, wanted: Floats) -> Attribute | None:
+        return rank(of, wanted, topologies[:2]) if peer else number(of, wanted, grids[:1], tolerance)
+
+    def simple_rule(of: Samples, wanted: Floats, deeper: int = 2) -> Attribute | None:
+        found = told(of, wanted) or rank(of, wanted, topologies, only_simple=True)
+        if found is not None or not deeper:
+            return found
+        return _by_step(of, wanted, lambda part, some: simple_rule(part, some, deeper - 1), few=True)
+
+    # The neighbours of a grid stand in loops of a few steps, each with a direction of its own.
+    if peer and (found := simple_rule(samples, values)) is not None:
+        return found
+    return one_rule(samples, values) or _by_step(samples, values, quick_rule, few=False)
+
+
+def _by_step(samples: Samples, values: Floats, rule: OneRule, few: bool) -> Attribute | None:
+    """A rule for each step of a loop of one length, for every second, third or fourth of them, or for its ends."""
+    for loop in reversed(range(samples.loops)):
+        steps, counts = samples.env[f"i{loop}"], samples.env[f"c{loop}"]
+        if not steps.any():
+            continue
+        lengths = [int(counts[0])] if np.all(counts == counts[0]) and 1 < counts[0] <= UNROLLED else []
+        lengths = [each for each in lengths if each <= FEW] if few else [*lengths, 2, 3, 4]
+        tried = [("steps", length) for length in dict.fromkeys(lengths) if length <= steps.max() + 1]
+        if not few and np.all(counts > 1):
+            tried += [("last", 2), ("first", 2), *([("halves", 2)] if np.all(counts % 2 == 0) else [])]
+        for turn, length in tried:
+            which, inner = turned(samples.env, loop, turn, length)
+            if few and _same(values, samples, loop):
+                continue
+            parts: list[Attribute] = []
+            for step in range(length):
+                chosen = which == step
+                one = rule(samples.part(chosen, inner), values[chosen]) if chosen.any() else None
+                if one is None:
+                    break
+                parts.append(one)
+            if len(parts) == length:
+                return Attribute(loop=loop, table=tuple(parts), turn=turn)
+    return None
+
+
+def _same(values: Floats, samples: Samples, loop: int) -> bool:
+    """Whether the steps of a loop make no difference, as far as a look at the first and the last tells."""
+    steps = samples.env[f"i{loop}"]
+    first, last = values[steps == 0], values[steps == steps.max()]
+    return first.size == last.size and bool(np.all(first == last)) and bool(np.ptp(values) == np.ptp(first))
+
+
+def regression(samples: Samples, values: Floats) -> Attribute:
+    """What stands in where no rule holds: a power law through the means at each count, or their mean."""
+    means = [float(values[samples.counts == n].mean()) for n in samples.distinct]
+    if len(means) > 1 and min(means) > 0:
+        law = PowerLaw.fitted(samples.distinct, means)
+        fitted = np.array([law(int(n)) for n in samples.counts])
+        return Attribute(law=PowerLaw(law.factor, law.exponent, r_squared(values, fitted)))
+    return Attribute(law=PowerLaw(float(np.mean(means)), 0.0, 0.0))

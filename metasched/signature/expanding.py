@@ -1,0 +1,167 @@
+"""What each process does at a number of processes that was not run, out of the rules of an application."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+from metasched.signature.actions import AMOUNTS, ActionTable, Shape
+from metasched.signature.application import Application, Role, Rule
+from metasched.signature.attributes import with_grid
+from metasched.signature.expressions import LISTED
+from metasched.signature.matching import Repeat, laid_out
+from metasched.signature.roles import cells
+from metasched.signature.topologies import TOPOLOGIES
+from metasched.signature.traces import Trace
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Most processes, and most actions of all of them.
+MOST_PROCESSES, MOST_EVENTS = 65_536, 200_000_000
+
+
+@dataclass
+class _Actions:
+    """Actions by what they are, so that none is made twice."""
+
+    table: ActionTable
+    known: dict[tuple[object, ...], int]
+
+    def number(self, shape: Shape, numbers: tuple[float, ...], lists: tuple[Floats, ...] = ()) -> int:
+        key = (shape, numbers, tuple(each.tobytes() for each in lists))
+        if key not in self.known:
+            single, several = iter(numbers), iter(lists)
+            spelled: list[float] = []
+            for letter in shape.pattern:
+                if letter == "V":
+                    spelled += next(several).tolist()
+                else:
+                    spelled.append(next(single))
+            self.known[key] = self.table.add(shape.name, spelled, shape.tail)
+        return self.known[key]
+
+
+def expanded(application: Application, count: int) -> Trace:
+    """The trace of ``count`` processes.
+
+    Raises
+    ------
+    InputError
+        When no grid has so many processes, or a role is needed that no run has shown.
+    """
+    if not 1 <= count <= MOST_PROCESSES:
+        raise InputError(f"{count} processes are asked for, expected from 1 to {MOST_PROCESSES}")
+    members: dict[tuple[int, ...], list[int]] = {}
+    for rank, cell in enumerate(cells(application.features, application.topology, count)):
+        members.setdefault(cell, []).append(rank)
+    for cell, ranks in members.items():
+        if cell not in application.roles:
+            raise InputError(
+                f"process {ranks[0]} of {count} has a part that no run showed ({application.features} {cell} of "
+                f"{application.topology}), expected signatures of runs that have such a process"
+            )
+    actions = _Actions(ActionTable(), {})
+    processes: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)] * count
+    total = 0
+    for cell, ranks in members.items():
+        made = _role(application, application.roles[cell], np.array(ranks), count, actions)
+        total += made.size
+        if total > MOST_EVENTS:
+            raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
+        for row, rank in enumerate(ranks):
+            processes[rank] = made[row]
+    return Trace(actions.table, tuple(processes))
+
+
+def _role(application: Application, role: Role, ranks: Ints, count: int, actions: _Actions) -> NDArray[np.int32]:
+    """Actions of the processes of a role, an array of shape (ranks, actions)."""
+    sides = TOPOLOGIES[application.topology](count)
+
+    def env_of(of: Ints, steps: tuple[int, ...], counts: tuple[int, ...]) -> dict[str, Floats]:
+        named = {"n": np.full(1, float(count)), "r": of.astype(np.float64)}
+        named |= {f"i{place}": np.full(1, float(step)) for place, step in enumerate(steps)}
+        named |= {f"c{place}": np.full(1, float(each)) for place, each in enumerate(counts)}
+        return with_grid(named, sides)
+
+    def count_of(repeat: Repeat, steps: tuple[int, ...], counts: tuple[int, ...]) -> int:
+        value = role.counts[repeat.number](env_of(ranks[:1], steps, counts), count)
+        return int(max(float(np.ravel(value)[0]), 0.0))
+
+    try:
+        places, length = laid_out(role.program, count_of)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    made = np.zeros((ranks.size, length), dtype=np.int32)
+    for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+        rows = places.leaves[leaf.number]
+        if not rows:
+            continue
+        table = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
+        depth = (table.shape[1] - 1) // 2
+        env = {"n": np.full((1, 1), float(count)), "r": ranks[:, None].astype(np.float64)}
+        for place in range(depth):
+            env[f"i{place}"] = table[None, :, 1 + place].astype(np.float64)
+            env[f"c{place}"] = table[None, :, 1 + depth + place].astype(np.float64)
+        made[:, table[:, 0]] = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions)
+    return made
+
+
+def _numbered(shape: Shape, rule: Rule, env: dict[str, Floats], count: int, actions: _Actions) -> Ints:
+    """The actions of one leaf by their numbers, of a shape that broadcasts to (ranks, places)."""
+    rounded = shape.name not in AMOUNTS
+    columns = [np.asarray(each(env, count, rounded)) for each in rule.numbers]
+    if not rounded:
+        columns = [_written(each) for each in columns]
+    columns = [each.reshape(1, 1) if each.ndim < 2 and each.size == 1 else each for each in columns]
+    together = np.broadcast_shapes((1, 1), *(each.shape for each in columns))
+    if rule.length is not None:
+        return _with_lists(shape, rule, env, count, actions, columns)
+    if not columns:
+        return np.full((1, 1), actions.number(shape, ()))
+    stacked = np.stack([np.broadcast_to(each, together).ravel() for each in columns], axis=1)
+    different, which = np.unique(stacked, axis=0, return_inverse=True)
+    numbers = np.array([actions.number(shape, tuple(row)) for row in different.tolist()])
+    return numbers[which.reshape(-1)].reshape(together)
+
+
+def _written(values: Floats) -> Floats:
+    """Amounts of computation to the six digits that a trace has."""
+    different, which = np.unique(values, return_inverse=True)
+    return np.array([float(f"{max(each, 0.0):g}") for each in different.tolist()])[which].reshape(values.shape)
+
+
+def _with_lists(
+    shape: Shape, rule: Rule, env: dict[str, Floats], count: int, actions: _Actions, columns: list[Floats]
+) -> Ints:
+    if rule.length is None:
+        raise TypeError("a rule of lists has their length")
+    length = np.asarray(rule.length(env, count))
+    length = length.reshape(1, 1) if length.size == 1 else length
+    longest = int(length.max())
+    if longest > MOST_PROCESSES:
+        raise InputError(f"{shape.name} would have a list of {longest} numbers, expected at most {MOST_PROCESSES}")
+    named = {name: np.asarray(each)[..., None] for name, each in env.items()}
+    named |= {"j": np.arange(longest, dtype=np.float64), "m": length[..., None]}
+    named |= {f"P{LISTED}": named["m"], f"x{LISTED}": named["j"]}
+    lists = [np.asarray(each(named, count)) for each in rule.lists]
+    outer = [each.shape[:-1] for each in lists if each.ndim > 1]
+    together = np.broadcast_shapes((1, 1), length.shape, *(each.shape for each in columns), *outer)
+    found = np.zeros(together, dtype=np.int64)
+    for at in np.ndindex(together):
+        many = int(np.broadcast_to(length, together)[at])
+        single = tuple(float(np.broadcast_to(each, together)[at]) for each in columns)
+        parts = tuple(np.broadcast_to(each, (*together, longest))[at][:many].copy() for each in lists)
+        found[at] = actions.number(shape, single, parts)
+    return found
+
+
+def lines(trace: Trace) -> Iterator[list[str]]:
+    """The actions of each process as SimGrid writes them, without the rank."""
+    texts = np.array([trace.table.text(action) for action in range(len(trace.table.shape))], dtype=object)
+    for actions in trace.processes:
+        yield texts[actions].tolist()

@@ -1,0 +1,419 @@
+"""Whole numbers as expressions in the number of processes, coordinates in a grid, and the steps of loops.
+
+An expression is ``constant + sum of coefficient * atom``, perhaps modulo a side; an atom is a product of factors.
+Expressions are found by trying atoms, simplest first, and hold exactly at every row that they were found on.
+
+Names: ``n`` processes, ``r`` the rank, ``P0``, ``P1``, ... sides of the grid, ``x0``, ``x1``, ... coordinates in it,
+``i0``, ``i1``, ... steps of the loops around an action from the outermost, ``c0``, ... how many those are, ``j`` a
+place in a list and ``m`` how long it is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+
+Floats = NDArray[np.float64]
+#: Arrays by name, all of one shape, or of shapes that broadcast.
+Env = Mapping[str, Floats]
+
+_VARIABLE = r"(?:n|r|m|j|P\d|x\d|i\d{1,2}|c\d{1,2})"
+_FACTOR = re.compile(
+    rf"(?:1/)?(?:{_VARIABLE}|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|tz)\({_VARIABLE}\)|(?:floor|block|spread|ceil|most)\d:\d{{1,15}})"
+)
+#: Most terms of an expression, and most factors of an atom.
+MOST_TERMS, MOST_FACTORS = 4, 4
+#: The dimension that a list lies along.
+LISTED = 9
+#: Ways to share out, the most usual first: the first ones get one more; by rounded ends; all but the last as many; room
+#: for as many as any has; what is left over dropped.
+SHARES = ("block", "spread", "ceil", "most", "floor")
+#: Longest side of something that is dealt out along two or three dimensions.
+MOST_SHARED = 2_049
+#: How many of the simplest atoms are tried in pairs.
+MOST_PAIRED = 26
+#: How far from a whole number a value may be, relative to its size.
+ROUNDING = 1e-9
+
+
+def _block(kind: str, size: Floats | float, side: Floats, at: Floats) -> Floats:
+    """How much of ``size`` the process at a coordinate has, by the ways in which programs share out."""
+    whole = np.floor(size / side)
+    if kind == "floor":
+        return whole
+    if kind == "block":
+        return whole + (at < size - whole * side)
+    if kind == "spread":
+        return np.floor((at + 1) * size / side) - np.floor(at * size / side)
+    most = np.ceil(size / side)
+    if kind == "most":
+        return most + 0 * at
+    return np.clip(size - at * most, 0, most)
+
+
+def _trailing_zeros(ranks: Floats) -> Floats:
+    whole = np.asarray(ranks, dtype=np.int64)
+    return np.where(whole > 0, np.log2(np.maximum(whole & -whole, 1)), 0.0)
+
+
+def _factor(name: str, env: Env) -> Floats:
+    if name.startswith("1/"):
+        below = _factor(name[2:], env)
+        return np.divide(1.0, below, out=np.zeros_like(below, dtype=np.float64), where=below != 0)
+    if name in env:
+        return env[name]
+    if name.startswith("2^"):
+        return np.asarray(2.0 ** np.minimum(env[name[2:]], 60.0))
+    if ":" in name:
+        kind, size = name.split(":")
+        return _block(kind[:-1], float(size), env[f"P{kind[-1]}"], env[f"x{kind[-1]}"])
+    function, _, inner = name.rstrip(")").partition("(")
+    value = env[inner]
+    if function == "sqrt":
+        return np.sqrt(value)
+    if function == "cbrt":
+        return np.cbrt(value)
+    if function == "log2":
+        return np.log2(np.maximum(value, 1.0))
+    return _trailing_zeros(value)
+
+
+def atom_value(atom: str, env: Env) -> Floats:
+    """An atom's value, of the shape that its factors broadcast to; KeyError where a name is not there.
+
+    Examples
+    --------
+    >>> atom_value("P0*1/2^i0", {"P0": np.array([8.0]), "i0": np.array([1.0])}).tolist()
+    [4.0]
+    """
+    value = np.ones(1)
+    for name in atom.split("*"):
+        value = value * _factor(name, env)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """``constant + sum of coefficient * atom``, modulo ``modulus`` where there is one.
+
+    Examples
+    --------
+    >>> str(Expression(1.0, ((2.0, "P0"),))), Expression(1.0, ((2.0, "P0"),))({"P0": np.array([4.0])}).tolist()
+    ('2 P0 + 1', [9.0])
+    """
+
+    constant: float = 0.0
+    terms: tuple[tuple[float, str], ...] = ()
+    modulus: str = ""
+
+    def raw(self, env: Env) -> Floats:
+        """The value before it is rounded."""
+        value = np.full(1, self.constant)
+        for coefficient, atom in self.terms:
+            value = value + coefficient * atom_value(atom, env)
+        return value
+
+    def __call__(self, env: Env) -> Floats:
+        """The whole number that it comes to."""
+        value = np.round(self.raw(env))
+        return np.mod(value, env[self.modulus]) if self.modulus else value
+
+    def __str__(self) -> str:
+        parts = [f"{coefficient:g} {atom}" if coefficient != 1 else atom for coefficient, atom in self.terms]
+        if self.constant or not parts:
+            parts.append(f"{self.constant:g}")
+        text = " + ".join(parts).replace("+ -", "- ")
+        return f"({text}) mod {self.modulus}" if self.modulus else text
+
+    def as_dict(self) -> dict[str, Any]:
+        """The expression as a document."""
+        return {"constant": self.constant, "terms": [list(term) for term in self.terms], "modulus": self.modulus}
+
+    @classmethod
+    def of(cls, document: Any) -> Expression:
+        """The expression of a document; InputError for what is none."""
+        try:
+            terms = tuple((float(coefficient), str(atom)) for coefficient, atom in document["terms"])
+            constant, modulus = float(document["constant"]), str(document["modulus"])
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"expression {str(document)[:60]!r} is none") from None
+        sound = (
+            all(math.isfinite(each) and abs(each) < 1e18 for each in (constant, *(c for c, _ in terms)))
+            and len(terms) <= MOST_TERMS
+            and all(
+                len(atom) < 200
+                and len(atom.split("*")) <= MOST_FACTORS
+                and all(_FACTOR.fullmatch(factor) for factor in atom.split("*"))
+                for _, atom in terms
+            )
+            and (not modulus or re.fullmatch(_VARIABLE, modulus))
+        )
+        if not sound:
+            raise InputError(f"expression {str(document)[:60]!r} is none")
+        return cls(constant, terms, modulus)
+
+
+@cache
+def atoms(dimensions: int, loops: int, lists: bool, ranks: bool) -> tuple[str, ...]:
+    """What may stand in an expression, simplest first.
+
+    Parameters
+    ----------
+    dimensions : of the grid.
+    loops : around the action.
+    lists : whether the value stands in a list.
+    ranks : whether it may depend on the rank.
+    """
+    sides = [f"P{each}" for each in range(dimensions)] if dimensions > 1 else []
+    places = [f"x{each}" for each in range(dimensions)] if dimensions > 1 and ranks else []
+    steps = [f"i{each}" for each in reversed(range(loops))]
+    # In three dimensions a face is what messages hold; with one side the same in all runs it looks like a share of all.
+    faces = [f"1/{one}*1/{other}" for one, other in combinations(sides, 2)] if dimensions > 2 else []
+    found = [*steps, *(["j"] if lists else []), "n", *faces, "1/n", *sides, *(f"1/{each}" for each in sides), "sqrt(n)"]
+    found += ["1/sqrt(n)", "log2(n)", *(f"log2({each})" for each in sides)]
+    found += [f"1/{one}*1/{other}" for one, other in combinations(sides, 2)]
+    found += [f"{one}*{other}" for one, other in combinations(sides, 2)]
+    found += ["1/n*1/n", "cbrt(n)", "1/cbrt(n)*1/cbrt(n)", "n*n", "n*log2(n)", "1/n*1/sqrt(n)", "m", "1/m"]
+    if ranks:
+        found += ["r", *places, "tz(r)"]
+    sizes = ["n", *sides]
+    for step in [*steps, *(["j"] if lists else [])]:
+        found += [f"2^{step}", f"1/2^{step}", *(f"{size}*1/2^{step}" for size in sizes)]
+        found += [f"{size}*{step}" for size in sizes] + [f"{step}*1/{size}" for size in sizes]
+        found += [f"1/n*2^{step}", f"1/n*1/2^{step}"]
+    found += [f"c{each}" for each in range(loops)]
+    found += [f"i{each}*1/c{each}*{size}" for each in range(loops) for size in sizes]
+    found += [f"{one}*{other}" for one, other in combinations(steps, 2)]
+    if ranks:
+        found += [f"{place}*{size}" for place in ["r", *places] for size in sizes]
+        found += [f"{place}*{step}" for place in ["r", *places] for step in steps]
+    return tuple(found)
+
+
+def _exact(made: Floats, values: Floats, tolerance: float) -> bool:
+    """Whether all values are made, whole ones exactly, others up to a relative tolerance."""
+    if tolerance:
+        return bool(np.all(np.abs(made - values) <= tolerance * np.abs(values) + 1e-12))
+    return bool(np.all(np.abs(made - values) <= ROUNDING * np.maximum(np.abs(values), 1.0) + 1e-7))
+
+
+class Rows:
+    """Rows that an expression must hold on: values of names, and which atoms may be tried.
+
+    Parameters
+    ----------
+    env : arrays of shape (rows,).
+    names : atoms, simplest first; those whose names are not in ``env`` are left out.
+    """
+
+    def __init__(self, env: Env, names: Iterable[str]) -> None:
+        self.env = env
+        self.size = next(iter(env.values())).size
+        self._values: dict[str, Floats] = {}
+        kept: list[str] = []
+        columns: list[Floats] = []
+        for name in names:
+            try:
+                column = np.broadcast_to(atom_value(name, env), self.size)
+            except KeyError:
+                continue
+            if column.size and np.ptp(column) > 0:
+                kept.append(name)
+                columns.append(np.asarray(column, dtype=np.float64))
+        self.names = kept
+        self.matrix = np.stack(columns) if columns else np.zeros((0, self.size))
+
+    def fitted(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
+        """The simplest expression that holds at all rows; None where none does.
+
+        Parameters
+        ----------
+        values : array of shape (rows,).
+        tolerance : relative, for values that are no whole numbers.
+        """
+        first = float(values[0])
+        if np.all(values == first) or _exact(np.full(1, float(np.median(values))), values, tolerance):
+            return Expression(float(np.median(values)) if tolerance else first)
+        found = self._multiple(values, tolerance)
+        if found is None:
+            found = self._line(values, tolerance)
+        return found
+
+    def _first(self, slopes: Floats, constants: Floats, values: Floats, tolerance: float) -> Expression | None:
+        made = slopes[:, None] * self.matrix + constants[:, None]
+        error = np.abs(made - values[None, :])
+        allowed = tolerance * np.abs(values) + 1e-12 if tolerance else ROUNDING * np.maximum(np.abs(values), 1.0) + 1e-7
+        good = np.flatnonzero(np.all(error <= allowed[None, :], axis=1) & (slopes != 0) & np.isfinite(slopes))
+        chosen = good.tolist()
+        if tolerance:
+            # Work is shared among all processes before it is anything else.
+            chosen.sort(key=lambda at: self.names[at] != "1/n")
+        for at in chosen:
+            slope, constant = _tidy(float(slopes[at])), _tidy(float(constants[at]))
+            if tolerance or (_plain(slope) and _plain(constant)):
+                return Expression(constant, ((slope, self.names[at]),))
+        return None
+
+    def _multiple(self, values: Floats, tolerance: float) -> Expression | None:
+        at = int(np.argmax(np.abs(values)))
+        column = self.matrix[:, at]
+        slopes = np.divide(values[at], column, out=np.zeros_like(column), where=np.abs(column) > 1e-300)
+        return self._first(slopes, np.zeros_like(slopes), values, tolerance)
+
+    def _line(self, values: Floats, tolerance: float) -> Expression | None:
+        low, high = np.argmin(self.matrix, axis=1), np.argmax(self.matrix, axis=1)
+        rows = np.arange(len(self.names))
+        spread = self.matrix[rows, high] - self.matrix[rows, low]
+        slopes = (values[high] - values[low]) / np.where(spread > 0, spread, np.inf)
+        constants = values[low] - slopes * self.matrix[rows, low]
+        # Two different values of an atom lie on a line whatever they are: only a step more or less is believed.
+        middle = np.any(
+            (np.abs(self.matrix - self.matrix[rows, low][:, None]) > 1e-9 * spread[:, None])
+            & (np.abs(self.matrix - self.matrix[rows, high][:, None]) > 1e-9 * spread[:, None]),
+            axis=1,
+        )
+        stepped = (np.abs(np.abs(slopes) - 1.0) < 1e-9) & (np.abs(constants) < 2.5)
+        return self._first(np.where(middle | stepped, slopes, 0.0), constants, values, tolerance)
+
+    def paired(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
+        """An expression in two atoms, with a constant or without; None where none holds."""
+        pairs = np.array([*combinations(range(min(len(self.names), MOST_PAIRED)), 2)], dtype=np.int64).reshape(-1, 2)
+        picked = np.unique(np.linspace(0, self.size - 1, min(self.size, 40)).astype(int))
+        if not pairs.size or picked.size < 3:
+            return None
+        scale = np.maximum(np.abs(self.matrix).max(axis=1), 1e-300)
+        few, some = (self.matrix / scale[:, None])[:, picked], values[picked]
+        # Rows that differ in both atoms are told apart by one number.
+        mixed = np.sort(np.round(few[pairs[:, 0]] + np.pi * few[pairs[:, 1]], 10), axis=1)
+        different = 1 + np.count_nonzero(np.diff(mixed, axis=1) > 0, axis=1)
+        for width in (2, 3):
+            kept = pairs[different > width]
+            if not kept.size:
+                continue
+            columns = np.ones((len(kept), picked.size, width))
+            columns[:, :, 0], columns[:, :, 1] = few[kept[:, 0]], few[kept[:, 1]]
+            solved = np.linalg.pinv(columns, rcond=1e-9) @ some
+            made = np.einsum("prw,pw->pr", columns, solved)
+            allowed = tolerance * np.abs(some) + 1e-6 * max(1.0, float(np.abs(some).max()) * 1e-3)
+            for place in np.flatnonzero(np.all(np.abs(made - some) <= allowed, axis=1)).tolist():
+                one, other = kept[place].tolist()
+                slopes = [_tidy(float(solved[place, at] / scale[atom])) for at, atom in enumerate((one, other))]
+                constant = _tidy(float(solved[place, 2])) if width > 2 else 0.0
+                if not tolerance and not all(map(_plain, (*slopes, constant))):
+                    continue
+                if all(slopes) and _exact(
+                    constant + slopes[0] * self.matrix[one] + slopes[1] * self.matrix[other], values, tolerance
+                ):
+                    return Expression(constant, ((slopes[0], self.names[one]), (slopes[1], self.names[other])))
+        return None
+
+    def modular(self, values: Floats, moduli: Sequence[str]) -> Expression | None:
+        """An expression modulo a side: roots that rotate, partners that go round."""
+        for modulus in moduli:
+            if modulus not in self.env:
+                continue
+            side = self.env[modulus]
+            if np.any(values >= side) or np.any(values < 0):
+                continue
+            for constant in (0.0, 1.0, -1.0, 2.0, -2.0):
+                for slope in (1.0, -1.0, 2.0):
+                    good = np.flatnonzero(
+                        np.all(np.mod(np.round(constant + slope * self.matrix) - values, side) == 0, axis=1)
+                    )
+                    if good.size:
+                        return Expression(constant, ((slope, self.names[int(good[0])]),), modulus)
+            for one, other in combinations(range(min(len(self.names), 12)), 2):
+                for sign in (1.0, -1.0):
+                    made = np.round(self.matrix[one] + sign * self.matrix[other])
+                    if np.all(np.mod(made - values, side) == 0):
+                        return Expression(0.0, ((1.0, self.names[one]), (sign, self.names[other])), modulus)
+        return None
+
+    def blocks(self, values: Floats, dimensions: int) -> Expression | None:
+        """A share of something that is dealt out along one dimension, whose size is not a multiple of the side."""
+        whole = np.round(values)
+        if not np.all(whole == values) or values.max() > 1e15:
+            return None
+        steps = np.unique(whole.astype(np.int64))
+        unit = int(np.gcd.reduce(np.diff(steps))) if steps.size > 1 else 0
+        if not unit or steps.size > 4 * np.unique(self.env["n"]).size:
+            return None
+        units = sorted({unit, *(unit // part for part in range(2, 17) if unit % part == 0)})[::-1]
+        picked = np.unique(np.linspace(0, self.size - 1, min(self.size, 60)).astype(int))
+        for dimension in (*range(dimensions), *([LISTED] if f"P{LISTED}" in self.env else [])):
+            side, at = self.env[f"P{dimension}"], self.env[f"x{dimension}"]
+            widest = int(np.argmin(side))
+            for size in units:
+                for extra in (0, 1, 2, -1, -2):
+                    share = (values[widest] - extra * size) / size
+                    if share < 0:
+                        continue
+                    low, high = int(max((share - 1) * side[widest], 0)), int((share + 1) * side[widest]) + 1
+                    totals = np.array(sorted(range(low, min(high, low + 4096)), key=_roundness), dtype=np.float64)
+                    for kind in SHARES:
+                        made = size * (_block(kind, totals[:, None], side[picked], at[picked]) + extra)
+                        for place in np.flatnonzero(np.all(made == values[picked], axis=1)).tolist():
+                            total = float(totals[place])
+                            if np.all(size * (_block(kind, total, side, at) + extra) == values):
+                                term = (float(size), f"{kind}{dimension}:{int(total)}")
+                                return Expression(float(extra * size), (term,))
+        return None
+
+    def products(self, values: Floats, dimensions: int, tolerance: float = 0.0) -> Expression | None:
+        """A multiple of the product of shares of one length along dimensions: faces and volumes of blocks."""
+        if np.any(values <= 0):
+            return None
+        picked = np.unique(np.linspace(0, self.size - 1, min(self.size, 60)).astype(int))
+        least = max(float(self.env[f"P{each}"].max()) for each in range(dimensions))
+        totals = np.array(sorted(range(int(least), MOST_SHARED), key=_roundness), dtype=np.float64)
+        for kind in SHARES:
+            shares = [
+                _block(kind, totals[:, None], self.env[f"P{each}"][picked], self.env[f"x{each}"][picked])
+                for each in range(dimensions)
+            ]
+            for chosen in (*combinations_with_replacement(range(dimensions), 2), *combinations(range(dimensions), 3)):
+                product = np.prod([shares[each] for each in chosen], axis=0)
+                ratio = values[picked] / np.maximum(product, 1e-9)
+                even = np.ptp(ratio, axis=1) <= max(tolerance, 1e-12) * np.abs(ratio[:, 0])
+                for place in np.flatnonzero(even & (product.min(axis=1) > 0)).tolist():
+                    slope = _tidy(float(ratio[place, 0]))
+                    if not tolerance and slope != round(slope):
+                        continue
+                    atom = "*".join(f"{kind}{each}:{int(totals[place])}" for each in chosen)
+                    made = slope * atom_value(atom, self.env)
+                    if _exact(made, values, tolerance):
+                        return Expression(0.0, ((slope, atom),))
+        return None
+
+
+def _roundness(number: int) -> int:
+    """Less for rounder numbers: sizes that people choose are multiples of powers of ten or two."""
+    if not number:
+        return 0
+    tens = len(str(number)) - len(str(number).rstrip("0"))
+    twos = (number & -number).bit_length() - 1
+    return -max(10 * tens, 3 * twos)
+
+
+def _plain(number: float) -> bool:
+    """Whether a coefficient is one that a program may have: whole, or a small fraction."""
+    return abs(number * 24 - round(number * 24)) <= 1e-9 * max(abs(number), 1.0)
+
+
+def _tidy(number: float) -> float:
+    """The number, or the simple one that it is but for rounding."""
+    for scale in (1, 2, 3, 4, 6, 8):
+        near = round(number * scale) / scale
+        if abs(number - near) <= 1e-9 * max(abs(number), 1e-3):
+            return near
+    return number

@@ -1,0 +1,463 @@
+"""Rules from traces of a few counts of processes: which roles there are, what each does, and how its numbers grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+from metasched.signature.actions import AMOUNTS, PEERS, Shape
+from metasched.signature.application import Application, Role, Rule
+from metasched.signature.attributes import WRITTEN, Attribute, Samples, attribute, number, regression
+from metasched.signature.expanding import expanded
+from metasched.signature.expressions import LISTED as ALONG
+from metasched.signature.folding import Loop, Node, folded
+from metasched.signature.matching import Places, Program, likened, matched, program_of
+from metasched.signature.roles import Cell, candidates, cells
+from metasched.signature.topologies import TOPOLOGIES, different
+from metasched.signature.traces import Trace
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: How many ways to see the roles are tried out, of those that the order of calls allows.
+MOST_TRIED = 8
+#: Grids whose sides numbers depend on where no peer has told one, and how many are tried.
+USUAL, MOST_GRIDS = ("grid 01", "grid 10", "grid 012"), 3
+USUAL_FIRST = ("grid", "equal sides")
+#: Ranks, places, and numbers of a list that rules are looked for on, of each count and action.
+RANKS, PLACES, LISTED = 12, 72, 12
+#: Where the tag stands among the numbers of an action, and how many different ones tell places of a program apart.
+TAGS = {name: 1 for name, places in PEERS.items() if places == (0,)} | {"wait": 2}
+MOST_TAGS = 32
+#: Fewest different counts that a rule in n can be checked on.
+FEWEST = 3
+
+
+class _Run:
+    """A trace with its shapes numbered as all traces number them."""
+
+    def __init__(self, trace: Trace, shapes: dict[tuple[Shape, float], int], tagged: set[Shape]) -> None:
+        self.trace, self.count = trace, len(trace.processes)
+        table = trace.table
+        keys = [
+            (
+                table.shapes[shape],
+                numbers[TAGS[table.shapes[shape].name.lower()]] if table.shapes[shape] in tagged else 0.0,
+            )
+            for shape, numbers in zip(table.shape, table.numbers, strict=True)
+        ]
+        shape_of = np.array([shapes.setdefault(key, len(shapes)) for key in keys], dtype=np.int64)
+        self.shape_of = shape_of
+        self.classes = np.zeros(self.count, dtype=np.int64)
+        known: dict[bytes, int] = {}
+        self.sequences: list[Ints] = []
+        for rank, actions in enumerate(trace.processes):
+            sequence = shape_of[actions]
+            key = sequence.tobytes()
+            if key not in known:
+                known[key] = len(self.sequences)
+                self.sequences.append(sequence)
+            self.classes[rank] = known[key]
+        self._columns: dict[tuple[int, int], Floats] = {}
+
+    def column(self, shape: int, place: int) -> Floats:
+        """One number of all actions of a shape, by the action's number in the table."""
+        if (shape, place) not in self._columns:
+            values = np.full(len(self.trace.table.shape), np.nan)
+            chosen = np.flatnonzero(self.shape_of == shape)
+            values[chosen] = [self.trace.table.numbers[action][place] for action in chosen.tolist()]
+            self._columns[shape, place] = values
+        return self._columns[shape, place]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What was found.
+
+    Parameters
+    ----------
+    application : the rules.
+    ruled : share of all actions whose every number follows rules.
+    unruled : by the name of the action, the share of all actions of which some number follows no rule.
+    """
+
+    application: Application
+    ruled: float
+    unruled: dict[str, float]
+
+
+def fit(traces: Sequence[Trace]) -> Fit:
+    """Find the rules that traces of different counts share.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than three different counts, or the programs differ.
+    """
+    by_count = {len(trace.processes): trace for trace in traces}
+    counts = sorted(by_count)
+    if len(counts) < len(traces):
+        raise InputError("two signatures have the same number of processes, expected one of each")
+    if len(counts) < FEWEST:
+        told = ", ".join(map(str, counts))
+        raise InputError(
+            f"there are signatures of {told} processes, expected at least {FEWEST} different counts: each run by "
+            "itself still tells its phases and weights (metasched signature extract)"
+        )
+    numbered: dict[tuple[Shape, float], int] = {}
+    tagged = _tagged([by_count[count] for count in counts])
+    runs = [_Run(by_count[count], numbered, tagged) for count in counts]
+    shapes = [shape for shape, _ in numbered]
+    _same_program(runs, shapes)
+    topologies = different(counts)
+    best: Fit | None = None
+    tried = 0
+    for features, topology in candidates(topologies):
+        seen = _roles_seen(runs, features, topology)
+        if seen is None:
+            continue
+        fitter = _Fitter(runs, shapes, features, topology, topologies)
+        found = fitter.fit(seen)
+        if found is not None and (best is None or found.ruled > best.ruled):
+            best = found
+        tried += 1
+        if (best is not None and (best.ruled == 1.0 or not fitter.divided)) or tried >= MOST_TRIED:
+            break
+    if best is None:
+        raise InputError(
+            "the processes have no roles that grids of these counts explain, or their programs differ: expected runs "
+            "of one program with one workload"
+        )
+    return _checked(best, runs)
+
+
+def _checked(found: Fit, runs: Sequence[_Run]) -> Fit:
+    """What was found, with the actions counted as without rule that it does not give back where it was learned."""
+    wrong: dict[str, int] = {}
+    for run in runs:
+        try:
+            made = expanded(found.application, run.count)
+        except InputError:
+            return Fit(found.application, 0.0, {"all": 1.0})
+        for mine, theirs in zip(made.processes, run.trace.processes, strict=True):
+            if mine.size != theirs.size:
+                wrong["all"] = wrong.get("all", 0) + theirs.size
+                continue
+            pairs, times = np.unique(np.stack([mine, theirs]), axis=1, return_counts=True)
+            for (one, other), many in zip(pairs.T.tolist(), times.tolist(), strict=True):
+                shape = run.trace.table.shapes[run.trace.table.shape[other]]
+                if shape.name not in AMOUNTS and made.table.text(one) != run.trace.table.text(other):
+                    wrong[shape.name] = wrong.get(shape.name, 0) + many
+    total = sum(run.trace.events for run in runs)
+    unruled = {name: max(found.unruled.get(name, 0.0), wrong.get(name, 0) / total) for name in {*found.unruled, *wrong}}
+    return Fit(found.application, max(1.0 - sum(unruled.values()), 0.0), unruled)
+
+
+def _tagged(traces: Sequence[Trace]) -> set[Shape]:
+    """Shapes whose messages have the same few tags in every run: a tag then tells places of the program apart."""
+    tags: dict[Shape, list[set[float]]] = {}
+    for place, trace in enumerate(traces):
+        table = trace.table
+        for shape, numbers in zip(table.shape, table.numbers, strict=True):
+            at = TAGS.get(table.shapes[shape].name.lower(), -1)
+            if 0 <= at < len(numbers):
+                tags.setdefault(table.shapes[shape], [set() for _ in traces])[place].add(numbers[at])
+    return {shape for shape, of in tags.items() if all(each == of[0] for each in of) and len(of[0]) <= MOST_TAGS}
+
+
+def _same_program(runs: Sequence[_Run], shapes: Sequence[Shape]) -> None:
+    """Refuse traces that cannot be of one program: kinds of actions that some run has and another has not."""
+    names = [{shapes[shape].name for sequence in run.sequences for shape in np.unique(sequence)} for run in runs]
+    for run, has in zip(runs[1:], names[1:], strict=True):
+        if odd := sorted(has ^ names[0]):
+            have, not_have = (run, runs[0]) if odd[0] in has else (runs[0], run)
+            raise InputError(
+                f"the run of {have.count} processes calls {odd[0]} and that of {not_have.count} never does, expected "
+                "signatures of one program"
+            )
+
+
+def _roles_seen(runs: Sequence[_Run], features: str, topology: str) -> dict[Cell, dict[int, Ints]] | None:
+    """The ranks of each cell at each count; None where processes of one cell make different calls."""
+    found: dict[Cell, dict[int, list[int]]] = {}
+    for place, run in enumerate(runs):
+        classes: dict[Cell, int] = {}
+        for rank, cell in enumerate(cells(features, topology, run.count)):
+            if classes.setdefault(cell, int(run.classes[rank])) != run.classes[rank]:
+                return None
+            found.setdefault(cell, {}).setdefault(place, []).append(rank)
+    return {cell: {place: np.array(ranks) for place, ranks in of.items()} for cell, of in found.items()}
+
+
+def _spread(size: int, most: int) -> Ints:
+    """Some of the numbers below ``size``: the first, the last, and some between."""
+    if size <= most:
+        return np.arange(size)
+    third = most // 3
+    middle = np.linspace(third, size - third - 1, most - 2 * third).astype(int)
+    return np.unique(np.concatenate([np.arange(third), middle, np.arange(size - third, size)]))
+
+
+class _Fitter:
+    """Finds the rules for one way to see the roles."""
+
+    def __init__(
+        self, runs: Sequence[_Run], shapes: Sequence[Shape], features: str, topology: str, topologies: Sequence[str]
+    ) -> None:
+        self.runs, self.shapes, self.features, self.topology = runs, shapes, features, topology
+        rest = [name for name in topologies if name not in ("line", topology)]
+        # Grids of which a side is the same at all counts, or four-dimensional ones, come last.
+        rest.sort(key=lambda name: not name.startswith(USUAL_FIRST) or name in ("grid 0123", "grid 3210"))
+        self.topologies = ["line", *([topology] if topology != "line" else []), *rest]
+        self.pool: dict[tuple[object, ...], list[Attribute]] = {}
+        self.unruled: dict[str, int] = {}
+        self.grids: list[str] = []
+        self.divided = False
+        self.single: dict[tuple[object, ...], list[Attribute]] = {}
+
+    def fit(self, seen: dict[Cell, dict[int, Ints]]) -> Fit | None:
+        roles = {}
+        # Roles that every run shows come first: what they teach holds for those that few runs show.
+        for cell in sorted(seen, key=lambda each: (-len(seen[each]), each)):
+            role = self._role(cell, seen[cell])
+            if role is None:
+                return None
+            roles[cell] = role
+        total = sum(run.trace.events for run in self.runs)
+        shares = {name: count / total for name, count in sorted(self.unruled.items())}
+        learned = tuple(run.count for run in self.runs)
+        application = Application(self.features, self.topology, tuple(self.shapes), roles, learned)
+        return Fit(application, 1.0 - sum(shares.values()), shares)
+
+    def _role(self, cell: Cell, seen: dict[int, Ints]) -> Role | None:
+        """The role by loops whose actions are the same at every turn; else, by what looks alike."""
+        best: tuple[int, Role, dict[str, int]] | None = None
+        for precisely in (True, False):
+            before, self.unruled = self.unruled, {}
+            role = self._role_by(cell, seen, precisely)
+            unruled, self.unruled = self.unruled, before
+            if role is not None and (best is None or sum(unruled.values()) < best[0]):
+                best = sum(unruled.values()), role, unruled
+            if best is not None and not (best[0] and self.divided):
+                break
+        if best is None:
+            return None
+        for name, events in best[2].items():
+            self.unruled[name] = self.unruled.get(name, 0) + events
+        return best[1]
+
+    def _role_by(self, cell: Cell, seen: dict[int, Ints], precisely: bool) -> Role | None:
+        sequences = {
+            place: self.runs[place].sequences[self.runs[place].classes[ranks[0]]] for place, ranks in seen.items()
+        }
+        trees = {
+            place: self._by_turns(place, seen[place], sequence) if precisely else folded(sequence)
+            for place, sequence in sequences.items()
+        }
+        for template in sorted(seen, reverse=True):
+            program = program_of(trees[template])
+            found = {
+                place: likened(program, trees[place]) or matched(program, sequences[place].tolist()) for place in seen
+            }
+            places = {place: each for place, each in found.items() if each is not None}
+            if len(places) == len(found):
+                break
+        else:
+            return None
+        counts = [self._count(program, number_, places, seen) for number_ in range(len(program.repeats))]
+        if any(each is None for each in counts):
+            return None
+        rules = [self._rule(program, leaf, places, seen) for leaf in range(len(program.leaves))]
+        return Role(cell, program, tuple(rules), tuple(each for each in counts if each is not None))
+
+    def _by_turns(self, place: int, ranks: Ints, sequence: Ints) -> tuple[Node, ...]:
+        """Fold what is the same in all processes of a role at every turn, and then what looks alike."""
+        run = self.runs[place]
+        amounts = np.array([shape.name in AMOUNTS for shape in self.shapes])
+        keys = np.zeros(sequence.size, dtype=np.uint64)
+        for rank in ranks.tolist():
+            # Columns of actions, told apart by a number that mixes them.
+            keys = (keys * np.uint64(6364136223846793005)) ^ (
+                run.trace.processes[rank].astype(np.uint64) + np.uint64(1)
+            )
+        # Amounts may differ from turn to turn; no number of actions is as large as these.
+        keys[amounts[sequence]] = sequence[amounts[sequence]].astype(np.uint64) + np.uint64(2**63)
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        shape_of = sequence[first]
+        known: dict[Loop, int] = {}
+
+        def alike(nodes: Sequence[Node]) -> tuple[Node, ...]:
+            symbols = []
+            for node in nodes:
+                if isinstance(node, Loop):
+                    symbols.append(known.setdefault(Loop(node.count, alike(node.body)), len(self.shapes) + len(known)))
+                else:
+                    symbols.append(int(shape_of[node]))
+            loops = {number_: loop for loop, number_ in known.items()}
+
+            def spelled(inside: Sequence[Node]) -> tuple[Node, ...]:
+                return tuple(
+                    Loop(each.count, spelled(each.body)) if isinstance(each, Loop) else loops.get(each, each)
+                    for each in inside
+                )
+
+            return spelled(folded(symbols))
+
+        return alike(folded(which.reshape(-1)))
+
+    def _count(
+        self, program: Program, repeat: int, places: dict[int, Places], seen: dict[int, Ints]
+    ) -> Attribute | None:
+        columns: list[Floats] = []
+        of: list[int] = []
+        depth = len(program.repeats[repeat].loops)
+        for place, each in places.items():
+            table = np.array(each.repeats[repeat], dtype=np.float64).reshape(-1, depth + 1)
+            table = table[_spread(len(table), 4 * PLACES)]
+            outer = _counts_around(program, program.repeats[repeat].loops, each, table[:, :-1])
+            ranks = np.full((len(table), 1), float(seen[place][0]))
+            columns.append(np.concatenate([ranks, table[:, :-1], outer, table[:, -1:]], axis=1))
+            of += [self.runs[place].count] * len(table)
+        table = np.concatenate(columns)
+        samples = self._samples(np.array(of), table, depth)
+        body = tuple(leaf.shape for leaf in program.leaves if repeat in leaf.loops)
+        return self._pooled(
+            ("count", body),
+            samples,
+            table[:, -1],
+            lambda: number(samples, table[:, -1], USUAL[:2] if USUAL[1] in self.topologies else USUAL[:1]),
+        )
+
+    def _samples(self, of: Ints, table: Floats, depth: int, listed: bool = False) -> Samples:
+        env = {"r": table[:, 0]}
+        env |= {f"i{each}": table[:, 1 + each] for each in range(depth)}
+        env |= {f"c{each}": table[:, 1 + depth + each] for each in range(depth)}
+        if listed:
+            env |= {"j": table[:, 1 + 2 * depth], "m": table[:, 2 + 2 * depth]}
+        return Samples(of, env, depth, self.topology)
+
+    def _pooled(
+        self, key: tuple[object, ...], samples: Samples, values: Floats, search: object, tolerance: float = 0.0
+    ) -> Attribute | None:
+        """A rule that another role has, where it holds here too; else one of its own, kept where it is well founded."""
+        known = self.pool.setdefault(key, [])
+        for each in sorted(known, key=lambda rule: rule.size):
+            if samples.holds(each, values, tolerance):
+                return each
+        found: Attribute | None = search()  # type: ignore[operator]
+        if found is not None and len(samples.distinct) == len(self.runs):
+            known.append(found)
+        return found
+
+    def _rule(self, program: Program, leaf: int, places: dict[int, Places], seen: dict[int, Ints]) -> Rule:
+        """The rules of one action's numbers."""
+        shape_number, loops = program.leaves[leaf].shape, program.leaves[leaf].loops
+        shape, depth = self.shapes[shape_number], len(loops)
+        columns: list[Floats] = []
+        of: list[int] = []
+        actions: list[tuple[int, Ints]] = []
+        events = 0
+        for place, each in places.items():
+            run = self.runs[place]
+            at, taken = each.leaf(leaf)
+            events += at.size * seen[place].size
+            some, ranks = _spread(at.size, PLACES), seen[place][_spread(seen[place].size, RANKS)]
+            steps = taken[some].astype(np.float64)
+            outer = _counts_around(program, loops, each, steps)
+            here = np.concatenate([steps, outer], axis=1)
+            columns.append(
+                np.concatenate([np.repeat(ranks, some.size)[:, None], np.tile(here, (ranks.size, 1))], axis=1)
+            )
+            numbers = np.concatenate([run.trace.processes[rank][at[some]] for rank in ranks.tolist()])
+            actions.append((place, numbers))
+            of += [run.count] * numbers.size
+        samples = self._samples(np.array(of), np.concatenate(columns), depth)
+        tolerance = WRITTEN if shape.name in AMOUNTS else 0.0
+        sound = True
+        found = []
+        for column in range(shape.numbers):
+            values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
+            one, ruled = self._number(samples, values, (shape_number, column), column in shape.peers, tolerance)
+            found.append(one)
+            sound = sound and (ruled or bool(tolerance))
+        if shape.lists:
+            lists, length, ruled = self._lists(shape_number, samples, actions, np.array(of))
+            sound = sound and ruled
+            rule = Rule(tuple(found), lists, length)
+        else:
+            rule = Rule(tuple(found))
+        if not sound:
+            self.unruled[shape.name] = self.unruled.get(shape.name, 0) + events
+        return rule
+
+    def _number(
+        self, samples: Samples, values: Floats, key: tuple[object, ...], peer: bool, tolerance: float
+    ) -> tuple[Attribute, bool]:
+        few = len(samples.distinct) < len(self.runs)
+        if not few and np.all(values == values[0]) and not peer:
+            return number(samples, values) or regression(samples, values), True
+
+        def search() -> Attribute | None:
+            grids = dict.fromkeys([*self.grids, *(name for name in USUAL if name in self.topologies)])
+            simple = sorted(self.single.get(key, ()), key=lambda rule: (rule.size, str(rule)))
+            return attribute(
+                samples, values, self.topologies, peer, tolerance, [*grids][:MOST_GRIDS], simple if few else ()
+            )
+
+        found = self._pooled(key, samples, values, search, tolerance)
+        if found is None:
+            # What differs at one count may still be told by other roles; what does not, by none.
+            varied = any(np.ptp(values[samples.counts == n]) for n in samples.distinct)
+            self.divided = self.divided or (varied and not tolerance)
+            return regression(samples, values), False
+        if not few:
+            single = self.single.setdefault(key, [])
+            single += [each for each in found.table or (found,) if not each.table and each not in single]
+        self.grids += [each.topology for each in (found, *found.table) if each.axes and each.topology != "line"]
+        return found, found.ruled
+
+    def _lists(
+        self, shape: int, samples: Samples, actions: list[tuple[int, Ints]], of: Ints
+    ) -> tuple[tuple[Attribute, ...], Attribute, bool]:
+        """The rules of the lists of an action, and of their length."""
+        lists = [
+            self.runs[place].trace.table.lists[action] for place, numbers in actions for action in numbers.tolist()
+        ]
+        lengths = np.array([float(each[0].size) for each in lists])
+        length, sound = self._number(samples, lengths, (shape, "length"), False, 0.0)
+        picked = [_spread(int(size), LISTED) for size in lengths]
+        rows = np.repeat(np.arange(len(lists)), [each.size for each in picked])
+        env = {name: values[rows] for name, values in samples.env.items() if name != "n"}
+        env |= {"j": np.concatenate(picked).astype(np.float64), "m": lengths[rows]}
+        env |= {f"P{ALONG}": env["m"], f"x{ALONG}": env["j"]}
+        inner = Samples(of[rows], env, samples.loops, self.topology)
+        found = []
+        for which in range(len(lists[0])):
+            values = np.concatenate([each[which][chosen] for each, chosen in zip(lists, picked, strict=True)])
+            one, ruled = self._number(inner, values, (shape, "list", which), False, 0.0)
+            found.append(one)
+            sound = sound and ruled
+        return tuple(found), length, sound
+
+
+def _counts_around(program: Program, loops: tuple[int, ...], places: Places, steps: Floats) -> Floats:
+    """How often the loops around an action ran, one column a loop, for each row of steps."""
+    columns = []
+    for depth, loop in enumerate(loops):
+        table = np.array(places.repeats[loop], dtype=np.float64).reshape(-1, depth + 1)
+        if np.all(table[:, -1] == table[0, -1]):
+            columns.append(np.full(len(steps), table[0, -1]))
+            continue
+        known = {tuple(row[:-1]): row[-1] for row in table.tolist()}
+        columns.append(np.array([known[tuple(row[:depth])] for row in steps.tolist()]))
+    return np.stack(columns, axis=1) if columns else np.zeros((len(steps), 0))
+
+
+def sides_used(application: Application, count: int) -> dict[str, tuple[int, ...]]:
+    """The sides at one count of each grid that a rule uses."""
+    names = {application.topology} | {each.topology for each in application.attributes() if each.topology}
+    return {name: TOPOLOGIES[name](count) for name in sorted(names)}

@@ -1,0 +1,177 @@
+"""Phases of a run: repeated segments of calls that all processes share, with their weights (section 3.1).
+
+A phase is a stretch of actions without a loop inside it, at one place of the program that folding a process's actions
+shows; its weight is how often the loops around it run it. Traces without times are weighed by a nominal machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.signature.folding import Loop, Node, folded, unfolded
+from metasched.signature.traces import Trace
+
+Floats = NDArray[np.float64]
+
+#: Share of the time that the relevant phases cover at least.
+COVERED = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What an action takes where the trace has no times: flops/s, bytes/s, and seconds of each call."""
+
+    speed: float = 1e9
+    bandwidth: float = 1.25e8
+    latency: float = 5e-5
+
+    def seconds(self, trace: Trace) -> Floats:
+        """Seconds of each action of a trace's table, an array of shape (actions,)."""
+        table = trace.table
+        actions = range(len(table.shape))
+        flops = np.array([table.instructions(action) for action in actions])
+        bytes_ = np.array([table.volume(action) for action in actions])
+        calls = np.array([table.shapes[shape].name not in ("compute", "init", "finalize") for shape in table.shape])
+        return np.asarray(flops / self.speed + bytes_ / self.bandwidth + calls * self.latency)
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A phase.
+
+    Parameters
+    ----------
+    phase : its number, in the order of the program.
+    weight : how often it is run.
+    share : of the time of all processes.
+    time : of one execution (s), in the process that spends most in it.
+    instructions, bytes : of one execution and process, on average.
+    events : actions of one execution, in the process that has most.
+    relevant : whether it is among those that together cover 95 % of the time.
+    """
+
+    phase: int
+    weight: int
+    share: float
+    time: float
+    instructions: float
+    bytes: float
+    events: float
+    relevant: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """The phase as a document."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The phases of a run.
+
+    Parameters
+    ----------
+    phases : in the order of the program.
+    coverage : share of the time that the relevant ones cover.
+    duration : of the process that takes longest (s).
+    """
+
+    phases: tuple[Phase, ...]
+    coverage: float
+    duration: float
+
+
+def _segments(nodes: Sequence[Node], times: int, found: list[tuple[int, list[int]]]) -> list[Node]:
+    """Stretches without a loop, each with how often it is run; the nodes with the stretch's number for each action."""
+    numbered: list[Node] = []
+    open_segment = -1
+    for node in nodes:
+        if isinstance(node, Loop) and not (len(node.body) == 1 and isinstance(node.body[0], int)):
+            open_segment = -1
+            numbered.append(Loop(node.count, tuple(_segments(node.body, times * node.count, found))))
+            continue
+        if open_segment < 0:
+            open_segment = len(found)
+            found.append((times, []))
+        # A call repeated by itself is no loop of its own: two, three or four neighbours.
+        only = node.body[0] if isinstance(node, Loop) else node
+        found[open_segment][1].append(only if isinstance(only, int) else -1)
+        numbered.append(Loop(node.count, (open_segment,)) if isinstance(node, Loop) else open_segment)
+    return numbered
+
+
+def phases_of(trace: Trace, machine: Machine) -> Phases:
+    """The phases of a trace.
+
+    Examples
+    --------
+    >>> from metasched.signature.traces import trace_of
+    >>> step = [("compute", (1e6,)), ("allreduce", (1, 0, 0))]
+    >>> whole = [("init", ()), *(step * 10), ("finalize", ())]
+    >>> found = phases_of(trace_of({0: whole, 1: whole}), Machine())
+    >>> [(each.phase, each.weight, each.relevant) for each in found.phases], found.coverage > 0.95
+    ([(0, 1, False), (1, 10, True), (2, 1, False)], True)
+    """
+    shapes, table = trace.shapes, trace.table
+    seconds = machine.seconds(trace)
+    actions = range(len(table.shape))
+    flops = np.array([table.instructions(action) for action in actions])
+    volumes = np.array([table.volume(action) for action in actions])
+    classes: dict[bytes, list[int]] = {}
+    for rank, process in enumerate(trace.processes):
+        classes.setdefault(shapes[process].tobytes(), []).append(rank)
+    parts = []
+    for ranks in classes.values():
+        found: list[tuple[int, list[int]]] = []
+        numbered = _segments(folded(shapes[trace.processes[ranks[0]]].tolist()), 1, found)
+        parts.append((ranks, found, unfolded(numbered)))
+    # The process with most actions has every phase; the others' are put beside its own by weight and order.
+    _, whole, _ = max(parts, key=lambda part: part[2].size)
+    weights = np.array([weight for weight, _ in whole])
+    sums = np.zeros((4, len(trace.processes), len(whole)))
+    for ranks, found, segments in parts:
+        places = _beside(found, whole)[segments] if found is not whole else segments
+        for rank in ranks:
+            process = trace.processes[rank]
+            for row, values in enumerate((seconds, flops, volumes, np.ones(len(table.shape)))):
+                sums[row, rank] = np.bincount(places, values[process], len(whole))
+    total = float(sums[0].sum()) or 1.0
+    shares = sums[0].sum(axis=0) / total
+    order = np.argsort(-shares, kind="stable")
+    needed = int(np.searchsorted(np.cumsum(shares[order]), COVERED - 1e-12)) + 1
+    relevant = {*order[:needed].tolist()}
+    most, mean = sums.max(axis=1) / weights, sums.mean(axis=1) / weights
+    listed = tuple(
+        Phase(
+            phase,
+            int(weights[phase]),
+            float(shares[phase]),
+            float(most[0, phase]),
+            float(mean[1, phase]),
+            float(mean[2, phase]),
+            float(most[3, phase]),
+            phase in relevant,
+        )
+        for phase in range(len(whole))
+    )
+    return Phases(listed, float(shares[order[:needed]].sum()), float(sums[0].sum(axis=1).max()))
+
+
+def _beside(found: list[tuple[int, list[int]]], whole: list[tuple[int, list[int]]]) -> NDArray[np.int64]:
+    """Which phase of the fullest process each stretch of another one belongs to."""
+    if [weight for weight, _ in found] == [weight for weight, _ in whole]:
+        return np.arange(len(found))
+    places = np.full(len(found), -1, dtype=np.int64)
+    matcher = SequenceMatcher(None, [weight for weight, _ in found], [weight for weight, _ in whole], autojunk=False)
+    for here, there, size in matcher.get_matching_blocks():
+        places[here : here + size] = np.arange(there, there + size)
+    last = 0
+    for place, phase in enumerate(places.tolist()):
+        last = phase if phase >= 0 else last
+        places[place] = last
+    return places

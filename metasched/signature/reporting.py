@@ -1,0 +1,180 @@
+"""What rules say to a reader: equations of each action, counts for which they are valid, what they leave open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from math import isqrt
+from typing import Any
+
+from metasched.records import InputError
+from metasched.signature.application import Application
+from metasched.signature.attributes import Attribute
+from metasched.signature.local_equations import local_equation
+from metasched.signature.topologies import TOPOLOGIES
+from metasched.signature.traces import Trace
+from metasched.signature.transforms import weight_form
+
+#: Counts at which a grid that the runs left open is compared with others.
+LOOKED_AT = (2, 4_096)
+
+
+def _square(n: int) -> bool:
+    return isqrt(n) ** 2 == n
+
+
+def _power_of_two(n: int) -> bool:
+    return n & (n - 1) == 0
+
+
+def _power_of_four(n: int) -> bool:
+    return _square(n) and _power_of_two(n)
+
+
+def _cube(n: int) -> bool:
+    return bool(round(n ** (1 / 3)) ** 3 == n)
+
+
+#: Kinds of counts that programs ask for.
+KINDS: dict[str, Callable[[int], bool]] = {
+    "squares": _square,
+    "powers of two": _power_of_two,
+    "powers of four": _power_of_four,
+    "cubes": _cube,
+}
+
+
+def _words(application: Application) -> set[str]:
+    """All atoms of all rules."""
+    found: set[str] = set()
+
+    def add(attribute: Attribute) -> None:
+        for each in attribute.table:
+            add(each)
+        expressions = [axis.by for axis in attribute.axes]
+        expressions += [attribute.expression] if attribute.expression is not None else []
+        found.update(atom for expression in expressions for _, atom in expression.terms)
+
+    for each in application.attributes():
+        add(each)
+    return found
+
+
+def _possible(application: Application, count: int) -> bool:
+    """Whether all roots and logarithms that rules take are whole at a count, and all grids possible."""
+    words = " ".join(_words(application))
+    # Who runs 16, 36 and 64 processes has a program that asks for squares.
+    squares = all(map(_square, application.learned)) and not all(map(_power_of_two, application.learned))
+    if (squares or "sqrt(n)" in words) and not _square(count):
+        return False
+    if "cbrt(n)" in words and not _cube(count):
+        return False
+    if re.search(r"log2\([nP]", words) and not _power_of_two(count):
+        return False
+    return all(TOPOLOGIES[name](count) for name in _grids(application))
+
+
+def _grids(application: Application) -> set[str]:
+    names = {application.topology}
+    for each in application.attributes():
+        names |= {part.topology for part in (each, *each.table) if part.topology}
+    return names
+
+
+def valid_counts(application: Application) -> str:
+    """The counts for which the rules are valid, in words."""
+    found = [count for count in range(*LOOKED_AT) if _possible(application, count)]
+    if len(found) == LOOKED_AT[1] - LOOKED_AT[0]:
+        return "any"
+    for name, holds in KINDS.items():
+        if found == [count for count in range(*LOOKED_AT) if holds(count)]:
+            return name
+    return ", ".join(map(str, found[:8])) + ", ..."
+
+
+def checked_count(application: Application, count: int) -> None:
+    """Refuse a count for which the rules are not valid, and name the nearest ones that are."""
+    if count < 1 or _possible(application, count):
+        return
+    near = sorted((abs(each - count), each) for each in range(1, 2 * count + 64) if _possible(application, each))[:2]
+    told = " or ".join(str(each) for _, each in sorted(near, key=lambda pair: pair[1]))
+    raise InputError(
+        f"the rules are not valid for {count} processes (they are for {valid_counts(application)}), try {told}"
+    )
+
+
+def open_rules(application: Application) -> list[str]:
+    """Grids that the runs could not tell from others, and the smallest run that would."""
+    found = []
+    for name in sorted(_grids(application)):
+        same = [
+            other
+            for other, sides in TOPOLOGIES.items()
+            if other != name
+            and not other.startswith("greedy")
+            and all(sides(n) == TOPOLOGIES[name](n) for n in application.learned)
+        ]
+        for other in same[:1]:
+            deciding = next(
+                (n for n in range(2, 257) if TOPOLOGIES[other](n) and TOPOLOGIES[other](n) != TOPOLOGIES[name](n)), 0
+            )
+            if deciding:
+                found.append(
+                    f"the runs do not tell {name} from {other}: the first is taken, a run of {deciding} processes "
+                    "would decide"
+                )
+    return found
+
+
+def equations(application: Application, traces: Sequence[Trace]) -> list[dict[str, Any]]:
+    """The rules of all actions; of ranks with the local equations, where all processes have one role."""
+    found: list[dict[str, Any]] = []
+    for role in application.roles.values():
+        name = " ".join(map(str, role.cell)) or "all"
+        for repeat, count in zip(role.program.repeats, role.counts, strict=True):
+            found.append({"role": name, "action": f"loop {repeat.number}", "number": "times", "rule": str(count)})
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+            shape = application.shapes[leaf.shape]
+            for place, attribute in enumerate(rule.numbers):
+                what = "peer" if place in shape.peers else f"number {place}"
+                row: dict[str, Any] = {"role": name, "action": shape.name, "number": what, "rule": str(attribute)}
+                if what == "peer" and not role.cell and not leaf.loops:
+                    row["local"] = _local(traces, shape.name, place)
+                found.append(row)
+            found += [
+                {"role": name, "action": shape.name, "number": f"list {place}", "rule": str(attribute)}
+                for place, attribute in enumerate(rule.lists)
+            ]
+    return found
+
+
+def _local(traces: Sequence[Trace], name: str, place: int) -> dict[str, Any]:
+    """EC1 or EC2 of the first action of a name, at each count."""
+    found = {}
+    for trace in traces:
+        table = trace.table
+        wanted = {number for number, shape in enumerate(table.shape) if table.shapes[shape].name == name}
+        firsts = [next((action for action in each.tolist() if action in wanted), None) for each in trace.processes]
+        peers = [None if action is None else int(table.numbers[action][place]) for action in firsts]
+        found[str(len(trace.processes))] = local_equation(
+            [None if peer is None or peer < 0 else peer for peer in peers]
+        ).as_dict()
+    return found
+
+
+def weights(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How the weights of phases grow, phases of different counts being related by their place in the program."""
+    ordered = sorted(documents, key=lambda each: int(each["processes"]))
+    counts = [int(each["processes"]) for each in ordered]
+    phases = [each.get("phases", []) for each in ordered]
+    if len({len(each) for each in phases}) > 1:
+        return []
+    found = []
+    for place, of in enumerate(zip(*phases, strict=True)):
+        try:
+            seen = [int(each["weight"]) for each in of]
+        except (KeyError, TypeError, ValueError):
+            return []
+        form = weight_form(counts, seen) if min(seen) > 0 else None
+        found.append({"phase": place, "weights": seen, "equation": None if form is None else str(form)})
+    return found

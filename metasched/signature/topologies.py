@@ -1,0 +1,130 @@
+"""Grids that programs lay their processes out in, as functions of the number of processes.
+
+A topology says how long the sides are at n processes; the last coordinate runs fastest over the ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import permutations
+from math import isqrt, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+def _factors(n: int) -> list[int]:
+    found, factor = [], 2
+    while factor * factor <= n:
+        while n % factor == 0:
+            found.append(factor)
+            n //= factor
+        factor += 1
+    return found + [n] * (n > 1)
+
+
+@cache
+def balanced(n: int, dimensions: int) -> tuple[int, ...]:
+    """Sides as MPI_Dims_create chooses them, longest first: as near to each other as they can be.
+
+    Examples
+    --------
+    >>> balanced(12, 2), balanced(256, 3), balanced(1024, 3)
+    ((4, 3), (8, 8, 4), (16, 8, 8))
+    """
+    if dimensions == 1:
+        return (n,)
+    best: tuple[int, ...] = (n,) + (1,) * (dimensions - 1)
+    for side in range(1, n + 1):
+        if side**dimensions > n:
+            break
+        if n % side == 0:
+            sides = (*balanced(n // side, dimensions - 1), side)
+            if max(sides) - min(sides) <= max(best) - min(best):
+                best = tuple(sorted(sides, reverse=True))
+    return best
+
+
+def greedy(n: int, dimensions: int) -> tuple[int, ...]:
+    """Sides as older libraries choose them: the largest prime factor first, each to the side that is shortest."""
+    sides = [1] * dimensions
+    for factor in reversed(_factors(n)):
+        sides[sides.index(min(sides))] *= factor
+    return tuple(sorted(sides, reverse=True))
+
+
+def _equal_sides(n: int) -> tuple[int, ...]:
+    """Two equal sides, as long as they can be, and what is left."""
+    side = max(side for side in range(1, isqrt(n) + 1) if n % (side * side) == 0)
+    return side, side, n // (side * side)
+
+
+def _with(fixed: int, place: int, dimensions: int) -> Callable[[int], tuple[int, ...]]:
+    def sides(n: int) -> tuple[int, ...]:
+        if n % fixed:
+            return ()
+        rest = balanced(n // fixed, dimensions - 1)
+        return (*rest[:place], fixed, *rest[place:])
+
+    return sides
+
+
+def _turned(sides: Callable[[int], tuple[int, ...]], order: tuple[int, ...]) -> Callable[[int], tuple[int, ...]]:
+    def turned(n: int) -> tuple[int, ...]:
+        found = sides(n)
+        return tuple(found[each] for each in order) if found else ()
+
+    return turned
+
+
+def _made() -> dict[str, Callable[[int], tuple[int, ...]]]:
+    made: dict[str, Callable[[int], tuple[int, ...]]] = {"line": lambda n: (n,)}
+    for dimensions in (2, 3, 4):
+        for order in permutations(range(dimensions)) if dimensions < 4 else [(0, 1, 2, 3), (3, 2, 1, 0)]:
+            places = "".join(map(str, order))
+            made[f"grid {places}"] = _turned(lambda n, d=dimensions: balanced(n, d), order)  # type: ignore[misc]
+            if dimensions < 4:
+                made[f"greedy {places}"] = _turned(lambda n, d=dimensions: greedy(n, d), order)  # type: ignore[misc]
+    made["equal sides 012"] = _equal_sides
+    made["equal sides 201"] = _turned(_equal_sides, (2, 0, 1))
+    for fixed in (2, 3, 4, 5, 6, 8, 10, 12, 16):
+        made[f"{fixed} rows"] = _with(fixed, 0, 2)
+        made[f"{fixed} columns"] = _with(fixed, 1, 2)
+    for fixed in (2, 4):
+        for place in range(3):
+            made[f"{fixed} at {place} of 3"] = _with(fixed, place, 3)
+    return made
+
+
+#: Sides at n processes by the name of the topology, simplest first; no sides where n does not allow it.
+TOPOLOGIES: Mapping[str, Callable[[int], tuple[int, ...]]] = _made()
+
+
+def coordinates(ranks: Ints, sides: tuple[int, ...]) -> list[Ints]:
+    """The coordinates of ranks, one array a dimension.
+
+    Examples
+    --------
+    >>> [each.tolist() for each in coordinates(np.arange(6), (2, 3))]
+    [[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]]
+    """
+    found, left = [], ranks
+    for side in reversed(sides):
+        found.append(left % side)
+        left = left // side
+    return found[::-1]
+
+
+def different(counts: list[int]) -> list[str]:
+    """Topologies that are possible at all counts, without those that are the same as a simpler one at each."""
+    seen: set[tuple[tuple[int, ...], ...]] = set()
+    names = []
+    for name, sides in TOPOLOGIES.items():
+        all_sides = tuple(sides(n) for n in counts)
+        if all(prod(each) == n and each for each, n in zip(all_sides, counts, strict=True)) and all_sides not in seen:
+            seen.add(all_sides)
+            names.append(name)
+    return names

@@ -1,0 +1,133 @@
+"""Signatures as files: JSON with a version, checked when it is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metasched.json_numbers import finite
+from metasched.records import InputError
+from metasched.signature.actions import ActionTable
+from metasched.signature.folding import Loop, Node, folded, unfolded
+from metasched.signature.phases import Phases
+from metasched.signature.traces import Trace
+from metasched.store.files.ti_traces import LARGEST, MOST_EVENTS, MOST_PROCESSES
+from metasched.store.files.whole_files import read_text, write_text_atomically
+
+#: What the first keys of the documents hold.
+SIGNATURE, APPLICATION, VERSION = "metasched-signature", "metasched-scaled-application", 1
+#: Deepest nesting of loops, and most bytes of a file.
+DEEPEST, MOST_BYTES = 32, 512 * 2**20
+
+
+def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+    """Read a document of one kind and version.
+
+    Raises
+    ------
+    InputError
+        When it is not JSON, of another kind, or of a version that is not known.
+    """
+    where = str(path)
+    if Path(path).is_file() and Path(path).stat().st_size > MOST_BYTES:
+        raise InputError(f"has more than {MOST_BYTES} bytes", where=where)
+    try:
+        document = json.loads(read_text(path), parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("is not JSON", where=where) from None
+    if not isinstance(document, dict) or document.get("kind") != kind:
+        raise InputError(f"is no {kind}, expected what metasched signature wrote", where=where)
+    if document.get("version") != VERSION:
+        raise InputError(f"version is {document.get('version')!r:.40}, expected {VERSION}", where=where)
+    return document
+
+
+def _refused(word: str) -> float:
+    raise ValueError(word)
+
+
+def signature_document(trace: Trace, phases: Phases) -> dict[str, Any]:
+    """A signature: its phases, and what each process did, folded."""
+    table = trace.table
+    used, numbers = np.unique(np.concatenate(trace.processes), return_inverse=True)
+    processes = np.split(numbers.reshape(-1), np.cumsum([each.size for each in trace.processes])[:-1])
+    return {
+        "kind": SIGNATURE,
+        "version": VERSION,
+        "processes": len(trace.processes),
+        "events": trace.events,
+        "duration": phases.duration,
+        "coverage": phases.coverage,
+        "phases": [each.as_dict() for each in phases.phases],
+        "actions": [table.text(action) for action in used.tolist()],
+        "programs": [_spelled(folded(process)) for process in processes],
+    }
+
+
+def write_document(path: str | os.PathLike[str], document: dict[str, Any]) -> None:
+    """Write a document, all of it or nothing."""
+    write_text_atomically(path, json.dumps(finite(document), separators=(",", ":"), allow_nan=False) + "\n")
+
+
+def _spelled(nodes: Sequence[Node]) -> list[Any]:
+    return [[node.count, _spelled(node.body)] if isinstance(node, Loop) else node for node in nodes]
+
+
+def trace_of_signature(document: dict[str, Any], where: str) -> Trace:
+    """What each process did, out of a signature's document.
+
+    Raises
+    ------
+    InputError
+        When something in it is of another form than a signature has.
+    """
+    actions, programs = document.get("actions"), document.get("programs")
+    if not isinstance(actions, list) or not isinstance(programs, list) or not programs:
+        raise InputError("actions and programs are expected to be lists", where=where)
+    if len(programs) > MOST_PROCESSES:
+        raise InputError(f"has more than {MOST_PROCESSES} programs", where=where)
+    table = ActionTable()
+    for text in actions:
+        words = text.split() if isinstance(text, str) else []
+        try:
+            numbers = tuple(int(word) if word.lstrip("-").isdigit() else float(word) for word in words[1:])
+        except ValueError:
+            numbers = (float("nan"),)
+        if not words or not words[0].replace("_", "").isalpha() or any(not abs(each) <= LARGEST for each in numbers):
+            raise InputError(f"action {str(text)[:40]!r} is none, expected a name and numbers", where=where)
+        table.add(words[0], numbers, text.endswith(" "))
+    left = MOST_EVENTS
+    processes = []
+    for program in programs:
+        nodes, size = _nodes(program, len(actions), 0, left, where)
+        left -= size
+        processes.append(unfolded(nodes).astype(np.int32))
+    return Trace(table, tuple(processes)).checked()
+
+
+def _nodes(spelled: Any, actions: int, depth: int, most: int, where: str) -> tuple[tuple[Node, ...], int]:
+    """Nodes from their spelling, and how many actions they come to, which is bounded before any is made."""
+    if not isinstance(spelled, list) or depth > DEEPEST:
+        raise InputError(f"a program is no list, or its loops are deeper than {DEEPEST}", where=where)
+    nodes: list[Node] = []
+    total = 0
+    for each in spelled:
+        if type(each) is int and 0 <= each < actions:
+            nodes.append(each)
+            total += 1
+        elif isinstance(each, list) and len(each) == 2 and type(each[0]) is int and each[0] >= 1:
+            body, size = _nodes(each[1], actions, depth + 1, most, where)
+            nodes.append(Loop(each[0], body))
+            total += each[0] * size
+        else:
+            raise InputError(f"a program holds {str(each)[:40]!r}, expected an action or a loop", where=where)
+        if total > most:
+            raise InputError(f"comes to more than {MOST_EVENTS} actions", where=where)
+    return tuple(nodes), total

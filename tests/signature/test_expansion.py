@@ -1,0 +1,99 @@
+"""Rules learned at three small counts, judged by the true traces of larger ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from benchmarks.signature.applications import APPLICATIONS, Action, Judged
+from benchmarks.signature.structure import judge, right
+from metasched.records import InputError
+from metasched.signature.application import Application
+from metasched.signature.expanding import expanded
+from metasched.signature.fitting import fit
+from metasched.signature.reporting import checked_count, open_rules, valid_counts
+
+BY_NAME = {each.name: each for each in APPLICATIONS}
+QUICK = ["butterfly", "2-D halo, borders", "farm", "cannon"]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_every_call_of_256_processes_is_right(name: str) -> None:
+    (judged,) = judge(BY_NAME[name], [256])
+    assert (judged.right, judged.told) == (1.0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name not in {"3-D halo, cubes", "ring, any"}])
+def test_every_call_of_256_and_1024_processes_is_right(name: str) -> None:
+    judged = judge(BY_NAME[name], [256, 1024])
+    assert [(each.right >= 0.999, each.told) for each in judged] == [(True, "")] * 2
+
+
+def _own(actions: Any, counts: tuple[int, ...]) -> Judged:
+    return Judged("own", actions, counts)
+
+
+def test_rules_survive_their_document() -> None:
+    application = fit([BY_NAME["farm"].trace(n) for n in (4, 8, 16)]).application
+    read = Application.of(application.as_dict())
+    assert right(expanded(read, 128), expanded(application, 128))[0] == 1.0
+
+
+def test_fewer_than_three_counts_are_refused() -> None:
+    with pytest.raises(InputError, match="expected at least 3 different counts"):
+        fit([BY_NAME["farm"].trace(n) for n in (4, 8)])
+
+
+def test_two_runs_of_one_count_are_refused() -> None:
+    with pytest.raises(InputError, match="same number of processes"):
+        fit([BY_NAME["farm"].trace(n) for n in (4, 8, 8)])
+
+
+def test_different_programs_are_refused() -> None:
+    with pytest.raises(InputError, match="signatures of one program"):
+        fit([BY_NAME["farm"].trace(4), BY_NAME["farm"].trace(8), BY_NAME["panels"].trace(16)])
+
+
+def test_what_follows_no_rule_is_named() -> None:
+    def actions(rank: int, n: int) -> Iterator[Action]:
+        yield "allreduce", (1, 0, 0)
+        yield "bcast", ({16: 17, 32: 5, 64: 911}[n], 0, 0)
+
+    found = fit([_own(actions, ()).trace(n) for n in (16, 32, 64)])
+    assert found.unruled == {"bcast": pytest.approx(0.25)}
+    assert found.ruled == pytest.approx(0.75)
+
+
+def test_counts_that_a_root_does_not_allow_are_refused_with_the_nearest() -> None:
+    def actions(rank: int, n: int) -> Iterator[Action]:
+        yield from [("allreduce", (1, 0, 0))] * (1001 * (round(n**0.5) - 1))
+
+    application = fit([_own(actions, ()).trace(n) for n in (4, 9, 16)]).application
+    assert valid_counts(application) == "squares"
+    assert expanded(application, 25).processes[0].size == 4004 + 2
+    with pytest.raises(InputError, match="try 25 or 36"):
+        checked_count(application, 32)
+
+
+def test_grids_that_the_runs_do_not_tell_apart_are_named() -> None:
+    application = fit([BY_NAME["2-D halo, around"].trace(n) for n in (4, 16, 36)]).application
+    assert "would decide" in open_rules(application)[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"roles": []},
+        {"topology": "torus"},
+        {"features": "colour"},
+        {"shapes": [{"name": "x y", "numbers": 1, "lists": 0, "nulls": [], "tail": False}]},
+    ],
+)
+def test_documents_of_another_form_are_refused(change: dict[str, Any]) -> None:
+    document = fit([BY_NAME["farm"].trace(n) for n in (4, 8, 16)]).application.as_dict()
+    with pytest.raises(InputError):
+        Application.of(document | change)

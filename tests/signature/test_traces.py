@@ -1,0 +1,122 @@
+"""Traces in files, signatures in files, and the commands over them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.signature.applications import APPLICATIONS
+from metasched.cli import main
+from metasched.records import InputError
+from metasched.signature.expanding import lines
+from metasched.signature.folding import folded, length, unfolded
+from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
+from metasched.store.files.ti_traces import read_ti_trace, write_ti_trace
+
+BY_NAME = {each.name: each for each in APPLICATIONS}
+#: As SimGrid 3.32 wrote it, for every kind of line.
+RECORDED = """0 init
+0 compute 2.5e+06
+0 sendRecv 3 1 3 1 1 1
+0 bcast 10 1 0\x20
+0 allreduce 10 0 0\x20
+0 alltoallv 3 1 2 4 2 2 0 0
+0 gatherv 1 1 2 0 0 0
+0 reducescatter 1 2 0 0
+0 wait 1 0 -3335
+0 isend -333 6 2 1
+0 finalize
+1 init
+1 sendRecv 3 0 3 0 1 1
+1 finalize
+"""
+
+
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_folding_loses_nothing(sequence: list[int]) -> None:
+    nodes = folded(sequence)
+    assert unfolded(nodes).tolist() == sequence
+    assert length(nodes) == len(sequence)
+
+
+def test_a_trace_is_written_as_it_was_read(tmp_path: Path) -> None:
+    (tmp_path / "one.ti").write_text(RECORDED)
+    trace = read_ti_trace(tmp_path / "one.ti")
+    written = [f"{rank} {line}" for rank, process in enumerate(lines(trace)) for line in process]
+    assert "\n".join([*written, ""]) == RECORDED
+    write_ti_trace(tmp_path / "again.ti", lines(trace))
+    assert (tmp_path / "again.ti").read_text().split() == [f"again.ti_files/0_rank-{rank}.txt" for rank in (1, 2)]
+    again = read_ti_trace(tmp_path / "again.ti")
+    assert [*lines(again)] == [*lines(trace)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "holds no action"),
+        ("../../etc/passwd\n", "no file beside the trace"),
+        ("/etc/passwd\n", "no file beside the trace"),
+        ("0 init\n2 init\n", "process 1 of 2 or more is missing"),
+        ("0 init\n0 send 1 0 nan 0\n", "row 2: 'nan' is no number"),
+        ("0 init\n0 send 1 0 1e300 0\n", "row 2: '1e300' is no number"),
+        ("0 init\n99999999999 init\n", "row 2: rank is"),
+        ("0 init\n0 se$nd 1\n", "row 2: action is"),
+        ("0 init\n0 finalize\n1 init\n", "process 1 is cut short"),
+        ("0 send 1 0 5 0\n1 init\n", "1 more messages from 0 to 1 are sent than received"),
+        ("0 send 7 0 5 0\n1 init\n", "names rank 7"),
+        ("0 init\n\xff\n", "is not plain text"),
+    ],
+)
+def test_bad_traces_are_refused_in_a_line(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "bad.ti").write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError) as caught:
+        read_ti_trace(tmp_path / "bad.ti")
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"programs": [[[1, [[1, [0]]]], "x"]]},
+        {"programs": [[[10**12, [0]]]]},
+        {"programs": [[-1]]},
+        {"programs": []},
+        {"actions": ["send 1 0 1e999 0"]},
+        {"actions": 3},
+    ],
+)
+def test_bad_signatures_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    good = {"kind": SIGNATURE, "version": 1, "actions": ["init"], "programs": [[0], [0]]}
+    (tmp_path / "s.json").write_text(json.dumps(good | change))
+    with pytest.raises(InputError):
+        trace_of_signature(read_document(tmp_path / "s.json", SIGNATURE), "s.json")
+
+
+def test_from_traces_to_a_larger_one_by_three_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for n in (4, 9, 16):
+        write_ti_trace(f"{n}.ti", lines(BY_NAME["cannon"].trace(n)))
+        _run(capsys, "extract", f"{n}.ti", "-o", f"{n}.json", "--json")
+    told = _run(capsys, "extract", "16.ti", "-o", "16.json", "--json")
+    assert {"processes", "events", "duration", "coverage", "phases"} <= {*told}
+    assert told["coverage"] >= 0.95
+    fitted = _run(capsys, "fit", "4.json", "9.json", "16.json", "-o", "app.json", "--json")
+    assert (fitted["ruled"], fitted["valid"]) == (1.0, "squares")
+    assert {"phase", "weights", "equation"} <= {*fitted["weights"][0]}
+    assert _run(capsys, "expand", "app.json", "--processes", "64", "-o", "64.ti", "--json")["processes"] == 64
+    assert [*lines(read_ti_trace("64.ti"))] == [*lines(BY_NAME["cannon"].trace(64))]
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    with pytest.raises(SystemExit) as left:
+        main(["signature", *arguments])
+    captured = capsys.readouterr()
+    assert left.value.code == 0, captured.err
+    return dict(json.loads(captured.out))
