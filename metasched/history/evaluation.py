@@ -15,8 +15,6 @@ from metasched.history.waits import Wait, WaitErrors
 
 #: How many jobs' waits are forecast in an evaluation, evenly spread over the log.
 MOST_WAITS = 2000
-#: How many waiting jobs are looked at for backfill when a queue is led on, as schedulers bound it too.
-DEPTH = 50
 
 
 class Recorder:
@@ -44,7 +42,8 @@ class Recorder:
         self.said: dict[int, float] = {}
         self._asked: dict[int, float] = {}
         self._errors = WaitErrors()
-        self.ended, self.remaining, self.reordered = run_times.ended, run_times.remaining, run_times.reordered
+        self.learns = run_times.learns
+        self.ended, self.left, self.reordered = run_times.ended, run_times.left, run_times.reordered
 
     def submitted(self, job: int, now: float) -> Expected:
         """See :class:`~metasched.history.replay.RunTimes`."""
@@ -63,13 +62,18 @@ class Recorder:
         """Forecast the wait of a job, if it is one of those."""
         if not self._every or job % self._every:
             return
-        remaining = {
-            other: self.remaining(other, now - cluster.started[other] if other in cluster.started else 0.0)
+        left = {
+            other: self.left(other, now - cluster.started[other] if other in cluster.started else 0.0)
             for other in cluster.width
         }
-        self.said[job] = lead_on(cluster.copy(DEPTH), now, remaining, until=job)[job] - now
+        said = [
+            lead_on(cluster.copy(), now, {other: each[which] for other, each in left.items()}, until=job)[job] - now
+            for which in range(len(left[job]))
+        ]
+        self.said[job] = sum(said) / len(said)
         self._asked[job] = now
-        self.forecast[job] = self._errors.expect(self.said[job])
+        expected = self._errors.expect(self.said[job])
+        self.forecast[job] = expected if self.learns else expected._replace(seconds=self.said[job])
 
 
 def evaluate(

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from metasched.history.backfilling import Backfilling, lead_on
-from metasched.history.evaluation import DEPTH
 from metasched.history.job_log import Floats, Ints
 
 #: What a job without a limit is taken to need (s).
 UNLIMITED = 86_400.0
+#: How many waiting jobs are looked at for backfill when a queue is led on, as schedulers bound it too.
+DEPTH = 50
 
 
 @dataclass(frozen=True, slots=True)

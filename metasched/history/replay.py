@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -52,6 +52,9 @@ class Expected(NamedTuple):
 class RunTimes(Protocol):
     """Expects run times, and is told of each job what has become of it, in the order of time."""
 
+    #: Whether it learns from what it expected; where not, neither is learned from the waits that were forecast by it.
+    learns: bool
+
     def submitted(self, job: int, now: float) -> Expected:
         """A job is submitted; what is expected of it."""
         ...
@@ -68,8 +71,8 @@ class RunTimes(Protocol):
         """Jobs that wait and what they are now put in order by (s), as a job has ended and told of them."""
         ...
 
-    def remaining(self, job: int, ran: float) -> float:
-        """How long a job is expected to run on (s) that has run so long; 0 where it waits."""
+    def left(self, job: int, ran: float) -> Sequence[float]:
+        """How long a job may run on (s) that has run so long, 0 where it waits; of all jobs as many possibilities."""
         ...
 
 

@@ -1,7 +1,8 @@
 """How long a job will wait: the queue led on with the run times that are expected, and what such forecasts have missed.
 
 Nobody knows who comes later and starts before; what earlier forecasts missed tells of it. So a forecast is moved, and
-its interval made, by the ratios of waits to what the queue led on had said, among forecasts of about the same length.
+its interval made, by the ratios of waits to what the queue led on had said, among forecasts of about the same length;
+and it is moved only while that makes forecasts better.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import numpy as np
 CLASSES = (0.0, 300.0, 1800.0, 7200.0, 21_600.0, 86_400.0)
 #: Added to waits before they are compared by ratios (s).
 SOFTENING = 60.0
+#: How fast it is forgotten how much forecasts missed that were moved, and that were not.
+MEMORY = 0.99
 #: Past forecasts of a class that count, and that must have come true before they do.
 MOST, FEWEST = 300, 20
 
@@ -50,13 +53,23 @@ class WaitErrors:
     def __init__(self, level: float = 0.9) -> None:
         self.level = level
         self._ratios: list[deque[float]] = [deque(maxlen=MOST) for _ in range(len(CLASSES) + 1)]
+        self._missed = self._missed_moved = 0.0
 
     def learn(self, said: float, waited: float) -> None:
         """A job for which the queue led on had said so long (s) waited so long."""
+        moved = self._moved(said).seconds
+        self._missed = MEMORY * self._missed + abs(said - waited)
+        self._missed_moved = MEMORY * self._missed_moved + abs(moved - waited)
         self._ratios[_class(said)].append(math.log((waited + SOFTENING) / (said + SOFTENING)))
 
     def expect(self, said: float) -> Wait:
         """The wait of a job for which the queue led on says so long (s)."""
+        found = self._moved(said)
+        if self._missed_moved < self._missed:
+            return found
+        return found._replace(seconds=min(max(said, found.low), found.high))
+
+    def _moved(self, said: float) -> Wait:
         ratios = self._ratios[_class(said)]
         if len(ratios) < FEWEST:
             return Wait(said, 0.0, max(4.0 * said, 3600.0))

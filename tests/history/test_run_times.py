@@ -173,3 +173,22 @@ def test_waits_learn_from_what_earlier_forecasts_missed() -> None:
         errors.learn(said, waited)
     assert 0.85 <= np.mean(inside[100:]) <= 0.95
     assert errors.expect(0.0).seconds == 0.0
+
+
+def test_a_wait_is_moved_only_where_that_makes_it_better() -> None:
+    errors, generator = WaitErrors(), np.random.default_rng(2)
+    for _ in range(200):
+        errors.learn(600.0, float(generator.choice([0.0, 600.0, 600.0, 1200.0, 4000.0])))
+    assert errors.expect(600.0).seconds == 600.0
+    for _ in range(200):
+        errors.learn(600.0, 3000.0)
+    assert errors.expect(600.0).seconds == pytest.approx(3000.0, rel=0.01)
+
+
+def test_what_is_left_of_a_run_is_longer_at_a_larger_share() -> None:
+    found = past([600.0, 900.0, 1200.0, 1500.0, 1800.0])
+    found.submitted("on", ADA, 10_000.0)
+    for ran in (0.0, 700.0):
+        left = found.left("on", ran, np.array([0.1, 0.5, 0.9]))
+        assert (np.diff(left) > 0).all()
+        assert left[1] == pytest.approx(found.remaining("on", ran), rel=0.3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -15,6 +15,10 @@ from metasched.history.run_times.neighbours import GRID, Forecast, Neighbours, S
 SHARES = np.diff(np.concatenate([[0.0], (GRID[1:] + GRID[:-1]) / 2.0, [1.0]]))
 #: How many kinds of a user's waiting jobs, and how many jobs of each, are looked at again when one of them has ended.
 KINDS, OF_A_KIND = 8, 25
+#: Shares of the distribution of what is left of a run at which a queue is led on.
+EVENLY = (np.arange(5) + 0.5) / 5.0
+#: What makes one job long where another is short: the golden ratio spreads multiples of it evenly.
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
 class Learned:
@@ -25,6 +29,8 @@ class Learned:
     log : the jobs.
     level : of the intervals.
     """
+
+    learns = True
 
     def __init__(self, log: JobLog, level: float = 0.9) -> None:
         self.past = Neighbours(level)
@@ -72,9 +78,10 @@ class Learned:
         """See :class:`~metasched.history.replay.RunTimes`."""
         self.past.ended(job, self._run[job], now)
 
-    def remaining(self, job: int, ran: float) -> float:
-        """See :class:`~metasched.history.replay.RunTimes`."""
-        return self.past.remaining(job, ran)
+    def left(self, job: int, ran: float) -> Sequence[float]:
+        """See :class:`~metasched.history.replay.RunTimes`: evenly spread, and of each job in an order of its own."""
+        shares: list[float] = self.past.left(job, ran, np.mod(EVENLY + job * GOLDEN, 1.0)).tolist()
+        return shares
 
 
 def order(found: Forecast) -> float:

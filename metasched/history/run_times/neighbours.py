@@ -144,6 +144,7 @@ class _Ring:
         return self._columns[:, max(0, self._count - self._most) : self._count]
 
 
+_HALF = np.array([0.5])
 #: No job, and what none counts.
 _NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
 
@@ -230,13 +231,21 @@ class Neighbours:
 
     def remaining(self, key: Hashable, ran: float) -> float:
         """How long a job is expected to run on (s) that has run so long; its run time where ``ran`` is 0."""
+        return self._known[key][2].run_time if ran <= 0 else float(self.left(key, ran, _HALF)[0])
+
+    def left(self, key: Hashable, ran: float, shares: Floats) -> Floats:
+        """How long a job runs on (s) that has run so long, as it may be: at shares of the distribution of what is left.
+
+        Parameters
+        ----------
+        key, ran : the job, and how long it has run (s), 0 where it waits.
+        shares : between 0 and 1, array of shape (shares,), as is what is returned.
+        """
         job, _, found = self._known[key]
-        if ran <= 0:
-            return found.run_time
-        passed = float(np.interp(ran, found.quantiles, GRID, left=0.0, right=1.0))
+        passed = float(np.interp(ran, found.quantiles, GRID, left=0.0, right=1.0)) if ran > 0 else 0.0
         if passed >= GRID[-1]:
-            return outlived(ran, job.limit) - ran
-        return max(float(np.interp((1.0 + passed) / 2.0, GRID, found.quantiles)) - ran, 1.0)
+            return np.full(shares.shape, outlived(ran, job.limit) - ran)
+        return np.maximum(np.interp(passed + (1.0 - passed) * shares, GRID, found.quantiles) - ran, 1.0)
 
     def forget(self, user: Hashable) -> None:
         """Forget all jobs of a user."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from metasched.history.backfilling import outlived
 from metasched.history.job_log import JobLog
@@ -13,6 +13,8 @@ from metasched.history.replay import Expected
 
 class Requests:
     """A job runs as long as its limit."""
+
+    learns = False
 
     def __init__(self, log: JobLog) -> None:
         self._limits: list[float] = log.limits().tolist()
@@ -23,9 +25,9 @@ class Requests:
         found = self._expected[job] = self._expect(job)
         return Expected(found, found)
 
-    def remaining(self, job: int, ran: float) -> float:
+    def left(self, job: int, ran: float) -> Sequence[float]:
         """See :class:`~metasched.history.replay.RunTimes`."""
-        return (self._expected[job] if ran < self._expected[job] else outlived(ran, self._limits[job])) - ran
+        return [(self._expected[job] if ran < self._expected[job] else outlived(ran, self._limits[job])) - ran]
 
     def _expect(self, job: int) -> float:
         return self._limits[job]
