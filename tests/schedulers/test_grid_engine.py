@@ -29,7 +29,7 @@ def cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "contexts.xml").write_text(CONTEXTS)
     (tmp_path / "conf").write_text(CONF)
     script(tmp_path, "qstat", f'case "$*" in *-j*) cat {tmp_path}/contexts.xml;; *) cat {tmp_path}/qstat.xml;; esac')
-    script(tmp_path, "qconf", f"case $1 in -sconf) cat {tmp_path}/conf;; -sm) id -un;; *) echo no operator;; esac")
+    script(tmp_path, "qconf", f"case $1 in -sconf) cat {tmp_path}/conf;; -sm) id -un;; *) exit 1;; esac")
     script(tmp_path, "qalter", f'printf "%s\\n" "$@" >{tmp_path}/altered')
     (tmp_path / "default" / "common").mkdir(parents=True)
     (tmp_path / "default" / "common" / "accounting").write_bytes((RECORDED / "accounting").read_bytes())
@@ -127,7 +127,8 @@ def test_jobs_are_bound_only_where_the_verifier_lets_them_go(conf: str, may: boo
 
 def test_fates_come_from_the_accounting_once_a_job_is_gone(cell: Path) -> None:
     fates = source(cell).fates({"3", "5.2", "6", "7", "99"})
-    assert {number: fate.completed for number, fate in fates.items()} == {"3": True, "5.2": True, "6": True, "7": None}
+    completed = {number: fate.completed for number, fate in fates.items()}
+    assert completed == {"3": True, "5.2": True, "6": True, "7": None, "99": None}
     assert (fates["5.2"].kind, fates["6"].processes, fates["6"].submitted) == ("array", 1, 1795341751.0)
 
 

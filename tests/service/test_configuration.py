@@ -19,6 +19,8 @@ from metasched.service.configuration import read_configuration
         ("level = 1.0", "level is 1.0"),
         ('[listen]\ncertificate = "c.pem"', "certificate and key"),
         ("a = [", "not valid TOML"),
+        ('[[grid_engine]]\nname = "c"\nqueues = []', r"grid_engine\[0\].queues is not a key known here"),
+        ('[[slurm]]\nname = "c"\n[[grid_engine]]\nname = "c"', "schedulers are called c, c, expected each name once"),
     ],
 )
 def test_a_wrong_configuration_is_refused_with_its_field(text: str, complaint: str, tmp_path: Path) -> None:

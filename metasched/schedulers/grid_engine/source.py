@@ -171,28 +171,31 @@ class GridEngineSource:
         if self._operates is None:
             try:
                 user = pwd.getpwuid(os.geteuid()).pw_name
-                those = {name for words in ("-sm", "-so") for name in self._commands.run("qconf", words).split()}
+                # Operators are asked for second: where there are none qconf fails.
+                those = any(user in self._commands.run("qconf", words).split() for words in ("-sm", "-so"))
                 told = self._commands.run("qconf", "-sconf").replace("\\\n", " ")
                 url, allowed = (re.search(rf"(?m)^{key}\s+(.*)$", told) for key in ("jsv_url", "jsv_allowed_mod"))
                 free = url is None or url[1].strip().lower() == "none"
                 free = free or (allowed is not None and "l_hard" in allowed[1].replace(",", " ").split())
-                self._operates = user in those and free
+                self._operates = those and free
             except (RuntimeError, KeyError) as error:
                 _log.info("whether jobs of %s may be let go is not known: %s", self.name, error)
                 return False
         return self._operates
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
-        """What became of each of these jobs: those that are still there are not settled, others are accounted for.
+        """What became of each of these jobs, by the accounting; those that it does not tell of yet are not settled.
+
+        Lines are written to it some seconds after a job has left the queues (``flush_time``), and none is ever removed.
 
         Raises
         ------
         RuntimeError
             When Grid Engine does not answer, or its accounting cannot be read.
         """
-        found = {job.number: _fate(job) for job in read_accounting(self._accounting) if job.number in jobs}
         there = {job.number for job in self._listing().jobs}
-        return found | {number: Fate(None) for number in jobs if number in there}
+        found = {job.number: _fate(job) for job in read_accounting(self._accounting) if job.number in jobs}
+        return {number: Fate(None) if number in there else found.get(number, Fate(None)) for number in jobs}
 
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time, from the accounting, which of several hosts names one: those are left out.

@@ -56,6 +56,15 @@ def test_no_job_gets_a_placement_of_another(made: list[tuple[float, int, int]], 
         assert match(replace(job, user="2"), None, advised) is None
 
 
+def test_a_job_whose_number_was_told_is_matched_by_it() -> None:
+    advised = [advised_at(f"{number:02x}", 100.0, 2, job=str(number)) for number in (7, 8)]
+    job = EndedJob("c", "8", "", "p", ("n",), 2, 101.0, 102.0, 0, "1", "", 100.0)
+    found = match(job, None, advised)
+    assert found is not None
+    assert found.placement == "08"
+    assert match(replace(job, job="9"), None, advised) is None
+
+
 def test_a_marked_job_is_not_matched_to_a_placement_of_another_size() -> None:
     job = EndedJob("c", "9", "", "p", ("n",), 2, 100.0, 101.0, 0, "1", "", 50.0)
     advice = advised_at("0a", 50.2, 2)

@@ -1,0 +1,90 @@
+"""Grid Engine's epilog tells of a job from what its shepherd keeps, and never fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DEPLOYED = Path(__file__).parents[2] / "deploy"
+CONFIG = "job_owner=root\nsubmission_time=1795341724\nargument=a=b\nno line\n"
+MARK = "metasched:app=cg,n=5,p=3,placement=0f"
+ENVIRONMENT = {
+    "JOB_ID": "7", "SGE_TASK_ID": "undefined", "QUEUE": "new", "HOSTNAME": "n3", "NSLOTS": "3", "JOB_NAME": "cg",
+    "JOB_SCRIPT": "/spool/7", "METASCHED": MARK,
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for path in (*(DEPLOYED / "gridengine").iterdir(), DEPLOYED / "hooks" / "metasched_hooks.py"):
+        if path.is_file():
+            shutil.copy(path, tmp_path)
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks.conf").write_text(f"address = 127.0.0.1:1\nstate = {tmp_path}/hooks\ncluster = c\n")
+    spool = tmp_path / "7.1"
+    spool.mkdir()
+    for name, text, at in (("job_pid", "362", 100.25), ("usage", "exit_status=0\nsignal=0\n", 110.5)):
+        (spool / name).write_text(text)
+        os.utime(spool / name, (at, at))
+    (spool / "config").write_text(CONFIG)
+    return tmp_path
+
+
+def told(folder: Path, **environment: str) -> list[dict[str, Any]]:
+    """The jobs that are kept after an epilog."""
+    given = ENVIRONMENT | {"SGE_JOB_SPOOL_DIR": str(folder / "7.1"), "PATH": os.environ["PATH"]} | environment
+    done = subprocess.run([str(folder / "metasched-epilog")], env=given, check=False, capture_output=True, timeout=60)
+    assert done.returncode == 0
+    return [json.loads(path.read_text()) for path in (folder / "hooks").glob("ended.*.json")]
+
+
+def test_a_job_is_told_with_the_moments_at_which_its_files_were_written(folder: Path) -> None:
+    assert told(folder) == [
+        {
+            "scheduler": "c", "job": "7", "comment": MARK, "partition": "new", "nodes": "n3",
+            "processors": 3, "start": 100.25, "end": 110.5, "exit_status": 0, "user": "0", "name": "cg",
+            "submitted": 1795341724.0,
+        }
+    ]  # fmt: skip
+
+
+def test_the_hosts_of_a_parallel_job_are_those_of_its_host_file(folder: Path) -> None:
+    (folder / "pe_hostfile").write_text("n3 2 new@n3 UNDEFINED\nn4 1 new@n4 UNDEFINED\nn3 1 old@n3 UNDEFINED\n")
+    (job,) = told(folder, PE_HOSTFILE=str(folder / "pe_hostfile"))
+    assert (job["nodes"], job["processors"]) == ("n3,n4", 4)
+
+
+@pytest.mark.parametrize(
+    ("usage", "status"), [("exit_status=3\nsignal=0\n", 3), ("exit_status=137\nsignal=9\n", 137), ("", 0)]
+)
+def test_how_a_job_ended_is_told(usage: str, status: int, folder: Path) -> None:
+    (folder / "7.1" / "usage").write_text(usage)
+    (job,) = told(folder)
+    assert job["exit_status"] == status
+
+
+@pytest.mark.parametrize(
+    ("more", "number", "kind"),
+    [({"SGE_TASK_ID": "2"}, "7.2", "array"), ({"JOB_SCRIPT": "QRSH"}, "7", "interactive"), ({}, "7", None)],
+)
+def test_what_kind_of_job_it_was_is_told(more: dict[str, str], number: str, kind: str | None, folder: Path) -> None:
+    (job,) = told(folder, **more)
+    assert (job["job"], job.get("kind")) == (number, kind)
+
+
+@pytest.mark.parametrize("gone", ["7.1/job_pid", "7.1/usage", "hooks", "metasched_hooks.py", "metasched.off"])
+def test_an_epilog_that_has_nothing_to_tell_or_cannot_does_not_fail(gone: str, folder: Path) -> None:
+    path = folder / gone
+    if path.is_dir():
+        path.rmdir()
+    elif path.exists():
+        path.unlink()
+    else:
+        path.touch()
+    assert told(folder) == []

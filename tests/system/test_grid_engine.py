@@ -1,0 +1,158 @@
+"""The daemon and a real Grid Engine: jobs in shadow mode, then placed; jobs are taken whatever the daemon does."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metasched.records import Run
+from metasched.store.database.store import Store
+from tests.system import real_grid_engine
+from tests.system.bad_daemons import FAULTS, Bad, changed
+from tests.system.real_daemon import Daemon
+from tests.system.real_grid_engine import HOSTS, GridEngine
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
+
+CONFIGURATION = (
+    '[periods]\npartitions = 1.0\nconfirm = 0.5\nrelease = 2.0\n[[grid_engine]]\nname = "cell"\nroot = "{}"\n'
+)
+#: What each host has to spare: jobs are sent to the busy ones first, where nobody says otherwise.
+CPU = {"n1": 0.3, "n2": 0.4, "n3": 1.0, "n4": 0.9}
+#: Sleeps for as long as so much work takes on the host: hundredths of seconds of a free processor.
+SLEEPER = """case $HOSTNAME in n1) c=30;; n2) c=40;; n3) c=100;; *) c=90;; esac
+exec sleep $(awk "BEGIN {{ print {} / $c }}")
+"""
+SIZES = (60, 100, 140, 80, 120)
+SHADOW, ACT, LAST, APART = 14, 16, 10, 0.7
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GridEngine]:
+    if why := real_grid_engine.why_not():
+        pytest.skip(why)
+    with real_grid_engine.running(tmp_path_factory.mktemp("cell")) as cell:
+        yield cell
+
+
+def unchanged(cell: GridEngine, job: int) -> bool:
+    told = cell.job(job)
+    requests = {key for key in told if "resource_list" in key}
+    return (told["context"], told["parallel environment"], told["hard_queue_list"], requests) == (
+        "metasched=app=cg,n=1400", "mpi range: 2", "new", set()
+    )  # fmt: skip
+
+
+def test_jobs_are_taken_unchanged_whatever_the_daemon_does(cell: GridEngine) -> None:
+    cell.run("qmod", "-d", "old", "new")
+    words = ("-ac", "metasched=app=cg,n=1400", "-pe", "mpi", "2", "-q", "new")
+    took, found = {}, {}
+    try:
+        for name, answer in FAULTS.items():
+            # The master has a network of its own: the verifier reaches a daemon by its socket only.
+            with closing(Bad(answer, str(cell.folder / "bad.sock"))):
+                cell.hooks({"socket": f"{cell.folder}/bad.sock", "deadline": "0.2", "nodes": "b[1-2]"})
+                began = time.perf_counter()
+                job = cell.qsub(*words)
+                took[name] = time.perf_counter() - began
+                found[name] = unchanged(cell, job)
+        with closing(Bad(changed(), str(cell.folder / "bad.sock"))):
+            sound = cell.job(cell.qsub(*words))
+        cell.run("qdel", "-u", "root")
+    finally:
+        cell.run("qmod", "-e", "old", "new")
+    for name, seconds in took.items():
+        print(f"daemon {name}: unchanged, submitted in {1000 * seconds:.0f} ms")
+    assert found == dict.fromkeys(FAULTS, True)
+    assert sound["hard resource_list"] == "hostname=b1|b2"
+    assert sound["context"] == "metasched=app=cg,n=1400,p=2,placement=0f"
+
+
+def loads(daemon: Daemon) -> None:
+    for host in HOSTS:
+        daemon.ask("POST", "/v1/loads", {"node": host, "samples": [[time.time(), CPU[host], 1000.0]]})
+
+
+def submit(cell: GridEngine, daemon: Daemon, count: int) -> list[int]:
+    jobs = []
+    for number in range(count):
+        loads(daemon)
+        size = SIZES[number % len(SIZES)]
+        script = SLEEPER.format(size).encode()
+        jobs.append(cell.qsub("-ac", f"metasched=app=sleeper,n={size}", "-pe", "mpi", "1", script=script))
+        time.sleep(APART)
+    cell.wait_for(set(jobs))
+    return jobs
+
+
+def learned(daemon: Daemon, jobs: list[int]) -> dict[int, Run]:
+    """The runs of all these jobs, once all are known to have gone well."""
+    end = time.monotonic() + 40.0
+    while True:
+        with Store.open(daemon.database) as store:
+            found = {int(run.extra["job"]): run for run in store.runs.learnable()}
+        if set(jobs) <= set(found):
+            return found
+        assert time.monotonic() < end, f"not learned from: {sorted(set(jobs) - set(found))}"
+        time.sleep(0.3)
+
+
+def test_the_daemon_learns_in_shadow_and_jobs_it_places_are_faster(
+    cell: GridEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(cell.commands), prepend=":")
+    daemon = Daemon(tmp_path, CONFIGURATION.format(cell.folder))
+    with Store.open(daemon.database) as store:
+        admin = store.tokens.add("admin", "admin")
+    daemon.start()
+    cell.hooks({"socket": daemon.socket, "nodes": "n[1-4]"})
+    try:
+        shadow = submit(cell, daemon, SHADOW)
+        learned(daemon, shadow)
+        time.sleep(1.0)  # a run is stored a moment before it is learned
+        daemon.ask("PUT", "/v1/mode", {"mode": "act"}, token=admin)
+        act = submit(cell, daemon, ACT)
+        runs = learned(daemon, [*shadow, *act])
+        placements: list[dict[str, Any]] = daemon.ask("GET", "/v1/placements?limit=1000")
+        released(cell, daemon)
+    finally:
+        daemon.stop()
+    plain = statistics.mean(runs[job].execution_time for job in shadow[-LAST:])
+    last = statistics.mean(runs[job].execution_time for job in act[-LAST:])
+    advised = {int(each["outcome"]["job"]): each["answer"]["placement"] for each in placements if each["outcome"]}
+    errors = [
+        100 * abs(advised[job]["execution_time"] / runs[job].execution_time - 1.0)
+        for job in act[-LAST:]
+        if advised.get(job)
+    ]
+    print(f"{SHADOW} jobs in shadow mode, the last {LAST} took {plain:.2f} s; of {ACT} placed ones the last {LAST} "
+          f"{last:.2f} s, {1 - last / plain:.0%} less; mean PPE {statistics.mean(errors):.1f} %")  # fmt: skip
+    assert len(errors) == LAST
+    assert all(set(runs[job].nodes) == set(advised[job]["nodes"]) for job in act[-LAST:])
+    assert last <= 0.75 * plain
+    assert statistics.mean(errors) <= 25.0
+
+
+def released(cell: GridEngine, daemon: Daemon) -> None:
+    """A job whose hosts are taken away before it starts runs on others."""
+    words = ("-ac", "metasched=app=sleeper,n=100", "-pe", "mpi", "1", "-l", "h_rt=600")
+    for _ in range(5):  # until the daemon has not seen yet that no host may be used
+        loads(daemon)
+        time.sleep(2.0)
+        cell.run("qmod", "-d", "new", "old")
+        job = cell.qsub(*words, script=b"sleep 0.2\n")
+        requests = cell.job(job)["hard resource_list"]
+        if "hostname=n" in requests:
+            break
+        cell.run("qdel", str(job))
+        cell.run("qmod", "-e", "new", "old")
+    taken = requests.split("hostname=")[1].split("|")[0]
+    cell.run("qmod", "-e", *(f"*@{host}" for host in HOSTS if host != taken))
+    cell.wait_for({job})
+    cell.run("qmod", "-e", "new", "old")
