@@ -19,13 +19,13 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@
 
-demo: $(VENV)/.installed ## install into .venv and do the main job on this host, in less than two minutes
+demo: $(VENV)/.installed ## install into .venv and run the main workflow on this host, in less than two minutes
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test ## install into .venv and run all quick tests
 	$(BIN)/python -m pytest -n auto
 
-bench: $(VENV)/.installed ## speed of searching, learning and predicting, beside peers and limits
+bench: $(VENV)/.installed ## speed of searching, learning and predicting, compared with peers and limits
 	$(BIN)/python -m benchmarks.search
 
 check: $(VENV)/.installed-test ## lint and type-check
@@ -42,15 +42,15 @@ forecast-bench: $(VENV)/.installed-test ## judge the forecasters on real traces:
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast --data $(DATA) --peers
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.forecast_speed
 .PHONY: forecast-bench man packages
-packages: ## wheels, source archives and Debian packages in dist/, each installed and tried where nothing else is
+packages: ## wheels, source archives and Debian packages in dist/, each installed and tried in a clean environment
 	$(PYTHON) -m tests.packages --keep dist
 man: $(VENV)/.installed ## man pages of all verbs, from their help: build/man/
 	$(BIN)/python -m metasched.cli.manual build/man
 .PHONY: queueing-bench
-queueing-bench: $(VENV)/.installed ## speed of the queueing solvers beside octave-queueing
+queueing-bench: $(VENV)/.installed ## speed of the queueing solvers compared with octave-queueing
 	$(BIN)/python benchmarks/queueing.py
 .PHONY: cloud-bench
-cloud-bench: $(VENV)/.installed ## judge the cloud predictor on recorded simulated runs, beside the baseline
+cloud-bench: $(VENV)/.installed ## judge the cloud predictor on recorded simulated runs, compared with the baseline
 	$(BIN)/python -m benchmarks.cloud
 .PHONY: several-models
 several-models: $(VENV)/.installed ## the published claim that several models beat one, on the committed campaigns
@@ -67,11 +67,11 @@ testbed: $(VENV)/.installed ## install SimGrid (as root) and make every testbed 
 	$(BIN)/python -m benchmarks.testbed tables
 	$(BIN)/python -m benchmarks.testbed tables --judged
 .PHONY: tables
-tables: $(VENV)/.installed ## the paper's tables on the committed campaigns, beside its figures: docs/results.md
+tables: $(VENV)/.installed ## the paper's tables on the committed campaigns, compared with its figures: docs/results.md
 	$(BIN)/python -m benchmarks.tables
 
 .PHONY: learning-curve
-learning-curve: $(VENV)/.installed ## how good a model is that has seen few runs, beside its peers: docs/learning-curve.md
+learning-curve: $(VENV)/.installed ## accuracy of models from few runs, compared with peers: docs/learning-curve.md
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.learning_curve
 
 .PHONY: next-runs
@@ -90,7 +90,7 @@ system-test: $(VENV)/.installed-test ## run the tests that start real servers (S
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,postgresql]'
 	$(BIN)/python -m pytest -m system -s tests/system
 .PHONY: placement-bench
-placement-bench: $(VENV)/.installed ## placement beside its peers: regret, speed at scale, herds, a stream of jobs
+placement-bench: $(VENV)/.installed ## placement compared with its peers: regret, speed at scale, herds, a stream of jobs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.placement
 
 .PHONY: queueing-accuracy contention-bench
@@ -101,11 +101,11 @@ contention-bench: $(VENV)/.installed ## errors of the contention estimate on co-
 	$(BIN)/python -m benchmarks.contention
 
 .PHONY: elsewhere-bench
-elsewhere-bench: $(VENV)/.installed ## what runs on other platforms are worth where there are few runs, or none
+elsewhere-bench: $(VENV)/.installed ## the value of runs on other platforms where there are few runs, or none
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.elsewhere $(if $(DATA),--data $(DATA))
 
 .PHONY: trust-bench
-trust-bench: $(VENV)/.installed ## what hostile users and drifts do to what is learned, beside the detectors of river
+trust-bench: $(VENV)/.installed ## the effect of hostile users and drifts on what is learned, compared with the detectors of river
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[drift]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.trust
 
@@ -118,13 +118,13 @@ dashboard-bench: $(VENV)/.installed-test ## time to make the dashboard's page fo
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.dashboard
 
 .PHONY: update-docs api-docs mutation
-update-docs: $(VENV)/.installed-test ## write the outputs that README.md and docs/ show anew; SLOW=--slow for those that take minutes
+update-docs: $(VENV)/.installed-test ## renew the outputs shown in README.md and docs/; SLOW=--slow for those that take minutes
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.update_docs $(SLOW)
 
 api-docs: $(VENV)/.installed ## the reference of all public names, from their docstrings: api-docs/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	$(BIN)/python -m pdoc --docformat numpy -o api-docs metasched candidate_functions monitors
 
-mutation: $(VENV)/.installed-test ## which faults put into the product its tests notice; SAMPLE=3 a room, SEED=1, ROOMS="a b"
+mutation: $(VENV)/.installed-test ## which inserted faults the tests detect; SAMPLE=3 of each package, SEED=1, ROOMS="a b"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ROOMS),--rooms $(ROOMS))

@@ -166,14 +166,15 @@ def page(curves: Sequence[Curve], names: str, draws: int, took: str) -> str:
     ]
     parts = [
         "# Learning from few runs",
-        f"Written by `make learning-curve` from {names} of the testbed's judged seed, which chose nothing in any "
-        f"model ([testbed](testbed.md)); draws of training runs from each: {draws}. {took}",
-        "## From so many runs, without learning",
-        "Mean over campaigns and draws of the mean PPE / median of the median PPE (%), loads as observed; share of "
-        f"90 % intervals of {OWN} that held, their upper over their lower end and seconds to fit it (medians).",
+        f"Written by `make learning-curve` from {names} of the testbed's judged seed, which was not used to "
+        f"choose anything in any model ([testbed](testbed.md)); draws of training runs from each: {draws}. {took}",
+        "## By number of training runs, without learning",
+        "Mean over campaigns and draws of the mean PPE / median of the median PPE (%), loads as observed; for "
+        f"{OWN}, the share of 90 % intervals that held, the ratio of their ends (upper over lower) and the "
+        "seconds of a fit (medians).",
         "\n".join(lines),
-        f"## Learning as one goes, from {START} runs",
-        "Mean PPE (%) of successive predictions, each run learned after it was predicted.",
+        f"## Learning after every run, from {START} runs",
+        "Mean PPE (%) of successive predictions; each run is learned after it was predicted.",
         "\n".join(going),
         "## Targets",
         table(targets),

@@ -49,7 +49,7 @@ def qcrd() -> None:
 def beside_simulation() -> None:
     base = Phase(4.0, 0.1, 0.05, 1.5, 0.1, 4.0, contention=0.5, computation_bursts=2.0, dimensions=2.0)
     many, deterministic = replace(base, computation_bursts=40.0), {"service": "deterministic"}
-    print("model beside simulation (99 % interval), p = 8, d = 2, seconds of a cycle")
+    print("model against simulation (99 % interval), p = 8, d = 2, seconds of a cycle")
     print(f"  {'':58}{'model':>8}{'simulated':>18}{'model off by':>14}")
     for label, phase, options in (
         ("SIO, exponential delay, no contention", replace(base, contention=0.0), {"merged": True}),
