@@ -47,8 +47,21 @@ class Bad:
 
     def _one(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            connection.recv(65536)
+            _take(connection)
             self._answer(connection)
+
+
+def _take(connection: socket.socket) -> None:
+    """Read the whole request: a socket closed with something unread would take the answer back from the hook."""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        if not (piece := connection.recv(65536)):
+            return
+        head += piece
+    head, _, body = head.partition(b"\r\n\r\n")
+    length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
+    while len(body) < length and (piece := connection.recv(65536)):
+        body += piece
 
 
 def http(body: bytes, status: str = "200 OK") -> bytes:

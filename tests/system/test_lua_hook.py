@@ -151,7 +151,7 @@ def test_of_a_share_of_the_jobs_about_so_many_take_part(tmp_path: Path) -> None:
 
 def test_a_sites_own_function_comes_first_and_what_it_refuses_is_refused(tmp_path: Path) -> None:
     job = submitted(tmp_path, chained=True)
-    assert (job["site"], job["req_nodes"]) == ("was here", GOOD["nodes"])
+    assert (job["said"], job["site"], job.get("req_nodes")) == ("metasched: go", "was here", GOOD["nodes"])
     job = submitted(tmp_path, chained=True, job={"name": "refused"})
     assert job == UNCHANGED | {"name": "refused", "site": "was here", "status": -1, "said": ""}
 
