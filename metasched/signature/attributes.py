@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from metasched.records import InputError
 from metasched.signature.expressions import Env, Expression, Rows, atoms
-from metasched.signature.topologies import TOPOLOGIES, coordinates
+from metasched.signature.topologies import TOPOLOGIES, asks_for_squares, coordinates
 from metasched.signature.transforms import PowerLaw, r_squared
 
 Floats = NDArray[np.float64]
@@ -287,6 +287,8 @@ def number(
     for topology in tried:
         found = samples.rows(topology, True).fitted(values, tolerance)
         if found is not None:
+            if not tolerance:
+                found = found.of_shares(samples.grid(topology), asks_for_squares(samples.distinct))
             return Attribute("" if topology == samples.topology else topology, expression=found)
     for topology in tried:
         found = _harder(samples, values, topology, tolerance)

@@ -44,6 +44,10 @@ MOST_SHARED = 2_049
 MOST_PAIRED = 26
 #: How far from a whole number a value may be, relative to its size.
 ROUNDING = 1e-9
+#: What arithmetic in floating point may lose of a whole number, and of each of its size.
+CARRIED, CARRIED_OF = 1e-6, 1e-11
+#: Largest multiple of a product of shares, as of the numbers in each cell of a grid.
+MOST_IN_CELL = 16
 
 
 def _block(kind: str, size: Floats | float, side: Floats, at: Floats) -> Floats:
@@ -124,8 +128,9 @@ class Expression:
         return value
 
     def __call__(self, env: Env) -> Floats:
-        """The whole number that it comes to."""
-        value = np.round(self.raw(env))
+        """The whole number that it comes to: programs drop what a division leaves over."""
+        raw = self.raw(env)
+        value = np.trunc(raw + np.copysign(CARRIED + CARRIED_OF * np.abs(raw), raw))
         return np.mod(value, env[self.modulus]) if self.modulus else value
 
     def __str__(self) -> str:
@@ -134,6 +139,43 @@ class Expression:
             parts.append(f"{self.constant:g}")
         text = " + ".join(parts).replace("+ -", "- ")
         return f"({text}) mod {self.modulus}" if self.modulus else text
+
+    def of_shares(self, env: Env, squares: bool) -> Expression:
+        """The same where all divisions come out even, as a product of a length's shares along several sides.
+
+        What is divided by sides is a face or a block whose lengths are divided each by itself: where it does not come
+        out even, the product of whole shares is less than the share of the product.
+
+        Parameters
+        ----------
+        env : the names at the rows where the expression holds.
+        squares : whether ``n`` is known to be the product of two equal sides, not only a number of processes.
+
+        Returns
+        -------
+        The product, or the expression itself where it is none.
+
+        Examples
+        --------
+        >>> sides = {"P0": np.array([4.0, 6.0]), "P1": np.array([4.0, 6.0])}
+        >>> str(Expression(0.0, ((518400.0, "1/n"),)).of_shares(sides, squares=True))
+        'floor0:720*floor1:720'
+        """
+        if self.constant or self.modulus or len(self.terms) != 1:
+            return self
+        coefficient, atom = self.terms[0]
+        sides = ["P0", "P1"] if squares and atom == "1/n" and "P1" in env else [
+            each.removeprefix("1/") for each in atom.split("*") if re.fullmatch(r"1/P\d", each)
+        ]  # fmt: skip
+        if len(set(sides)) < 2 or (atom != "1/n" and len(sides) < len(atom.split("*"))):
+            return self
+        for multiple in range(1, MOST_IN_CELL + 1):
+            length = round((coefficient / multiple) ** (1.0 / len(sides))) if coefficient > 0 else 0
+            if length and length ** len(sides) * multiple == coefficient:
+                if any(np.any(np.mod(length, env[side])) for side in sides):
+                    continue
+                return Expression(0.0, ((float(multiple), "*".join(f"floor{side[1]}:{length}" for side in sides)),))
+        return self
 
     def as_dict(self) -> dict[str, Any]:
         """The expression as a document."""

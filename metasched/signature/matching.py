@@ -119,7 +119,8 @@ def matched(program: Program, sequence: Sequence[int]) -> Places | None:
             while True:
                 marks = [len(each) for each in places.leaves], [len(each) for each in places.repeats]
                 after = run(part.body, at, (*steps, count)) if _may_begin(part, sequence, at, size) else -1
-                if after < 0:
+                # A turn in which no inner loop runs would be followed by as many more of them as one likes.
+                if after <= at:
                     for kept, lists in zip(marks, (places.leaves, places.repeats), strict=True):
                         for length, each in zip(kept, lists, strict=True):
                             del each[length:]
@@ -160,7 +161,12 @@ def likened(program: Program, nodes: Sequence[Node]) -> Places | None:
                 continue
             node = inside[at] if at < len(inside) else None
             before = dict(counts)
-            if isinstance(node, Loop) and alike(part.body, node.body, 0, True) >= 0:
+            while isinstance(node, Loop) and alike(part.body, node.body, 0, True) < 0:
+                counts.clear()
+                counts.update(before)
+                # Where partners on both sides are one, what is a loop elsewhere is a loop of pairs.
+                node = _flattened(node)
+            if isinstance(node, Loop):
                 count, after = node.count, at + 1
             else:
                 counts.clear()
@@ -185,6 +191,12 @@ def likened(program: Program, nodes: Sequence[Node]) -> Places | None:
         [row[: 1 + len(leaf.loops)] for row in rows] for leaf, rows in zip(program.leaves, places.leaves, strict=True)
     ]
     return places
+
+
+def _flattened(node: Loop) -> Loop | None:
+    """A loop of nothing but a loop as one; None for another."""
+    inner = node.body[0]
+    return Loop(node.count * inner.count, inner.body) if len(node.body) == 1 and isinstance(inner, Loop) else None
 
 
 def laid_out(program: Program, count_of: CountOf) -> tuple[Places, int]:

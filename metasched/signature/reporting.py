@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isqrt
 from typing import Any
 
+import numpy as np
+
 from metasched.records import InputError
+from metasched.signature.actions import AMOUNTS
 from metasched.signature.application import Application
-from metasched.signature.attributes import Attribute
+from metasched.signature.attributes import Attribute, with_grid
+from metasched.signature.expressions import CARRIED
 from metasched.signature.local_equations import local_equation
-from metasched.signature.topologies import TOPOLOGIES
+from metasched.signature.topologies import TOPOLOGIES, asks_for_squares
 from metasched.signature.traces import Trace
 from metasched.signature.transforms import weight_form
 
 #: Counts at which a grid that the runs left open is compared with others.
 LOOKED_AT = (2, 4_096)
+#: What divides by n, by a root of it or by a side.
+QUOTIENT = re.compile(r"1/(?:n|P\d|(?:sqrt|cbrt)\(n\))|floor\d:\d+")
 
 
 def _square(n: int) -> bool:
@@ -60,18 +66,20 @@ def _words(application: Application) -> set[str]:
     return found
 
 
-def _possible(application: Application, count: int) -> bool:
-    """Whether all roots and logarithms that rules take are whole at a count, and all grids possible."""
-    words = " ".join(_words(application))
-    # Who runs 16, 36 and 64 processes has a program that asks for squares.
-    squares = all(map(_square, application.learned)) and not all(map(_power_of_two, application.learned))
-    if (squares or "sqrt(n)" in words) and not _square(count):
+def _possible(application: Application, counts: Iterable[int]) -> Iterator[int]:
+    """Those of some counts where all roots and logarithms that rules take are whole, and all grids possible."""
+    words, grids = " ".join(_words(application)), _grids(application)
+    return (count for count in counts if _allowed(application, words, grids, count))
+
+
+def _allowed(application: Application, words: str, grids: set[str], count: int) -> bool:
+    if (asks_for_squares(application.learned) or "sqrt(n)" in words) and not _square(count):
         return False
     if "cbrt(n)" in words and not _cube(count):
         return False
     if re.search(r"log2\([nP]", words) and not _power_of_two(count):
         return False
-    return all(TOPOLOGIES[name](count) for name in _grids(application))
+    return all(TOPOLOGIES[name](count) for name in grids)
 
 
 def _grids(application: Application) -> set[str]:
@@ -83,7 +91,7 @@ def _grids(application: Application) -> set[str]:
 
 def valid_counts(application: Application) -> str:
     """The counts for which the rules are valid, in words."""
-    found = [count for count in range(*LOOKED_AT) if _possible(application, count)]
+    found = [*_possible(application, range(*LOOKED_AT))]
     if len(found) == LOOKED_AT[1] - LOOKED_AT[0]:
         return "any"
     for name, holds in KINDS.items():
@@ -94,9 +102,9 @@ def valid_counts(application: Application) -> str:
 
 def checked_count(application: Application, count: int) -> None:
     """Refuse a count for which the rules are not valid, and name the nearest ones that are."""
-    if count < 1 or _possible(application, count):
+    if count < 1 or [*_possible(application, [count])]:
         return
-    near = sorted((abs(each - count), each) for each in range(1, 2 * count + 64) if _possible(application, each))[:2]
+    near = sorted((abs(each - count), each) for each in _possible(application, range(1, 2 * count + 64)))[:2]
     told = " or ".join(str(each) for _, each in sorted(near, key=lambda pair: pair[1]))
     raise InputError(
         f"the rules are not valid for {count} processes (they are for {valid_counts(application)}), try {told}"
@@ -104,7 +112,7 @@ def checked_count(application: Application, count: int) -> None:
 
 
 def open_rules(application: Application) -> list[str]:
-    """Grids that the runs could not tell from others, and the smallest run that would."""
+    """Grids that the runs could not tell from others, shares that came out even, and the smallest run that would."""
     found = []
     for name in sorted(_grids(application)):
         same = [
@@ -123,7 +131,48 @@ def open_rules(application: Application) -> list[str]:
                     f"the runs do not tell {name} from {other}: the first is taken, a run of {deciding} processes "
                     "would decide"
                 )
+    return found + _open_shares(application)
+
+
+def _open_shares(application: Application) -> list[str]:
+    """Rules that divide, whose quotients were whole in all runs."""
+    found = []
+    possible = [*_possible(application, range(*LOOKED_AT))]
+    for action, rule in sorted(_quotients(application), key=str):
+        if not all(_even(rule, application, n) for n in application.learned):
+            continue
+        deciding = next((n for n in possible if not _even(rule, application, n)), 0)
+        if deciding:
+            found.append(
+                f"the runs do not tell how {rule} of {action} is rounded: whatever is divided is rounded down, a run "
+                f"of {deciding} processes would decide"
+            )
     return found
+
+
+def _quotients(application: Application) -> set[tuple[str, Attribute]]:
+    """Rules of whole numbers that divide something by n or by sides, each with the name of its action."""
+    found = set()
+    for role in application.roles.values():
+        for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+            name = application.shapes[leaf.shape].name
+            for each in rule.each() if name not in AMOUNTS else ():
+                for part in each.table or (each,):
+                    atoms = [atom for _, atom in part.expression.terms] if part.expression is not None else []
+                    factors = [factor for atom in atoms for factor in atom.split("*")]
+                    if factors and all(QUOTIENT.fullmatch(factor) for factor in factors):
+                        found.add((name, part))
+    return found
+
+
+def _even(rule: Attribute, application: Application, count: int) -> bool:
+    """Whether all that a rule divides comes out even at a count."""
+    sides = TOPOLOGIES[rule.topology or application.topology](count)
+    env = with_grid({"n": np.full(1, float(count)), "r": np.zeros(1)}, sides)
+    terms = rule.expression.terms if rule.expression is not None else ()
+    shares = [share for _, atom in terms for share in re.findall(r"floor(\d):(\d+)", atom)]
+    whole = float(rule(env, count, rounded=False)[0])
+    return all(int(size) % sides[int(side)] == 0 for side, size in shares) and abs(whole - round(whole)) < CARRIED
 
 
 def equations(application: Application, traces: Sequence[Trace]) -> list[dict[str, Any]]:

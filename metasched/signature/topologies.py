@@ -5,7 +5,7 @@ A topology says how long the sides are at n processes; the last coordinate runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import permutations
 from math import isqrt, prod
@@ -128,3 +128,14 @@ def different(counts: list[int]) -> list[str]:
             seen.add(all_sides)
             names.append(name)
     return names
+
+
+def asks_for_squares(counts: Sequence[int]) -> bool:
+    """Whether a program was run on squares that are not all powers of two: who does so has one that asks for squares.
+
+    Examples
+    --------
+    >>> asks_for_squares([16, 36, 64]), asks_for_squares([4, 16, 64])
+    (True, False)
+    """
+    return all(isqrt(n) ** 2 == n for n in counts) and any(n & (n - 1) for n in counts)

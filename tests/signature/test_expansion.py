@@ -84,6 +84,12 @@ def test_grids_that_the_runs_do_not_tell_apart_are_named() -> None:
     assert "would decide" in open_rules(application)[0]
 
 
+def test_shares_that_came_out_even_are_named() -> None:
+    application = fit([BY_NAME["butterfly"].trace(n) for n in (16, 32, 64)]).application
+    assert "150000 1/P1 of send is rounded" in open_rules(application)[-1]
+    assert "a run of 512 processes would decide" in open_rules(application)[-1]
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metasched.signature.expressions import Expression
+from metasched.signature.folding import Loop, folded
 from metasched.signature.instructions import instruction_groups
 from metasched.signature.local_equations import completed, local_equation
+from metasched.signature.matching import likened, matched, program_of
 from metasched.signature.transforms import PowerLaw, distance_form, weight_form
 
 
@@ -60,3 +64,31 @@ def test_groups_hold_every_process_once_and_only_alike_ones(instructions: list[f
     assert sorted(rank for group in groups for rank in group) == [*range(len(instructions))]
     spreads = [min(instructions[r] for r in group) / max(instructions[r] for r in group) for group in groups]
     assert min(spreads) >= 0.95 - 1e-12
+
+
+@given(st.integers(1, 10**9), st.integers(1, 10**5))
+def test_a_quotient_is_rounded_down_as_programs_do(whole: int, processes: int) -> None:
+    made = Expression(0.0, ((float(whole), "1/n"),))({"n": np.array([float(processes)])})
+    assert made.tolist() == [whole // processes]
+
+
+@given(st.integers(1, 40), st.integers(1, 16), st.integers(2, 50))
+def test_a_block_of_a_square_is_a_product_of_whole_shares(factor: int, multiple: int, side: int) -> None:
+    length = 12 * factor
+    sides = {f"{axis}{place}": np.array([2.0, 4.0, 6.0]) for axis in "Px" for place in (0, 1)}
+    block = Expression(0.0, ((float(multiple * length**2), "1/n"),)).of_shares(sides, squares=True)
+    larger = {name: np.array([float(side)]) for name in sides}
+    # The multiple may itself hold squares; with none in it there is only one way.
+    if multiple in {1, 2, 3, 5, 6, 7, 10, 11, 13, 14, 15}:
+        assert block(larger).tolist() == [multiple * (length // side) ** 2]
+    assert block({name: np.array([4.0]) for name in sides}).tolist() == [multiple * (length // 4) ** 2]
+
+
+def test_a_loop_over_a_loop_that_does_not_run_is_left() -> None:
+    assert matched(program_of((Loop(2, (Loop(2, (1,)),)), 3)), [2]) is None
+
+
+def test_a_loop_of_pairs_is_like_one_loop() -> None:
+    places = likened(program_of(folded([1, 1, 1, 1, 2])), (Loop(3, (Loop(2, (1,)),)), 2))
+    assert places is not None
+    assert places.repeats == [[(6,)]]
