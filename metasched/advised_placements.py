@@ -14,7 +14,7 @@ from metasched.modes import Mode
 from metasched.placement.clusters.constraints import Constraints, Name, Positive
 from metasched.placement.explaining.documents import PlacementTable
 from metasched.records import FASTEST, SLOWEST, InputError, Placement, Prediction, Settings
-from metasched.validation import first_complaint
+from metasched.validation import first_error
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
@@ -217,4 +217,4 @@ class AdvisedPlacement:
                 None if outcome is None else _OUTCOME.validate_python(outcome),
             )
         except ValidationError as error:
-            raise InputError(first_complaint(error), where=f"placement {uid}") from None
+            raise InputError(first_error(error), where=f"placement {uid}") from None

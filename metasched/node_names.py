@@ -12,8 +12,8 @@ from metasched.records import InputError
 
 #: A folded name can stand for very many nodes: beyond so many it is a slip of the pen or an attack.
 MOST_NODES = 2_000_000
-#: Characters of a folded name that a complaint repeats.
-LONGEST_TOLD = 200
+#: Characters of a folded name that an error message repeats.
+LONGEST_SHOWN = 200
 #: The commonest forms, a plain name and one range, which need no set of nodes to be unfolded.
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _RANGE = re.compile(r"([A-Za-z0-9_.-]*[A-Za-z_.-])\[(\d{1,9})(?:-(\d{1,9}))?\]([A-Za-z0-9_.-]*)", re.ASCII)
@@ -35,7 +35,7 @@ def unfold(names: str, *, where: str, most: int = MOST_NODES) -> list[str]:
     """
     parts = _parts(names)
     if sum(_how_many(part) for part in parts) > most:
-        short = names if len(names) <= LONGEST_TOLD else f"{names[:LONGEST_TOLD]}..."
+        short = names if len(names) <= LONGEST_SHOWN else f"{names[:LONGEST_SHOWN]}..."
         raise InputError(f"{short!r} is more than {most} nodes", where=where)
     try:
         unfolded = [name for part in parts for name in _unfolded(part)]

@@ -1,4 +1,4 @@
-"""Turns what is wrong with a document into one line: the path to the field, what stands there, what was expected."""
+"""Turns the errors of a document into one line: the path to the field, its value, what was expected."""
 
 from __future__ import annotations
 
@@ -36,32 +36,28 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
         raise InputError(f"is not valid TOML: it holds a number of more than {most} digits", where=where) from None
 
 
-def first_complaint(error: ValidationError) -> str:
+def first_error(error: ValidationError) -> str:
     """One line about the first thing wrong."""
-    complaints = error.errors(include_url=False)
-    # A field that may be one value or a list complains once for each: the deeper complaint is about what was written.
-    field = [step for step in complaints[0]["loc"] if not _is_branch(step)]
-    complaint = max(
-        (
-            other
-            for other in complaints
-            if [step for step in other["loc"] if not _is_branch(step)][: len(field)] == field
-        ),
+    errors = error.errors(include_url=False)
+    # A field that may be one value or a list has one error for each: the deeper error is about what was written.
+    field = [step for step in errors[0]["loc"] if not _is_branch(step)]
+    chosen = max(
+        (other for other in errors if [step for step in other["loc"] if not _is_branch(step)][: len(field)] == field),
         key=lambda other: len(other["loc"]),
     )
     path = ""
-    for step in complaint["loc"]:
+    for step in chosen["loc"]:
         if not _is_branch(step):
             path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
-    if complaint["type"] == "extra_forbidden":
+    if chosen["type"] == "extra_forbidden":
         return f"{path} is not a key known here"
-    if complaint["type"] == "missing":
+    if chosen["type"] == "missing":
         return f"{path} is missing"
-    if complaint["type"] == "too_short":
+    if chosen["type"] == "too_short":
         return f"{path} is empty, expected at least one"
-    if complaint["type"] == "value_error":
-        return complaint["msg"].removeprefix("Value error, ")
-    return f"{path or 'the document'} is {_short(complaint['input'])}, expected {_expected(complaint['msg'])}"
+    if chosen["type"] == "value_error":
+        return chosen["msg"].removeprefix("Value error, ")
+    return f"{path or 'the document'} is {_short(chosen['input'])}, expected {_expected(chosen['msg'])}"
 
 
 def _expected(message: str) -> str:
@@ -74,5 +70,5 @@ def _short(value: object) -> str:
 
 
 def _is_branch(step: int | str) -> bool:
-    """Whether a step of a complaint's path names a branch of a union rather than a key or a place in a list."""
+    """Whether a step of an error's path names a branch of a union rather than a key or a place in a list."""
     return isinstance(step, str) and ("[" in step or step in ("float", "int", "constrained-float", "constrained-int"))

@@ -25,7 +25,7 @@ def agent(
         Path | None, typer.Argument(help="TOML file; METASCHED_AGENT_... variables override it.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Take one sample, print it, and exit.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log probes and failures in full.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log every probe and failure.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Sample this node, spool the samples to disk, and send them to the daemon."""

@@ -111,7 +111,7 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name="metasched",
         cls=_Verbs,
-        help="Learn how long parallel applications take, and choose where they should run.",
+        help="Predict the execution time of parallel applications, and choose where to run them.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
     )
@@ -140,19 +140,19 @@ def main(argv: list[str] | None = None) -> None:
     try:
         status = build()(args=sys.argv[1:] if argv is None else argv, standalone_mode=False)
     except InputError as error:
-        output.complain(str(error))
+        output.to_stderr(str(error))
         sys.exit(2)
     except StoreError as error:
-        output.complain(str(error))
+        output.to_stderr(str(error))
         sys.exit(1)
     except (typer.Abort, KeyboardInterrupt):
-        output.complain("interrupted")
+        output.to_stderr("interrupted")
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
     except Exception as error:
         if not isinstance(error, _ClickError):
             raise
-        output.complain(getattr(error, "format_message", error.__str__)())
+        output.to_stderr(getattr(error, "format_message", error.__str__)())
         sys.exit(2)
     sys.exit(status if isinstance(status, int) else 0)

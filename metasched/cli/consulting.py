@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from metasched.cli.options import ConfigOption
 from metasched.placement.explaining.documents import RankingTable
 from metasched.records import InputError
-from metasched.validation import first_complaint
+from metasched.validation import first_error
 
 __all__ = ["ConfigOption", "UrlOption", "consult", "one_source", "ranking"]
 
@@ -58,4 +58,4 @@ def ranking(told: Any, *, where: str) -> RankingTable:
             return RankingTable.model_validate_json(told)
         return RankingTable.model_validate(told)
     except ValidationError as error:
-        raise InputError(f"is not an answer of metasched rank --json: {first_complaint(error)}", where=where) from None
+        raise InputError(f"is not an answer of metasched rank --json: {first_error(error)}", where=where) from None

@@ -21,7 +21,7 @@ db = typer.Typer(help="Upgrade, check, back up, restore and prune the database."
 
 @db.command("upgrade")
 def upgrade_verb(config: ConfigOption = None, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
-    """Bring the database to the newest schema. The daemon does so too when it starts."""
+    """Upgrade the database to the newest schema. The daemon also does this when it starts."""
     from metasched.store.database.backup import upgrade
 
     done = upgrade(database or configuration(config).database)
@@ -35,7 +35,7 @@ def upgrade_verb(config: ConfigOption = None, database: DatabaseOption = None, a
 
 @db.command("check")
 def check_verb(config: ConfigOption = None, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
-    """Read all of the database and tell what is damaged. The daemon may run meanwhile."""
+    """Read the whole database and report damage. The daemon may keep running."""
     from metasched.store.database.integrity import check
 
     with Store.open(database or configuration(config).database) as store, output.working("checking"):
@@ -46,7 +46,7 @@ def check_verb(config: ConfigOption = None, database: DatabaseOption = None, as_
         output.say(f"{name} is sound")
     if faults:
         for fault in faults:
-            output.complain(fault if name in fault else f"{name}: {fault}")
+            output.to_stderr(fault if name in fault else f"{name}: {fault}")
         raise typer.Exit(1)
 
 
@@ -57,7 +57,7 @@ def backup_verb(
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write everything as it is now into a SQLite file. The daemon may run meanwhile."""
+    """Write the current content of the database to a SQLite file. The daemon may keep running."""
     from metasched.store.database.backup import backup
 
     with Store.open(database or configuration(config).database) as store, output.working("backing up"):
@@ -71,13 +71,13 @@ def backup_verb(
 
 @db.command("restore")
 def restore_verb(
-    backed_up: Annotated[Path, typer.Argument(metavar="BACKUP", help="File that `metasched db backup` wrote.")],
-    replace: Annotated[bool, typer.Option("--replace", help="Remove what the database holds first.")] = False,
+    backed_up: Annotated[Path, typer.Argument(metavar="BACKUP", help="File written by `metasched db backup`.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Empty the database first.")] = False,
     config: ConfigOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put everything a backup holds into the database, SQLite or PostgreSQL. Stop the daemon first."""
+    """Restore a backup into the database, SQLite or PostgreSQL. Stop the daemon first."""
     from metasched.store.database.backup import restore
 
     with Store.open(database or configuration(config).database) as store, output.working("restoring"):
@@ -99,7 +99,7 @@ def prune_verb(
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove old loads, placements and past jobs, as the daemon does hourly. Runs, models and means stay."""
+    """Remove old loads, placements and past jobs, as the daemon does hourly. Runs, models and means are kept."""
     from metasched.store.database.retention import prune
 
     settings, now = configuration(config), time.time()

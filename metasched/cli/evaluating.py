@@ -46,9 +46,9 @@ class Judged(StrEnum):
 def evaluate_verb(
     campaign: Annotated[Path, typer.Argument(help="Folder with runs.csv, and loads.csv[.gz] for --loads forecast.")],
     method: MethodOption = Method.robust,
-    models: Annotated[Models, typer.Option(help="Keep learning, or freeze the best model (published only).")] = (
-        Models.multiple
-    ),
+    models: Annotated[
+        Models, typer.Option(help="Continue learning, or keep the best model fixed (published only).")
+    ] = (Models.multiple),
     loads: Annotated[LoadsFrom, typer.Option(help="Loads to predict with.")] = LoadsFrom.observed,
     start: Annotated[
         Path | None, typer.Option(help="Model file to start from, such as a ported one, instead of fitting --method.")
@@ -58,15 +58,15 @@ def evaluate_verb(
         typer.Option(
             min=1,
             help="Learn only this many train rows of each application and platform, drawn at random; without a phase "
-            "column drawn from all rows, and the others predicted.",
+            "column they are drawn from all rows, and the other rows are predicted.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides which rows --training draws.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the rows that --training draws.")] = 1,
     learn: Annotated[
-        bool, typer.Option("--learning/--no-learning", help="Whether each run is learned once it was predicted.")
+        bool, typer.Option("--learning/--no-learning", help="Whether each run is learned after it was predicted.")
     ] = True,
-    quantity: Annotated[Judged, typer.Option(help="What to judge: execution times, or energies.")] = Judged.time,
-    peers: Annotated[bool, typer.Option("--peers", help="Evaluate the peers in the same run.")] = False,
+    quantity: Annotated[Judged, typer.Option(help="Quantity to evaluate: execution times, or energies.")] = Judged.time,
+    peers: Annotated[bool, typer.Option("--peers", help="Also evaluate the peers.")] = False,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
     profile: ProfilesOption = None,
@@ -78,7 +78,7 @@ def evaluate_verb(
     """Fit on the train rows of a campaign, then predict and learn the others row by row.
 
     A campaign may hold several applications and platforms: each application on each platform has a model of its own.
-    A platform with few train rows, or none, borrows by --method robust from the others of the application.
+    A platform with few train rows, or none, also uses the runs on other platforms with --method robust.
     """
     check_level(level)
     if models is Models.single and method is not Method.published:
@@ -152,7 +152,7 @@ def evaluate_verb(
         output.print_json(document)
         return
     for group in left:
-        output.complain(f"{group.name} was not evaluated: {_why_left(group)}")
+        output.to_stderr(f"{group.name} was not evaluated: {_why_left(group)}")
     table = Table(
         title=f"{document['application']} on {document['cluster']}, {quantity.value}, {loads.value} loads, "
         f"{len(own.outcomes)} runs"

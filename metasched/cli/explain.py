@@ -38,7 +38,7 @@ def explain(
 ) -> None:
     """Explain the predicted completion of a placement, term by term.
 
-    The daemon explains a placement that it advised, by its id, and without --clusters those of a ranking too.
+    The daemon explains a placement that it advised, by its id, and without --clusters also those of a ranking.
     """
     settings = settings_from(per_node, threads, parameter)
     consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at, source=source)
@@ -98,7 +98,7 @@ def _tell(explanation: dict[str, Any]) -> None:
         *explanation["notes"],
         f"with {interval.level:.0%} probability it runs {plain(interval.low)} to {plain(interval.high)} s "
         "without contention",
-        *((f"jobs already there lose {plain(harm)} s together",) if harm > 0 else ()),
+        *((f"jobs already running lose {plain(harm)} s in total",) if harm > 0 else ()),
         chosen.reason,
     ):
         output.say(line)

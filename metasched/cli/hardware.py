@@ -21,7 +21,9 @@ from metasched.store.files import hardware as entries
 from metasched.store.files.measurements import read_measurements
 from metasched.store.files.whole_files import write_text_atomically
 
-hardware = typer.Typer(help="Hardware: list, show, detect, and what a block takes on it.", no_args_is_help=True)
+hardware = typer.Typer(
+    help="Hardware: list, show and detect it, and predict blocks of an application on it.", no_args_is_help=True
+)
 EntryArgument = Annotated[str, typer.Argument(help="Name of an entry, or a file that ends in .toml.")]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="File to write, ending in .toml.")]
 
@@ -45,7 +47,7 @@ def list_verb(
 
 @hardware.command("show")
 def show_verb(entry: EntryArgument, as_json: JsonOption = False) -> None:
-    """Show an entry: every value with its unit and source, and what is not known."""
+    """Show an entry: every value with its unit and source, and the unknown values."""
     found = entries.read_entry(entry)
     if as_json:
         output.print_json(_document(found))
@@ -72,7 +74,7 @@ def show_verb(entry: EntryArgument, as_json: JsonOption = False) -> None:
 
 @hardware.command("detect")
 def detect_verb(to: OutputOption = None, as_json: JsonOption = False) -> None:
-    """Make an entry of this host: processors, clocks, power limits, and the speed of its links."""
+    """Write an entry for this host: processors, clocks, power limits, and the speed of its links."""
     from monitors.sensors.hardware import detect
 
     title, found = detect()
@@ -111,7 +113,7 @@ def block_verb(
     unit = {"time": " s", "power": " W"}.get(told.quantity, "")
     output.say(f"{told.quantity} {told.value:.7g}{unit}")
     for warning in told.warnings:
-        output.complain(f"warning: {warning}")
+        output.to_stderr(f"warning: {warning}")
 
 
 class Method(StrEnum):
@@ -128,7 +130,7 @@ def calibrate_verb(
     ],
     to: Annotated[Path, typer.Option("-o", "--output", help="Entry to write, ending in .toml.")],
     method: Annotated[
-        Method, typer.Option(help="Table 1's forms, or those that held-out error chooses.")
+        Method, typer.Option(help="Table 1's forms, or forms chosen by the held-out error.")
     ] = Method.robust,
     as_json: JsonOption = False,
 ) -> None:
@@ -200,10 +202,12 @@ def measure_verb(
     sizes: Annotated[str, typer.Option(help="Bytes of messages; 1 to 4 MiB by factors of two.")] = ",".join(
         str(2**power) for power in range(23)
     ),
-    repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Of each block; their median is written.")] = 7,
+    repetitions: Annotated[
+        int, typer.Option(min=1, max=1000, help="Repetitions of each block; their median is written.")
+    ] = 7,
     file: Annotated[str, typer.Option(help="File on the disk to measure; written, read and removed.")] = "",
     compiler: Annotated[str, typer.Option(help="mpicc, or smpicc of SimGrid.")] = "mpicc",
-    launcher: Annotated[str, typer.Option(help="What starts MPI programs, with its options.")] = "mpirun",
+    launcher: Annotated[str, typer.Option(help="Command that starts MPI programs, with its options.")] = "mpirun",
 ) -> None:
     """Measure the blocks of this cluster by a small MPI program, for calibrate."""
     from monitors.sensors.blocks import build, measure
@@ -213,7 +217,7 @@ def measure_verb(
         with output.working("measuring"):
             text = measure(shlex.split(launcher), build(compiler), counts, bytes_, repetitions, file)
     except ValueError as error:
-        output.complain(str(error))
+        output.to_stderr(str(error))
         raise typer.Exit(1) from None
     write_text_atomically(to, text)
     output.say(f"{len(text.splitlines()) - 1} measurements written to {to}")
@@ -221,7 +225,7 @@ def measure_verb(
 
 @hardware.command("export")
 def export_verb(
-    system: Annotated[Path, typer.Argument(help="System model (TOML), as simulate takes it.")],
+    system: Annotated[Path, typer.Argument(help="System model (TOML), as for simulate.")],
     simgrid: Annotated[Path, typer.Option(help="Platform file of SimGrid to write (XML).")],
 ) -> None:
     """Write a system model as a platform of SimGrid, with powers for its plugin host_energy."""

@@ -24,15 +24,17 @@ from metasched.plain_numbers import span
 from metasched.records import InputError
 
 history = typer.Typer(
-    help="Expect run times and waits from accounting alone: take it in, ask it, judge it by replays.",
+    help="Predict run times and waits from accounting data: import, predict, report, and evaluate by replays.",
     no_args_is_help=True,
 )
 
-LogArgument = Annotated[Path, typer.Argument(help="Job log: SWF, CSV, or what sacct -P prints, packed by gzip or not.")]
+LogArgument = Annotated[
+    Path, typer.Argument(help="Job log: SWF, CSV, or output of sacct -P; may be compressed by gzip.")
+]
 
 
 class PredictorName(StrEnum):
-    """What expects the run times."""
+    """Predictor of the run times."""
 
     requests = "requests"
     last_two = "last-two"
@@ -51,17 +53,17 @@ def evaluate(
     log: LogArgument,
     processors: Annotated[
         int | None,
-        typer.Option(min=1, help="Processors of the cluster; by default as the log says, or what it makes likely."),
+        typer.Option(min=1, help="Processors of the cluster; by default the number in the log, or an estimate."),
     ] = None,
-    policy: Annotated[Policy, typer.Option(help="Who starts before their turn.")] = Policy.easy,
-    predictor: Annotated[PredictorName, typer.Option(help="What expects the run times.")] = PredictorName.metasched,
+    policy: Annotated[Policy, typer.Option(help="How predictions are used in backfill.")] = Policy.easy,
+    predictor: Annotated[PredictorName, typer.Option(help="Predictor of the run times.")] = PredictorName.metasched,
     shakes: Annotated[
-        int, typer.Option(min=0, max=1000, help="Replay the shaken log so many times, and tell the means of these.")
+        int, typer.Option(min=0, max=1000, help="Also replay this many perturbed logs, and report their means.")
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Decides how the log is shaken.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the perturbations.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay a job log, and judge the run times and waits that are expected in it."""
+    """Replay a job log, and evaluate the predicted run times and waits."""
     from metasched.history.evaluation import evaluate as judge
     from metasched.history.run_times.known import PREDICTORS
     from metasched.store.files.job_logs import read_job_log
@@ -85,24 +87,25 @@ def evaluate(
         output.print_json(document)
         return
     for line in (*(f"{count} jobs {reason}" for reason, count in jobs.wrong.items()), *said):
-        output.complain(line)
+        output.to_stderr(line)
     output.out.print(_table(document))
 
 
 @history.command("import")
 def import_verb(
-    logs: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Job logs: SWF, CSV, or what sacct -P prints.")],
+    logs: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Job logs: SWF, CSV, or output of sacct -P.")],
     cluster: Annotated[
-        str | None, typer.Option(help="Where the jobs ran; by default the cluster that is configured, if it is one.")
+        str | None,
+        typer.Option(help="Cluster where the jobs ran; by default the configured one, if there is only one."),
     ] = None,
     plain_users: Annotated[
-        bool, typer.Option("--plain-users", help="Keep the names of users, which are hashed otherwise.")
+        bool, typer.Option("--plain-users", help="Store the names of users, which are hashed by default.")
     ] = False,
     config: ConfigOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Store what accounting tells of past jobs, each once; run times and waits are expected from it."""
+    """Store past jobs from accounting data, each once; run times and waits are predicted from them."""
     from metasched.store.database.store import Store
     from metasched.store.files.job_logs import read_job_log
     from metasched.store.pseudonyms import pseudonyms_of
@@ -138,28 +141,29 @@ def import_verb(
         output.print_json(document)
         return
     for reason, count in wrong.items():
-        output.complain(f"{count} jobs {reason}")
+        output.to_stderr(f"{count} jobs {reason}")
     ended = ", ".join(f"{count} {state}" for state, count in document["states"].items())
     output.say(f"{new} of {jobs} jobs are new in {name} ({ended})")
 
 
 @history.command("predict")
 def predict(
-    requested: Annotated[float, typer.Option(min=1, help="Its time limit (s).")],
+    requested: Annotated[float, typer.Option(min=1, help="Time limit of the job (s).")],
     processors: Annotated[int, typer.Option(min=1, help="P.")],
-    user: Annotated[str | None, typer.Option(help="Who submits it; by default who asks.")] = None,
-    job_name: Annotated[str, typer.Option("--name", help="What the job is called.")] = "",
-    partition: Annotated[str, typer.Option(help="Where it is submitted to.")] = "",
-    account: Annotated[str, typer.Option(help="What it is charged to.")] = "",
-    cluster: Annotated[str | None, typer.Option(help="Where it is submitted, if there are several.")] = None,
+    user: Annotated[str | None, typer.Option(help="User who submits the job; by default the current user.")] = None,
+    job_name: Annotated[str, typer.Option("--name", help="Name of the job.")] = "",
+    partition: Annotated[str, typer.Option(help="Partition.")] = "",
+    account: Annotated[str, typer.Option(help="Account that is charged.")] = "",
+    cluster: Annotated[str | None, typer.Option(help="Cluster, if there are several.")] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,
     url: Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Expect the run time of a job as it is submitted, by what accounting tells of past ones.
+    """Predict the run time of a job at its submission from past jobs.
 
-    The daemon is asked, which shows users what follows from their own jobs; with --database what is stored is read.
+    By default the daemon is asked, which shows users what follows from their own jobs; --database reads a database
+    instead.
     """
     asked: dict[str, Any] = {
         "user": user or getpass.getuser(), "processors": processors, "requested_time": requested, "name": job_name,
@@ -191,20 +195,21 @@ FEW = 2000
 @history.command("report")
 def report_verb(
     log: Annotated[
-        Path | None, typer.Argument(metavar="[LOG]", help="Job log: SWF, CSV, or what sacct -P prints.")
+        Path | None, typer.Argument(metavar="[LOG]", help="Job log: SWF, CSV, or output of sacct -P.")
     ] = None,
-    from_store: Annotated[bool, typer.Option("--from-store", help="Report of what was imported instead.")] = False,
-    cluster: Annotated[str | None, typer.Option(help="Of what was imported, the jobs of this cluster.")] = None,
+    from_store: Annotated[bool, typer.Option("--from-store", help="Report on the imported jobs instead.")] = False,
+    cluster: Annotated[str | None, typer.Option(help="Only imported jobs of this cluster.")] = None,
     processors: Annotated[
-        int | None, typer.Option(min=1, help="Processors of the cluster; by default what the log says or makes likely.")
+        int | None,
+        typer.Option(min=1, help="Processors of the cluster; by default the number in the log, or an estimate."),
     ] = None,
-    replayed: Annotated[int, typer.Option(min=100, help="How many of the newest jobs are replayed.")] = 5000,
-    html: Annotated[Path | None, typer.Option(help="Write the report as a page with pictures to this file.")] = None,
+    replayed: Annotated[int, typer.Option(min=100, help="Number of the newest jobs to replay.")] = 5000,
+    html: Annotated[Path | None, typer.Option(help="Write the report with pictures to this HTML file.")] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Report what was asked for and used, who waits and why, and what better limits and orders would have brought."""
+    """Report requested and used time, waits, and the effect of better limits and orders."""
     from metasched.history.report import report
     from metasched.store.files.job_logs import read_job_log
 
@@ -240,25 +245,25 @@ def report_verb(
     from metasched.cli.history_report import for_terminal, summary
 
     for line in (*(f"{count} jobs {reason}" for reason, count in jobs.wrong.items()), *said):
-        output.complain(line)
+        output.to_stderr(line)
     output.say(summary(document))
     output.out.print(for_terminal(document))
     if html is not None:
-        output.say(f"{html} has the pictures")
+        output.say(f"pictures written to {html}")
 
 
 @history.command("forget")
 def forget(
-    user: Annotated[str, typer.Option(help="Whose jobs, by name.")],
+    user: Annotated[str, typer.Option(help="Name of the user.")],
     config: ConfigOption = None,
     database: DatabaseOption = None,
     url: Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove what accounting told of the jobs of a user. That they were there stays: they are not stored again.
+    """Delete the stored jobs of a user. Their identifiers are kept, so that they are not imported again.
 
-    With --url or --config a running daemon is asked, which forgets them at once; it needs an admin's token in
-    $METASCHED_TOKEN. Otherwise the database is changed, and a daemon forgets them when it is started again.
+    With --url or --config a running daemon deletes them at once; this needs an admin's token in
+    $METASCHED_TOKEN. Otherwise the database is changed, and a daemon applies this when it is restarted.
     """
     if database is not None and (url is not None or config is not None):
         raise InputError("--database names a database and --url or --config a daemon, expected one of them")
@@ -283,20 +288,20 @@ def _on(recorded: JobLog, processors: int | None) -> tuple[JobLog, int, list[str
     size, said = processors or recorded.capacity, []
     if not size:
         size = recorded.likely_capacity()
-        said.append(f"the log names no number of processors: {size} are taken for likely (--processors says better)")
+        said.append(f"the log does not state the number of processors: {size} is an estimate (set it by --processors)")
     jobs = recorded.fitting(size)
     if not len(jobs):
-        raise InputError(f"no job asks for {size} processors or fewer, expected some", where="--processors")
+        raise InputError(f"no job requests {size} processors or fewer, expected some", where="--processors")
     if not jobs.has_requests:
-        said.append("the log has no requested times: each job is taken to ask for the longest run time of all")
+        said.append("the log has no requested times: the longest run time of all jobs is assumed for each")
     if "user" not in jobs.labels:
-        said.append("the log names no users: jobs are known by what they ask for")
+        said.append("the log has no users: jobs are distinguished only by what they request")
     return jobs, size, said
 
 
 def _table(document: dict[str, Any]) -> Table:
     """What was found, for people."""
-    replays = f"mean of {document['shakes']} shaken replays" if document["shakes"] else "one replay"
+    replays = f"mean of {document['shakes']} perturbed replays" if document["shakes"] else "one replay"
     table = Table(
         title=f"{document['jobs']:,} jobs, {document['processors']} processors, {document['policy']}, "
         f"{document['predictor']}",
@@ -305,7 +310,7 @@ def _table(document: dict[str, Any]) -> Table:
     rows: list[tuple[str, float | None, str]] = [
         ("mean absolute error of run times", document["mae"], "{:,.0f} s"),
         ("median absolute error", document["median_error"], "{:,.0f} s"),
-        ("run times above what was expected", document["underestimated"], "{:.1%}"),
+        ("run times above the prediction", document["underestimated"], "{:.1%}"),
         ("90 % intervals that held", document["interval_coverage"], "{:.1%}"),
         (f"average bounded slowdown, {replays}", document["avebsld"], "{:.2f}"),
         ("mean wait", document["mean_wait"], "{:,.0f} s"),

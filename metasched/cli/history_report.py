@@ -81,12 +81,12 @@ def summary(document: dict[str, Any]) -> str:
     said = (
         f"{document['jobs']:,} jobs of {document['users']:,} users on {document['processors']:,} processors, "
         f"{_day(document['since'])} to {_day(document['until'])}. Half of the jobs use less than "
-        f"{_share(asked['used_share'])} of the time they ask for."
+        f"{_share(asked['used_share'])} of the time they request."
     )
     if waits is not None:
         said += f" A job waits {span(waits['mean'])} on average, half of them less than {span(waits['median'])}"
         if waits["though_free"] is not None:
-            said += f"; in {_share(waits['though_free'])} of that time as many processors were free as it asked for"
+            said += f"; in {_share(waits['though_free'])} of that time as many processors were free as it requested"
         said += "."
     return said
 
@@ -108,9 +108,9 @@ def page(document: dict[str, Any], log: JobLog, title: str) -> str:
     """The report as a page; whatever people call their jobs stays text in it."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     pictures = [
-        {"title": "Requested and used time", "said": "Each point is a job; on the line it used all that it asked for.",
+        {"title": "Requested and used time", "said": "Each point is a job; on the line it used all requested time.",
          "data": _png(_requests(log))},
-        {"title": "What would have been", "said": "Mean wait of the newest jobs, replayed as they might have been.",
+        {"title": "Alternatives", "said": "Mean wait of the newest jobs in alternative replays.",
          "data": _png(_what_if(document["what_if"]))},
     ]  # fmt: skip
     if document["waits"] is not None:

@@ -25,7 +25,7 @@ def pages() -> Iterator[tuple[str, str]]:
     >>> dict(pages())["metasched-rank.1"].splitlines()[1]
     '.SH NAME'
     """
-    line = "learn how long parallel applications take, and where to run them"
+    line = "predict the execution time of parallel applications, and choose where to run them"
     yield "metasched.1", _page("metasched", line, _verbs())
     for verb in VERBS:
         body = [*_command(load(verb), f"metasched {verb}")]

@@ -64,7 +64,9 @@ MethodOption = Annotated[Method, typer.Option(help="Modelling method.")]
 
 
 def fit(
-    runs: Annotated[Path, typer.Argument(help="Measured runs (runs.csv), or the folder with them and phases.csv.")],
+    runs: Annotated[
+        Path, typer.Argument(help="Measured runs (runs.csv), or the folder that contains them and phases.csv.")
+    ],
     model: Annotated[Path, typer.Option("-o", "--output", help="Model file to write.")],
     method: MethodOption = Method.robust,
     application: ApplicationOption = None,
@@ -77,7 +79,8 @@ def fit(
 ) -> None:
     """Learn a model from measured runs and print the top of its sorted list, or of that of each phase.
 
-    With --method robust the runs may be of several platforms: each has a model, and lends to those with few runs.
+    With --method robust the runs may be of several platforms: each has a model, and models with few runs also use runs
+    on other platforms.
     """
     several = method is Method.robust
     chosen = select(read_campaign(runs).runs, application, cluster, where=str(runs), several=several)
@@ -134,10 +137,10 @@ def predict(
     processors: Annotated[int, typer.Option(help="Number of processors P.")],
     cpu: Annotated[
         float | None,
-        typer.Option(help="Smallest available CPU to expect, a fraction of one processor; by default the usual one."),
+        typer.Option(help="Smallest available CPU to expect, a fraction of one processor; by default the usual value."),
     ] = None,
     bandwidth: Annotated[
-        float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual one.")
+        float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
     ] = None,
     per_node: PerNodeOption = None,
     threads: ThreadsOption = 1,
@@ -145,15 +148,15 @@ def predict(
     frequency: FrequencyOption = None,
     entry: Annotated[
         str | None,
-        typer.Option(help="Hardware (a name, or a file) whose power formula answers where no run told its energy."),
+        typer.Option(help="Hardware (a name, or a file) whose power formula is used if no run has a measured energy."),
     ] = None,
     platform: PlatformOption = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Predict the execution time of one run, with its interval, and its energy where runs told theirs.
+    """Predict the execution time of one run, with its interval, and its energy if runs with energy were learned.
 
-    The usual loads are the medians of what the model's runs met; those of free nodes where none were measured.
+    The usual loads are the medians of the model's runs; those of free nodes if none were measured.
     """
     check_level(level)
     settings, known = settings_from(per_node, threads, parameter, frequency), on_platform(read_model(model), platform)
@@ -187,10 +190,10 @@ def predict(
             f"{plain(joules.execution_time)} J, {level:.0%} interval {least} J to {most} J; {watts} W on average"
         )
     if taken:
-        output.say(f"with CPU {expected[0]:.3g} and {expected[1]:.4g} Mbit/s, as runs usually met")
+        output.say(f"with CPU {expected[0]:.3g} and {expected[1]:.4g} Mbit/s, the usual values of the runs")
     output.say(f"model: {found.model}")
     for warning in found.warnings:
-        output.complain(f"warning: {warning}")
+        output.to_stderr(f"warning: {warning}")
 
 
 def on_platform(known: Predictor, platform: str | None) -> Predictor:

@@ -21,15 +21,15 @@ DatabaseOption = Annotated[str | None, typer.Option("--db", help="Database of th
 LevelOption = Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")]
 ApplicationOption = Annotated[str | None, typer.Option(help="Only runs of this application.")]
 PlatformOption = Annotated[
-    str | None, typer.Option(help="Where it would run, for a model of several; by default where most runs were.")
+    str | None, typer.Option(help="Platform, for a model of several; by default the one with most runs.")
 ]
 PerNodeOption = Annotated[
-    int | None, typer.Option("--processes-per-node", min=1, help="Most processes that share a node.")
+    int | None, typer.Option("--processes-per-node", min=1, help="Largest number of processes on a node.")
 ]
-ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads of each process, each on a processor of its own.")]
+ThreadsOption = Annotated[int, typer.Option(min=1, help="Threads of each process, each on its own processor.")]
 ParameterOption = Annotated[
     list[str] | None,
-    typer.Option("--parameter", help="NAME=VALUE, a number or a word that the application is run with; repeatable."),
+    typer.Option("--parameter", help="Parameter of the application, NAME=VALUE, a number or a word; repeatable."),
 ]
 FrequencyOption = Annotated[float | None, typer.Option(help="Clock of the processors, MHz.")]
 ClusterOption = Annotated[str | None, typer.Option(help="Only runs on this cluster.")]

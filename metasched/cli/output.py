@@ -31,8 +31,8 @@ def say(line: str) -> None:
     out.print(line, markup=False, soft_wrap=True)
 
 
-def complain(line: str) -> None:
-    """Print one line on stderr that says what is wrong."""
+def to_stderr(line: str) -> None:
+    """Print one line on stderr: an error, a warning or a note."""
     err.print(f"metasched: {' '.join(line.split())}", markup=False, soft_wrap=True)
 
 

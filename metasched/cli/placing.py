@@ -39,21 +39,21 @@ if TYPE_CHECKING:
 ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
 SizeOption = Annotated[float, typer.Option(help="Problem size N.")]
 ClustersOption = Annotated[
-    Path | None, typer.Option(help="TOML file that describes the clusters; without it the daemon is asked.")
+    Path | None, typer.Option(help="TOML file that describes the clusters; by default the daemon is asked.")
 ]
 ModelOption = Annotated[
     list[str] | None,
     typer.Option(help="Model file, or CLUSTER=FILE for one cluster; repeatable; by default the models of the store."),
 ]
 LoadsOption = Annotated[str | None, typer.Option(help="Recorded loads to use: a loads.csv[.gz], or the word store.")]
-AtOption = Annotated[float | None, typer.Option(help="Moment of the recorded loads to use (s); by default the last.")]
+AtOption = Annotated[float | None, typer.Option(help="Time of the recorded loads to use (s); by default the last.")]
 SourceOption = Annotated[
-    Path | None, typer.Option("--source", help="TOML file whose [\\[source]] tables name where live loads come from.")
+    Path | None, typer.Option("--source", help="TOML file whose [\\[source]] tables name the sources of live loads.")
 ]
 ProcessorsOption = Annotated[str, typer.Option(help="Numbers of processors allowed, such as 1,2,4-8.")]
 EfficiencyOption = Annotated[
     float | None,
-    typer.Option("--least-efficiency", help="Least parallel efficiency against the fewest processors, 0 for any."),
+    typer.Option("--least-efficiency", help="Least parallel efficiency relative to the fewest processors, 0 for any."),
 ]
 
 

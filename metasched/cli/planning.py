@@ -31,15 +31,15 @@ SIZES, MOST = 6, 2000
 
 def plan_verb(
     model: Annotated[Path, typer.Argument(help="Model file of method robust.")],
-    budget: Annotated[float, typer.Option(help="Seconds that the runs may take together.")],
-    problem_size: Annotated[list[float], typer.Option(help="N whose times are wanted; repeatable.")],
-    processors: Annotated[str, typer.Option(help="Numbers of processors whose times are wanted, such as 8,16.")],
+    budget: Annotated[float, typer.Option(help="Total seconds of the runs.")],
+    problem_size: Annotated[list[float], typer.Option(help="N of the placements to predict; repeatable.")],
+    processors: Annotated[str, typer.Option(help="Numbers of processors of the placements to predict, such as 8,16.")],
     runs_on: Annotated[
-        str, typer.Option("--runs-on", help="Processors to run on; by default powers of two and those wanted.")
+        str, typer.Option("--runs-on", help="Processors to run on; by default powers of two and those of --processors.")
     ] = "",
     cpu: Annotated[float, typer.Option(help="Smallest available CPU to expect, fraction of one processor.")] = IDLE_CPU,
     bandwidth: Annotated[
-        float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual one.")
+        float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
     ] = None,
     per_node: PerNodeOption = None,
     threads: ThreadsOption = 1,
@@ -48,7 +48,7 @@ def plan_verb(
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Name the runs that narrow the intervals of some placements most within a budget of seconds."""
+    """Suggest the runs that narrow the intervals of some placements most within a budget of seconds."""
     from metasched.cli.models import on_platform
     from metasched.predictors.contract import PlansRuns, under
     from metasched.predictors.energy.predictor import MeteredPredictor
@@ -100,7 +100,7 @@ def plan_verb(
         )
         return
     if not found.runs:
-        output.say(f"no run of those possible takes less than {budget:g} s")
+        output.say(f"every possible run takes at least {budget:g} s")
         return
     shown = Table(title=f"{len(found.runs)} runs, {found.seconds.sum():.4g} s", title_justify="left", box=box.SIMPLE)
     for heading in ("N", "P", "runs", "each s"):

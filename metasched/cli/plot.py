@@ -22,7 +22,7 @@ from metasched.store.files.models import read_model
 OutputOption = Annotated[Path, typer.Option("-o", "--output", help="PNG file to write.")]
 CampaignArgument = Annotated[Path, typer.Argument(help="Folder with runs.csv, or a runs file, with train rows.")]
 
-plot = typer.Typer(help="Draw pictures as PNG.", no_args_is_help=True)
+plot = typer.Typer(help="Plot figures as PNG.", no_args_is_help=True)
 
 
 @plot.command("predicted")
@@ -35,7 +35,7 @@ def predicted(
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Predicted against measured execution time, with intervals, over a campaign; the runs learned from in grey."""
+    """Predicted against measured execution time, with intervals, over a campaign; learned runs in grey."""
     chosen, evaluation = _evaluated(campaign, method, Models.multiple, application, cluster, level)
     first = evaluation.outcomes[0].run
     title = f"{first.application} on {first.cluster}: {method.value}, mean PPE {evaluation.summary()['ppe_mean']:.1f} %"

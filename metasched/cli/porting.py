@@ -38,8 +38,8 @@ def port_verb(
     nodes: Annotated[
         list[str] | None,
         typer.Option(
-            help="How many nodes, each with one link, a cluster has, as CLUSTER=COUNT; repeatable. By default "
-            "every processor has a link of its own."
+            help="Number of nodes of a cluster, each with one link, as CLUSTER=COUNT; repeatable. By default every "
+            "processor has its own link."
         ),
     ] = None,
     processors: Annotated[

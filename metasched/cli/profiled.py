@@ -18,7 +18,7 @@ ProfilesOption = Annotated[
     typer.Option("--profile", help="Profiles of small runs (CSV or mpiP), for cloud and the tournament; repeatable."),
 ]
 HardwareOption = Annotated[Path | None, typer.Option(help="Servers that the profiles are for (TOML).")]
-ProfiledSizeOption = Annotated[float | None, typer.Option(help="N that was profiled.")]
+ProfiledSizeOption = Annotated[float | None, typer.Option(help="Problem size N of the profiles.")]
 #: Makes a cloud predictor for an application and a cluster.
 Profiled = Callable[[str, str], CloudPredictor]
 

@@ -46,23 +46,24 @@ def rank_verb(
         placing.Policy | None, typer.Option(help="min-time, or min-energy within --max-slowdown; in place of --weight.")
     ] = None,
     max_slowdown: Annotated[
-        float | None, typer.Option(help="By what share of the earliest completion a placement may be later.")
+        float | None,
+        typer.Option(help="Largest delay of a placement relative to the earliest completion, as a fraction."),
     ] = None,
-    power_cap: Annotated[float | None, typer.Option(help="Most that a placement may draw (W).")] = None,
+    power_cap: Annotated[float | None, typer.Option(help="Largest mean power of a placement (W).")] = None,
     frequencies: Annotated[
         str, typer.Option(help="Clocks that processors may be given (MHz), such as 1800,2400.")
     ] = "",
     per_node: PerNodeOption = None,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, help="Threads of each process; by default what is best of those that it has run with."),
+        typer.Option(min=1, help="Threads of each process; by default the best of those it has run with."),
     ] = None,
     parameter: ParameterOption = None,
     memory: Annotated[float | None, typer.Option(help="Memory that each node must have (MB).")] = None,
     feature: Annotated[list[str] | None, typer.Option(help="Feature that each node must have; repeatable.")] = None,
     exclusive: Annotated[bool, typer.Option("--exclusive", help="Only nodes without any job.")] = False,
     only: Annotated[list[str] | None, typer.Option("--cluster", help="Only this cluster; repeatable.")] = None,
-    exclude: Annotated[str, typer.Option(help="Nodes to leave out, such as n[1-3].")] = "",
+    exclude: Annotated[str, typer.Option(help="Nodes to exclude, such as n[1-3].")] = "",
     weight: Annotated[
         list[str] | None,
         typer.Option(help="TERM=PRICE in seconds: time, core_hours, energy, risk, harm; repeatable."),
@@ -76,10 +77,8 @@ def rank_verb(
     rotate: Annotated[
         str | None, typer.Option(help="Seed (any word) that shuffles equal placements and nodes.")
     ] = None,
-    stale_after: Annotated[float, typer.Option(min=0, help="Age of loads from which on they are stale (s).")] = (
-        STALE_AFTER
-    ),
-    top: Annotated[int, typer.Option(min=1, help="How many placements to show.")] = 10,
+    stale_after: Annotated[float, typer.Option(min=0, help="Age from which loads are stale (s).")] = (STALE_AFTER),
+    top: Annotated[int, typer.Option(min=1, help="Number of placements to show.")] = 10,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
@@ -154,9 +153,9 @@ def rank_verb(
     if as_json:
         output.print_json(told)
     for line in answer.warnings:
-        output.complain(f"warning: {line}")
+        output.to_stderr(f"warning: {line}")
     if not answer.placements:
-        output.complain(answer.why)
+        output.to_stderr(answer.why)
         raise typer.Exit(1)
     if not as_json:
         placing.show(answer)

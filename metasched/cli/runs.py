@@ -57,8 +57,8 @@ def run(
     command: Annotated[list[str], typer.Argument(help="Command and its arguments, after --.")],
     application: Annotated[str, typer.Option(help="Name of the application.")],
     problem_size: Annotated[float, typer.Option(help="Problem size N.")],
-    processors: Annotated[int, typer.Option(help="P, how many processes the command starts.")],
-    cluster: Annotated[str | None, typer.Option(help="Name of the cluster; by default of this host.")] = None,
+    processors: Annotated[int, typer.Option(help="Number P of processes that the command starts.")],
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster; by default that of this host.")] = None,
     phase: Annotated[
         str | None, typer.Option(help="Part of a campaign that the run belongs to: train or predict.")
     ] = None,
@@ -66,7 +66,7 @@ def run(
         list[str] | None, typer.Option(help="Network interface that the job uses, by default loopback; repeatable.")
     ] = None,
     link_speed: Annotated[
-        list[str] | None, typer.Option(help="INTERFACE=MBIT/S where the kernel does not know it; repeatable.")
+        list[str] | None, typer.Option(help="INTERFACE=MBIT/S if the kernel does not know the speed; repeatable.")
     ] = None,
     interval: Annotated[float, typer.Option(help="Seconds between two readings of the monitors.")] = 0.5,
     per_node: PerNodeOption = None,
@@ -92,11 +92,11 @@ def run(
             stdout=sys.stderr if as_json else None,
         )
     except local.CommandError as error:
-        output.complain(str(error))
+        output.to_stderr(str(error))
         raise typer.Exit(error.status) from None
     warnings = (*finished.warnings, *spool.keep(finished.record, database))
     for warning in warnings:
-        output.complain(f"warning: {warning}")
+        output.to_stderr(f"warning: {warning}")
     record = finished.record
     if as_json:
         output.print_json({**record.as_dict(), "warnings": list(warnings)})
@@ -104,7 +104,7 @@ def run(
         done = record.run
         ended = "" if record.exit_status == 0 else f", exit status {record.exit_status}, not learned from"
         cpu, bandwidth = _share(done.min_avg_avail_cpu), _rate(done.min_avg_avail_bw, " Mbit/s")
-        output.complain(
+        output.to_stderr(
             f"{done.application}, N = {done.problem_size:g}, P = {done.processors}: {plain(done.execution_time)} s, "
             f"available CPU {cpu}, bandwidth {bandwidth}{ended}"
         )
@@ -127,7 +127,7 @@ def show_runs(
 ) -> None:
     """Show the stored runs, or export those that can be learned from.
 
-    Without a database of the user's own the daemon is asked for the runs of their jobs.
+    If the user has no database, the daemon is asked for the runs of the user's jobs.
     """
     if context.invoked_subcommand is not None:
         return
@@ -143,7 +143,7 @@ def show_runs(
             records = store.runs.all(application=application, platform=cluster)
         stored = len(records)
     for warning in warnings:
-        output.complain(f"warning: {warning}")
+        output.to_stderr(f"warning: {warning}")
     learnable = [record.run for record in records if record.learnable]
     if target is not None:
         if not learnable:
@@ -179,9 +179,10 @@ def forget(
     ids: Annotated[list[str] | None, typer.Option("--id", help="Id of a run, as --json shows it; repeatable.")] = None,
     user: Annotated[str | None, typer.Option(help="Only runs of this user.")] = None,
     since: Annotated[
-        str | None, typer.Option(help="Only runs started then or later: seconds, or such as 2026-03-01T12:00.")
+        str | None,
+        typer.Option(help="Only runs started at this time or later: seconds, or a time such as 2026-03-01T12:00."),
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Only runs started before.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only runs started before this time.")] = None,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
     database: DatabaseOption = None,
@@ -191,9 +192,8 @@ def forget(
 ) -> None:
     """Exclude all matching runs from learning. They stay stored, marked as forgotten.
 
-    With --url or --config a running daemon is asked, which learns the models that knew them anew at once; it needs an
-    admin's token in $METASCHED_TOKEN. Otherwise the database is changed, and the models are learned anew when a daemon
-    starts with it.
+    With --url or --config a running daemon also refits the affected models at once; this needs an admin's token in
+    $METASCHED_TOKEN. Otherwise the database is changed, and the models are refitted when a daemon starts with it.
     """
     if database is not None and (url is not None or config is not None):
         raise InputError("--db names a database and --url or --config a daemon, expected one of them")

@@ -47,16 +47,16 @@ def scale(
     ] = None,
     processes: Annotated[str, typer.Option(help="Numbers of processes, separated by commas.")] = "1,2,4,8,16,32,64",
     placement: Annotated[
-        Spread, typer.Option(help="Spread evenly over the servers, or fill one by one.")
+        Spread, typer.Option(help="Spread processes evenly over the servers, or fill servers one by one.")
     ] = Spread.fill,
     distribution: Annotated[
-        str | None, typer.Option(help="Processes on each server, separated by commas; instead of --processes.")
+        str | None, typer.Option(help="Processes on each server, separated by commas; replaces --processes.")
     ] = None,
     method: Annotated[Method, typer.Option(help="Queueing network to solve.")] = Method.synchronous,
     picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG file to write.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Time, speedup and efficiency against processes, and the number beyond which more do not pay off."""
+    """Time, speedup and efficiency against processes, and the number up to which more processes are worthwhile."""
     servers = read_hardware(hardware)
     runs = [run for path in profiles for run in read_any_profiles(path)]
     model = _fit(runs, read_hardware(profiled_on) if profiled_on is not None else servers, method)
@@ -147,9 +147,11 @@ def _show(
         table.add_row(str(count), blocks, plain(time), f"{speedup:.3g}", f"{efficiency:.0%}", plain(other))
     output.out.print(table)
     if scaling.pays_until == scaling.processes[-1]:
-        output.out.print(f"processes pay off up to the largest number asked for, {scaling.pays_until}")
+        output.out.print(f"more processes are worthwhile up to the largest number requested, {scaling.pays_until}")
     else:
-        output.out.print(f"more than {scaling.pays_until} processes do not pay off; {scaling.fastest} are the fastest")
+        output.out.print(
+            f"more than {scaling.pays_until} processes are not worthwhile; {scaling.fastest} are the fastest"
+        )
     output.out.print(
         f"CPU_Constant {model.cpu_constant:.4g}, Net_Constant {model.net_constant:.4g}, "
         f"error on the profiles {model.profiling_error:.1%}; m(n) = {model.workload.message_size} bytes, "

@@ -19,7 +19,7 @@ from metasched.records import InputError
 from metasched.service.configuration import Configuration, read_configuration
 from metasched.store.roles import ROLES
 
-DatabaseOption = Annotated[str | None, typer.Option("--database", help="Path or URL; instead of the configured one.")]
+DatabaseOption = Annotated[str | None, typer.Option("--database", help="Path or URL; replaces the configured one.")]
 
 token = typer.Typer(help="Create, list and revoke tokens for clients of the daemon.", no_args_is_help=True)
 
@@ -27,7 +27,7 @@ token = typer.Typer(help="Create, list and revoke tokens for clients of the daem
 def serve_verb(
     config: ConfigOption = None,
     database: DatabaseOption = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Instead of the configured one.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Replaces the configured one.")] = None,
 ) -> None:
     """Run the daemon in the foreground until it is stopped."""
     from metasched.schedulers.contract import Source
@@ -60,7 +60,7 @@ def add_token(
     name: Annotated[str, typer.Argument(help="Name of the client.")],
     role: Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}.")],
     node: Annotated[str | None, typer.Option(help="Node whose loads an agent may send.")] = None,
-    user: Annotated[str | None, typer.Option(help="User whose jobs a reader is shown.")] = None,
+    user: Annotated[str | None, typer.Option(help="User whose jobs a reader may see.")] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,
@@ -84,7 +84,7 @@ def add_token(
 @token.command("enrol")
 def enrol_agents(
     nodes: Annotated[str, typer.Argument(help="Nodes, such as n[1-1000] or n1,n2.")],
-    folder: Annotated[Path, typer.Option(help="Where each node's secret is written, as NODE.token with mode 0600.")],
+    folder: Annotated[Path, typer.Option(help="Folder for the secrets, each written as NODE.token with mode 0600.")],
     renew: Annotated[bool, typer.Option("--renew", help="Replace tokens whose secret is not in the folder.")] = False,
     config: ConfigOption = None,
     database: DatabaseOption = None,
@@ -107,7 +107,7 @@ def enrol_agents(
         return
     output.say(f"{len(done.enrolled)} agents enrolled, {len(done.kept)} enrolled before; secrets in {folder}")
     if done.without_file:
-        output.complain(
+        output.to_stderr(
             f"{len(done.without_file)} nodes have a token whose secret is not in {folder}, which was kept: "
             f"{fold(done.without_file)}; --renew replaces it"
         )
@@ -172,5 +172,5 @@ def ask_daemon(settings: Configuration, method: str, path: str, document: Any = 
     try:
         return ask_configured(settings.listen, method, path, document, url=url)
     except RuntimeError as error:
-        output.complain(str(error))
+        output.to_stderr(str(error))
         raise typer.Exit(1) from None

@@ -26,16 +26,18 @@ def slurm(
     config: ConfigOption = None,
     name: Annotated[str, typer.Option(help="The cluster's name; by default ClusterName of slurm.conf.")] = "",
     socket: Annotated[str, typer.Option(help="The daemon's Unix socket.")] = "/run/metasched/metasched.sock",
-    state: Annotated[str, typer.Option(help="Folder where prolog and epilog keep jobs.")] = "/var/lib/metasched/hooks",
-    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be done.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Remove what an earlier call installed.")] = False,
+    state: Annotated[str, typer.Option(help="Folder where prolog and epilog store jobs.")] = "/var/lib/metasched/hooks",
+    plan: Annotated[bool, typer.Option("--plan", help="Only show the plan.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Remove the files and lines that an earlier call installed.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Install the hooks beside slurm.conf, as root where slurmctld runs: shows the plan, and asks before it does it.
+    """Install the hooks in the folder of slurm.conf, as root on the host of slurmctld. Shows the plan and asks first.
 
-    No line and no file of the site is changed or removed: lines are added at the end, between two comments, and where
-    the site has hooks of its own the lines that they need are only shown. Nothing is restarted.
+    No line and no file of the site is changed or removed: lines are added at the end, between two comments. If the
+    site has its own hooks, the lines to add to them are only shown. Nothing is restarted.
     """
     from metasched.doctor.slurm import read_settings
     from metasched.installation import slurm as installation
@@ -59,10 +61,10 @@ def slurm(
     if as_json:
         output.print_json({"steps": planned, "left_to_you": list(left), "then": list(then) if planned else []})
     else:
-        for line in planned or ["nothing is to be done"]:
+        for line in planned or ["there is nothing to do"]:
             output.say(line)
         for line in left:
-            output.say(f"to be done by hand: {line}")
+            output.say(f"do this by hand: {line}")
     if plan or not planned:
         return
     if not yes and not typer.confirm("Do it?", err=True):
@@ -73,7 +75,7 @@ def slurm(
         else:
             install(made.steps, journal)
     except OSError as error:
-        output.complain(
+        output.to_stderr(
             f"{error.filename}: {(error.strerror or str(error)).lower()}; what was done is noted, see --undo"
         )
         raise typer.Exit(1) from None

@@ -25,19 +25,23 @@ from metasched.store.files.signatures import (
 )
 from metasched.store.files.ti_traces import read_ti_trace, write_ti_trace
 
-signature = typer.Typer(help="What applications of messages do at more processes than were run.", no_args_is_help=True)
+signature = typer.Typer(help="Expand traces of message-passing applications to more processes.", no_args_is_help=True)
 
 
 @signature.command("extract")
 def extract_verb(
-    trace: Annotated[Path, typer.Argument(help="Trace as smpirun -trace-ti writes it.")],
+    trace: Annotated[Path, typer.Argument(help="Trace written by smpirun -trace-ti.")],
     to: Annotated[Path, typer.Option("-o", "--output", help="Signature to write (JSON).")],
-    speed: Annotated[float, typer.Option(help="Flops a second that weigh computation.")] = Machine().speed,
-    bandwidth: Annotated[float, typer.Option(help="Bytes a second that weigh messages.")] = Machine().bandwidth,
-    latency: Annotated[float, typer.Option(help="Seconds that weigh a call.")] = Machine().latency,
+    speed: Annotated[float, typer.Option(help="Flop/s of the machine for which times are computed.")] = Machine().speed,
+    bandwidth: Annotated[
+        float, typer.Option(help="Bytes/s of the machine for which times are computed.")
+    ] = Machine().bandwidth,
+    latency: Annotated[
+        float, typer.Option(help="Seconds of each call on the machine for which times are computed.")
+    ] = Machine().latency,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the phases of a run and their weights, and keep what each process did."""
+    """Find the phases of a run and their weights, and store the actions of each process."""
     for name, value in (("speed", speed), ("bandwidth", bandwidth)):
         if not 0.0 < value < 1e30:
             raise InputError(f"--{name} is {value:g}, expected a number above 0")
@@ -68,7 +72,7 @@ def extract_verb(
         )
     output.out.print(table)
     output.say(
-        f"{document['processes']} processes, {document['events']} events, {found.duration:.6g} s by the machine assumed"
+        f"{document['processes']} processes, {document['events']} events, {found.duration:.6g} s on the assumed machine"
         f"; the relevant phases cover {100.0 * found.coverage:.1f} %"
     )
     output.say(f"signature written to {to}")
@@ -116,11 +120,11 @@ def fit_verb(
         output.say(f"and {len(document['equations']) - SHOWN} more with --json")
     output.say(f"{100.0 * found.ruled:.2f} % of the actions follow rules; valid for {document['valid']}")
     for name, share in found.unruled.items():
-        output.complain(
-            f"warning: {name}, {100.0 * share:.2f} % of the actions, follows no rule: a regression stands in"
+        output.to_stderr(
+            f"warning: {name}, {100.0 * share:.2f} % of the actions, follows no rule: a regression is used"
         )
     for line in document["open"]:
-        output.complain(f"warning: {line}")
+        output.to_stderr(f"warning: {line}")
     output.say(f"application written to {to}")
 
 
@@ -130,12 +134,12 @@ SHOWN = 40
 
 @signature.command("expand")
 def expand_verb(
-    application: Annotated[Path, typer.Argument(help="Application that metasched signature fit wrote.")],
+    application: Annotated[Path, typer.Argument(help="Application written by metasched signature fit.")],
     processes: Annotated[int, typer.Option(help="Number of processes.")],
-    to: Annotated[Path, typer.Option("-o", "--output", help="Trace to write, with its folder beside it.")],
+    to: Annotated[Path, typer.Option("-o", "--output", help="Trace to write, with its folder in the same place.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write the trace of more processes, as SimGrid would have recorded it."""
+    """Write the trace for more processes, in SimGrid's format."""
     from metasched.signature.expanding import expanded, lines
     from metasched.signature.reporting import checked_count
 

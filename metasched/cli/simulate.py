@@ -26,11 +26,9 @@ MOST_RUNS = 1_000
 def simulate_verb(
     system: Annotated[Path, typer.Argument(help="System model (TOML): networks, nodes, slots of labels.")],
     application: Annotated[Path, typer.Argument(help="Application: a function for each label.")],
-    processes: Annotated[
-        list[str] | None, typer.Option(help="LABEL=N processes; a label given again makes a sweep.")
-    ] = None,
+    processes: Annotated[list[str] | None, typer.Option(help="LABEL=N processes; repeat a label for a sweep.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=V of a variable; a name given again makes a sweep.")
+        list[str] | None, typer.Option("--set", help="NAME=V of a variable; repeat a name for a sweep.")
     ] = None,
     picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG of activity and power over time.")] = None,
     as_json: JsonOption = False,
@@ -136,7 +134,7 @@ def _show(outcome: Outcome) -> None:
         chance = f"chance that no node fails meanwhile {outcome.success:.6g}"
         output.say(f"{chance}, expected completion with restarts {outcome.expected_completion:.6g} s")
     for line in outcome.warnings:
-        output.complain(f"warning: {line}")
+        output.to_stderr(f"warning: {line}")
 
 
 def _show_sweep(
@@ -152,4 +150,4 @@ def _show_sweep(
         table.add_row(*asked, f"{each.execution_time:.6g}", _energy(each.energy), chance, mark)
     output.out.print(table)
     for line in dict.fromkeys(line for each in outcomes for line in each.warnings):
-        output.complain(f"warning: {line}")
+        output.to_stderr(f"warning: {line}")

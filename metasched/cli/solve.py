@@ -20,7 +20,7 @@ def solve_verb(
     network: Annotated[Path, typer.Argument(help="JSON file with one network, or a list of networks.")],
     method: Annotated[
         Literal["auto", "exact", "approximate"],
-        typer.Option(help="Exact, approximate with bounds, or exact where that takes a few seconds at most."),
+        typer.Option(help="Exact, approximate with bounds, or exact if that takes a few seconds at most."),
     ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -30,7 +30,7 @@ def solve_verb(
     try:
         solutions = [solve(entry, method, memory=memory) for entry in networks]
     except PrecisionError as error:
-        output.complain(str(error))
+        output.to_stderr(str(error))
         return 1
     if as_json:
         answers = [solution.as_dict() for solution in solutions]

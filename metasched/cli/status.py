@@ -42,9 +42,9 @@ def mode(
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show or set the mode of the running daemon; it applies from the next job on and survives a restart.
+    """Show or set the mode of the running daemon; it applies from the next job and survives a restart.
 
-    Setting it needs an admin's token in $METASCHED_TOKEN. It applies until another is set, or the configuration's
+    Setting it needs an admin's token in $METASCHED_TOKEN. It applies until another mode is set, or the configuration's
     mode is changed.
     """
     if wanted is not None and wanted not in get_args(Mode):
@@ -76,7 +76,9 @@ def _show(answer: dict[str, Any], file: str) -> None:
     for kind, fault in answer.get("faults", {}).items():
         table.add_row(kind, Text(fault))
     if not answer.get("leads", True):
-        table.add_row("follows", "another daemon leads: this one answers what is read, and takes over when it ends")
+        table.add_row(
+            "follows", "another daemon leads: this one only answers reads, and takes over when the other ends"
+        )
     heard = ", ".join(f"{name} {age:.0f} s ago" for name, age in answer["sources"].items())
     table.add_row("partitions", f"{answer['partitions']}; last described: {heard or 'never'}")
     for source in answer.get("load_sources", ()):

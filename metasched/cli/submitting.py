@@ -38,7 +38,7 @@ def submit(
     if cluster is not None and not _named(words):
         handed.insert(0, f"--partition={estimated[0].partition}")
     if cluster is None:
-        output.complain(f"submitted unchanged: {why or 'no model of the application, or no mark in the comment'}")
+        output.to_stderr(f"submitted unchanged: {why or 'no model of the application, or no mark in the comment'}")
     elif not as_json:
         for each in estimated:
             output.err.print(
@@ -77,7 +77,7 @@ def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
             found = queue_waits(source.partitions(), source.queue())
         except RuntimeError as error:
             silent = str(error)
-            output.complain(f"{each.name} is left out: {silent}")
+            output.to_stderr(f"{each.name} is left out: {silent}")
             continue
         waits |= {(each.name, name): wait for name, wait in found.items() if name in (asked.partitions or found)}
     if not waits:
@@ -123,6 +123,6 @@ def _sbatch(cluster: SlurmCluster | None, words: list[str], *, capture: bool) ->
             env=environment, stdout=subprocess.PIPE if capture else None, check=False, text=True, errors="replace",
         )  # fmt: skip
     except OSError as error:
-        output.complain(f"sbatch cannot be run: {error.strerror}")
+        output.to_stderr(f"sbatch cannot be run: {error.strerror}")
         return 127, ""
     return done.returncode, (done.stdout or "").strip()

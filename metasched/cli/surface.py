@@ -22,14 +22,14 @@ from metasched.store.files.spmd import ObservedSurface, read_application, read_s
 
 
 def surface(
-    application: Annotated[Path, typer.Argument(help="Application (TOML); with --observed, what is known of it.")],
+    application: Annotated[Path, typer.Argument(help="Application (TOML); with --observed, its known values.")],
     observed: Annotated[
         Path | None, typer.Option(help="CSV of processors, disks and execution_time or speedup; fits the parameters.")
     ] = None,
     processors: Annotated[str, typer.Option(help="Numbers of processors, separated by commas.")] = "1,2,4,8,16,32,64",
     disks: Annotated[str, typer.Option(help="Numbers of disks, separated by commas.")] = "1,2,4,8",
     reference: Annotated[
-        float | None, typer.Option(help="T_1 that speedups refer to (s); the application's own if not given.")
+        float | None, typer.Option(help="T_1 that speedups refer to (s); by default that of the application.")
     ] = None,
     picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG file to write.")] = None,
     as_json: JsonOption = False,

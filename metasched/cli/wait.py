@@ -19,20 +19,20 @@ from metasched.records import InputError
 
 
 def wait(
-    job: Annotated[str | None, typer.Argument(metavar="[JOBID]", help="A job that waits; by default all.")] = None,
-    partition: Annotated[str | None, typer.Option(help="Where a job would be submitted to.")] = None,
-    processors: Annotated[int | None, typer.Option(min=1, help="P that it would ask for.")] = None,
-    requested: Annotated[float | None, typer.Option(min=1, help="Time limit that it would ask for (s).")] = None,
-    user: Annotated[str | None, typer.Option(help="Who would submit it; by default who asks.")] = None,
-    job_name: Annotated[str, typer.Option("--name", help="What it would be called.")] = "",
-    cluster: Annotated[str | None, typer.Option(help="Which scheduler's queue, if there are several.")] = None,
+    job: Annotated[str | None, typer.Argument(metavar="[JOBID]", help="A pending job; by default all.")] = None,
+    partition: Annotated[str | None, typer.Option(help="Partition of a job to be submitted.")] = None,
+    processors: Annotated[int | None, typer.Option(min=1, help="Processors that it would request.")] = None,
+    requested: Annotated[float | None, typer.Option(min=1, help="Time limit that it would request (s).")] = None,
+    user: Annotated[str | None, typer.Option(help="User who would submit it; by default the current user.")] = None,
+    job_name: Annotated[str, typer.Option("--name", help="Name of the job.")] = "",
+    cluster: Annotated[str | None, typer.Option(help="Scheduler, if there are several.")] = None,
     config: ConfigOption = None,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how long jobs wait, or one would that is not submitted yet, beside what their scheduler plans.
+    """Predict the wait of pending jobs, or of a job to be submitted, next to the scheduler's plan.
 
-    The daemon leads the queue on with the run times that it expects of its jobs.
+    The daemon simulates the queue with the predicted run times of its jobs.
     """
     given = (partition, processors, requested)
     if job is not None and any(given):
@@ -49,7 +49,7 @@ def wait(
             output.print_json(told)
         else:
             output.say(
-                f"{span(told['wait'])} ({span(told['low'])} to {span(told['high'])}); it is taken to run for "
+                f"{span(told['wait'])} ({span(told['low'])} to {span(told['high'])}); assumed run time "
                 f"{span(told['run_time'])}: {told['reason']}"
             )
         return

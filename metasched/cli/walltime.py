@@ -23,13 +23,15 @@ def walltime(
     problem_size: Annotated[float | None, typer.Option(help="Problem size N.")] = None,
     processors: Annotated[int | None, typer.Option(min=1, help="Number of processors P.")] = None,
     placement: Annotated[
-        str | None, typer.Option(help="Id of a placement, instead of the options above: limits from its prediction.")
+        str | None, typer.Option(help="Id of a placement, in place of the options above; its prediction is used.")
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Where it will run; by default every cluster with a model.")
+        str | None, typer.Option(help="Cluster where the job will run; by default every cluster with a model.")
     ] = None,
-    chance: Annotated[list[float] | None, typer.Option(help="Chance of being killed to allow; repeatable.")] = None,
-    limit: Annotated[list[float] | None, typer.Option(help="Limit to judge (s); repeatable.")] = None,
+    chance: Annotated[
+        list[float] | None, typer.Option(help="Accepted probability that the job is killed; repeatable.")
+    ] = None,
+    limit: Annotated[list[float] | None, typer.Option(help="Time limit to evaluate (s); repeatable.")] = None,
     cpu: Annotated[float | None, typer.Option(help="Available CPU to expect; by default that of past runs.")] = None,
     bandwidth: Annotated[
         float | None, typer.Option(help="Available bandwidth to expect (Mbit/s); by default that of past runs.")
@@ -40,11 +42,11 @@ def walltime(
 ) -> None:
     """Suggest time limits for a job, each with the probability that the job would be killed.
 
-    The daemon is asked; where none answers, or a database is named, its models are read.
+    The daemon is asked; if none answers, or a database is named, the models of the database are used.
     """
     if placement is not None:
         if any(each is not None for each in (application, problem_size, processors, cluster, cpu, bandwidth)):
-            raise InputError("--placement says application, size and processors already, expected it alone")
+            raise InputError("--placement already gives application, size and processors, expected it alone")
         _show(_by_placement(placement, config, database, list(chance or ()), list(limit or ())), as_json)
         return
     told_apart = {"application": application, "problem-size": problem_size, "processors": processors}

@@ -44,12 +44,12 @@ def whatif(
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
     source: placing.SourceOption = None,
-    drain: Annotated[str, typer.Option(help="Nodes to leave out, such as n[1-3].")] = "",
+    drain: Annotated[str, typer.Option(help="Nodes to exclude, such as n[1-3].")] = "",
     times: Annotated[float, typer.Option(help="Factor on the problem size.")] = 1.0,
     processors: placing.ProcessorsOption = "",
     least_efficiency: placing.EfficiencyOption = None,
     checkpoint: Annotated[
-        float | None, typer.Option(help="Seconds that a checkpoint takes; asks about failures.")
+        float | None, typer.Option(help="Seconds that a checkpoint takes; adds the effect of failures.")
     ] = None,
     node_mttf: Annotated[
         float | None, typer.Option(help="Mean seconds until a node fails; by default from Slurm's records.")
@@ -62,7 +62,7 @@ def whatif(
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how many processors pay off, and what changes when nodes are drained, N grows, or P is given.
+    """Show how many processors are worthwhile, and the effect of drained nodes, a larger N, or a given P.
 
     Without --clusters the daemon is asked.
     """
@@ -96,7 +96,7 @@ def whatif(
         why = before.why or after.why
         if as_json:
             output.print_json({"before": None, "after": None, "why": why})
-        output.complain(why)
+        output.to_stderr(why)
         raise typer.Exit(1)
     curve = after.curve()
     found = scaling(curve, after.placements[0].processors)
@@ -131,7 +131,7 @@ def _failure_rate(node_mttf: float | None) -> FailureRate:
             return failure_rate(Commands())
         except RuntimeError as error:
             raise InputError(
-                f"--node-mttf is not given, and Slurm does not tell how often nodes fail: {error}"
+                f"--node-mttf is not given, and Slurm does not report how often nodes fail: {error}"
             ) from None
     if not 0 < node_mttf < float("inf"):
         raise InputError(f"--node-mttf is {node_mttf:g}, expected a number of seconds above 0")
@@ -203,4 +203,4 @@ def _show_change(before: RankingTable, after: RankingTable, found: Scaling) -> N
         shown.add_row(str(p), plain(time), f"{speedup:.3g}", f"{efficiency:.0%}", ", ".join(notes))
     output.out.print(shown)
     for line in after.warnings:
-        output.complain(f"warning: {line}")
+        output.to_stderr(f"warning: {line}")

@@ -86,26 +86,26 @@ def evaluate(
     ----------
     log, processors, policy : see :func:`~metasched.history.replay.replay`.
     make : makes what expects the run times of a log.
-    shakes : replays of the shaken log; the mean of these is told where there are any.
+    shakes : replays of perturbed logs; their means are reported if there are any.
     seed : of the shaking.
     waits : how many waits are forecast.
     progress : goes through the replays.
     """
     generator = np.random.default_rng(seed)
     recorder = Recorder(make(log), len(log), waits)
-    told = []
+    summaries = []
     for step in progress(range(shakes + 1), shakes + 1):
         if step:
             moved = shaken(log, generator)
-            told.append(_told(replay(moved, processors, policy, make(moved))))
+            summaries.append(_summary(replay(moved, processors, policy, make(moved))))
         else:
-            told.append(_told(replay(log, processors, policy, recorder, recorder.watch)))
-    unshaken, *others = told
+            summaries.append(_summary(replay(log, processors, policy, recorder, recorder.watch)))
+    unshaken, *others = summaries
     error = np.abs(recorder.expected - log.run_time)
     spread = np.isfinite(recorder.low)
     held = (recorder.low <= log.run_time) & (log.run_time <= recorder.high)
     waits_of = [(recorder.said[job], recorder.forecast[job], waited) for job, waited in recorder.waited.items()]
-    means = {name: float(np.mean([each[name] for each in others or told])) for name in unshaken}
+    means = {name: float(np.mean([each[name] for each in others or summaries])) for name in unshaken}
 
     def mean(values: Iterable[float]) -> float | None:
         return float(np.mean(list(values))) if waits_of else None
@@ -121,6 +121,6 @@ def evaluate(
     }  # fmt: skip
 
 
-def _told(replayed: Replay) -> dict[str, float]:
+def _summary(replayed: Replay) -> dict[str, float]:
     """The two figures of a replay."""
     return {"avebsld": float(replayed.bounded_slowdown.mean()), "mean_wait": float(replayed.wait.mean())}

@@ -163,9 +163,7 @@ def read_log(lines: Iterable[str]) -> JobLog:
     elif "," in first:
         _read_csv(columns, next(csv.reader([first])), rest)
     else:
-        raise InputError(
-            f"begins with {first.strip()[:60]!r}, expected SWF, CSV with a header, or what sacct -P prints"
-        )
+        raise InputError(f"begins with {first.strip()[:60]!r}, expected SWF, CSV with a header, or output of sacct -P")
     return columns.log()
 
 

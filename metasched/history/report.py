@@ -23,7 +23,7 @@ LISTED = 10
 WIDTHS, REQUESTS = (1, 2, 9, 65, 513), (0.0, 3601.0, 6 * 3600.0 + 1, 86_401.0)
 #: Jobs whose waits are looked into, evenly spread.
 MOST_WAITS = 5000
-#: Better limits: so many times what was used, rounded up to so many seconds, and never more than was asked for.
+#: Better limits: this multiple of the used time, rounded up to a multiple of seconds, at most the requested time.
 SLACK, STEP = 1.2, 600.0
 #: An application is worth annotating that ran so often, and whose run times differ by such a factor (geometric standard
 #: deviation) among runs of one user on as many processors.
@@ -148,10 +148,10 @@ def what_if(
     close = replace(log, requested_time=better)
     cases = [
         ("as requested, first come first served with backfill", log, Policy.easy, "requests"),
-        (f"limits at most {SLACK:g} times what was used", close, Policy.easy, "requests"),
-        ("the shortest requests first in backfill", log, Policy.order_only, "requests"),
-        ("the shortest expected first in backfill, limits as they are", log, Policy.order_only, "metasched"),
-        ("the same if run times were known", log, Policy.order_only, "clairvoyant"),
+        (f"limits at most {SLACK:g} times the used time", close, Policy.easy, "requests"),
+        ("shortest requests first in backfill", log, Policy.order_only, "requests"),
+        ("shortest predicted first in backfill, limits unchanged", log, Policy.order_only, "metasched"),
+        ("the same with known run times", log, Policy.order_only, "clairvoyant"),
     ]
     found = []
     for case in progress(range(len(cases)), len(cases)):

@@ -11,8 +11,8 @@ from threading import Lock
 SLEWED = 2.0
 #: For how long the clock of a node that was heard bears witness, and how many nodes are needed to doubt ours.
 HEARD, WITNESSES = 300.0, 3
-#: For how long health tells of a time of day that was set (s).
-TOLD = 3600.0
+#: For how long health reports a time of day that was set (s).
+REPORTED = 3600.0
 
 
 class Clock:
@@ -78,7 +78,7 @@ class Clock:
             return f"the time of day was set by {astray:.0f} s; the daemon goes by its own, as the nodes do"
         if lead is not None and lead > self._ahead and len(self._heard) >= WITNESSES:
             return f"the clocks of most nodes are {lead:.0f} s ahead of this one"
-        if self._set is not None and self.steady() - self._set[1] <= TOLD:
+        if self._set is not None and self.steady() - self._set[1] <= REPORTED:
             return f"the time of day was set by {self._set[0]:.0f} s, {self.steady() - self._set[1]:.0f} s ago"
         return ""
 

@@ -16,7 +16,7 @@ from metasched.node_names import unfold
 from metasched.records import InputError
 from metasched.store.files.sources import placed as sources_beside
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_complaint, parse_toml
+from metasched.validation import first_error, parse_toml
 from monitors.sources.settings import SourceTable
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -157,7 +157,7 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     try:
         read = Configuration.model_validate(parse_toml(read_text(path), where=where))
     except ValidationError as error:
-        raise InputError(first_complaint(error), where=where) from None
+        raise InputError(first_error(error), where=where) from None
     beside = Path(path).parent
 
     def placed(name: str | None) -> str | None:

@@ -100,7 +100,7 @@ class Daemon:
         self.mode.on_change(self.mode.mode)
         self.jobs = EndedJobs(
             store, self.writes, self.clusters, self.models, self.metrics, self.sources, self.clock.now,
-            self.accounting.told,
+            self.accounting.ended,
         )  # fmt: skip
         self.views = Views(
             store, self.sources, self.clock, self.clusters, self.history, self.load_forecaster, self.models,

@@ -1,10 +1,10 @@
-"""Why the daemon does not take what is sound: not now, or too much of it. Whoever sent it may send it again."""
+"""Errors that refuse a valid request: not now, or too many requests. The client may send it again."""
 
 from __future__ import annotations
 
 
 class NotNowError(RuntimeError):
-    """The daemon cannot take it now, 503: another daemon leads, or the clock is in doubt."""
+    """The daemon cannot accept the request now, 503: another daemon leads, or the clock is in doubt."""
 
 
 class TooMuchError(RuntimeError):

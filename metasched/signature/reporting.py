@@ -20,7 +20,7 @@ from metasched.signature.traces import Trace
 from metasched.signature.transforms import weight_form
 
 #: Counts at which a grid that the runs left open is compared with others.
-LOOKED_AT = (2, 4_096)
+COMPARED = (2, 4_096)
 #: What divides by n, by a root of it or by a side.
 QUOTIENT = re.compile(r"1/(?:n|P\d|(?:sqrt|cbrt)\(n\))|floor\d:\d+")
 
@@ -91,11 +91,11 @@ def _grids(application: Application) -> set[str]:
 
 def valid_counts(application: Application) -> str:
     """The counts for which the rules are valid, in words."""
-    found = [*_possible(application, range(*LOOKED_AT))]
-    if len(found) == LOOKED_AT[1] - LOOKED_AT[0]:
+    found = [*_possible(application, range(*COMPARED))]
+    if len(found) == COMPARED[1] - COMPARED[0]:
         return "any"
     for name, holds in KINDS.items():
-        if found == [count for count in range(*LOOKED_AT) if holds(count)]:
+        if found == [count for count in range(*COMPARED) if holds(count)]:
             return name
     return ", ".join(map(str, found[:8])) + ", ..."
 
@@ -137,7 +137,7 @@ def open_rules(application: Application) -> list[str]:
 def _open_shares(application: Application) -> list[str]:
     """Rules that divide, whose quotients were whole in all runs."""
     found = []
-    possible = [*_possible(application, range(*LOOKED_AT))]
+    possible = [*_possible(application, range(*COMPARED))]
     for action, rule in sorted(_quotients(application), key=str):
         if not all(_even(rule, application, n) for n in application.learned):
             continue

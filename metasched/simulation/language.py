@@ -136,16 +136,16 @@ def parse(text: str, name: str = "application") -> Application:
             code[label] = compiler.function(function)
             used |= compiler.used
     except _Wrong as wrong:
-        raise InputError(wrong.told, where=f"{name}, line {getattr(wrong.node, 'lineno', 1)}") from None
+        raise InputError(wrong.message, where=f"{name}, line {getattr(wrong.node, 'lineno', 1)}") from None
     except (ArithmeticError, KeyError, RecursionError) as error:
         raise InputError(f"{error or 'is nested too deeply'}", where=name) from None
     return Application(name, code, variables, frozenset(used))
 
 
 class _Wrong(Exception):  # noqa: N818 - never leaves this module
-    def __init__(self, node: ast.AST, told: str) -> None:
-        super().__init__(told)
-        self.node, self.told = node, told
+    def __init__(self, node: ast.AST, message: str) -> None:
+        super().__init__(message)
+        self.node, self.message = node, message
 
 
 def _word(node: ast.AST) -> str:

@@ -61,8 +61,8 @@ def test_what_a_log_lacks_is_done_without_and_said(capsys, tmp_path: Path) -> No
         "1 jobs torn or unreadable",
         "3 jobs without a request",
         "no requested times",
-        "names no users",
-        "no number of",
+        "has no users",
+        "does not state the number of",
     )
     assert [line for line in said if line not in err] == []
 

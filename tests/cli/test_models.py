@@ -306,7 +306,7 @@ def test_without_loads_a_prediction_takes_those_that_runs_usually_met(
     without, with_them = json.loads(found[1]), json.loads(found[2])
     assert without.pop("loads") == {"available_cpu": 0.5, "available_bandwidth": 90.0}
     assert without == with_them
-    assert "with CPU 0.5 and 90 Mbit/s, as runs usually met" in found[3]
+    assert "with CPU 0.5 and 90 Mbit/s, the usual values of the runs" in found[3]
 
 
 @pytest.mark.parametrize("lacks", ["cluster", "min_avg_avail_bw"])

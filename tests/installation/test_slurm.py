@@ -58,7 +58,7 @@ def test_the_plan_changes_nothing_and_the_setup_is_undone_to_the_byte(
     assert [(each.name, each.configuration) for each in settings.slurm] == [("east", f"{site}/slurm/slurm.conf")]
     capsys.readouterr()
     assert setup(site, "--yes") == 0
-    assert capsys.readouterr().out == "nothing is to be done\n"
+    assert capsys.readouterr().out == "there is nothing to do\n"
     assert files(site) == installed
     assert setup(site, "--undo", "--plan") == 0
     assert files(site) == installed

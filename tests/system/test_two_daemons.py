@@ -125,7 +125,7 @@ def test_the_second_follows_and_answers_reads(pair: tuple[Daemon, Daemon]) -> No
         ("placements", ask), ("loads", loads), ("runs", {"runs": [run]}),
         ("jobs", {"scheduler": "s", "job": "1", "nodes": "e1", "start": 1.0, "end": 2.0}),
     ):  # fmt: skip
-        with pytest.raises(RuntimeError, match="follows another"):
+        with pytest.raises(RuntimeError, match="is a follower"):
             other.ask("POST", f"/v1/{path}", document)
     assert other.ask("POST", "/v1/placements", ask | {"trial": True})["placed"]
     assert other.ask("POST", "/v1/rankings", ask)["placements"]

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.state import ClusterState
 from metasched.records import InputError
-from metasched.validation import first_complaint
+from metasched.validation import first_error
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -158,7 +158,7 @@ class Constraints(BaseModel):
         try:
             return Constraints(**own | given)
         except ValidationError as error:
-            raise InputError(first_complaint(error)) from None
+            raise InputError(first_error(error)) from None
 
     def counts(self, available: int) -> Ints:
         """Numbers of processors allowed, ascending, when so many are available."""

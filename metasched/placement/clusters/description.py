@@ -37,7 +37,7 @@ from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switches import Switch, tree
 from metasched.records import InputError
-from metasched.validation import first_complaint, parse_toml
+from metasched.validation import first_error, parse_toml
 from monitors.sources.settings import SourceTable
 
 
@@ -113,7 +113,7 @@ def build_description(
     try:
         described = FileTable.model_validate(document)
     except ValidationError as error:
-        raise InputError(first_complaint(error), where=where) from None
+        raise InputError(first_error(error), where=where) from None
     for kind, names in (
         ("cluster", [cluster.name for cluster in described.cluster]),
         ("application", [application.name for application in described.application]),

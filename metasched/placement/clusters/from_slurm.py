@@ -17,7 +17,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.clusters.switches import Switch, tree
 from metasched.records import InputError
-from metasched.validation import first_complaint
+from metasched.validation import first_error
 
 #: States and flags of nodes that no job may be sent to.
 NOT_UP = frozenset(
@@ -86,7 +86,7 @@ def cluster_from_slurm(
     try:
         every = _Sinfo.model_validate(sinfo).nodes
     except ValidationError as error:
-        raise InputError(f"is not what sinfo --json prints: {first_complaint(error)}", where=where) from None
+        raise InputError(f"is not what sinfo --json prints: {first_error(error)}", where=where) from None
     nodes = [node for node in every if partition is None or partition in node.partitions]
     if not nodes:
         known = sorted({name for node in every for name in node.partitions})

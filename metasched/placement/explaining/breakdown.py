@@ -121,7 +121,7 @@ def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -
         parts.append(Term("model then", f"since then the model has learned, and now says {plain(time)}", told - time))
         time = told
     if placement.slowdown != 1.0:
-        how = f"stretched {placement.slowdown:.3g} times by jobs already there"
+        how = f"stretched {placement.slowdown:.3g} times by jobs already running"
         parts.append(Term("contention", how, (placement.slowdown - 1.0) * time))
     return tuple(parts)
 

@@ -15,13 +15,13 @@ router = APIRouter(prefix="/v1")
 
 @router.get("/mode")
 async def mode(switch: TheMode, client: Reader) -> dict[str, Any]:
-    """The mode, what the configuration says, and who set another one when."""
+    """The mode, that of the configuration, and who set another mode when."""
     return switch.as_dict()
 
 
 @router.put("/mode", dependencies=[Leading])
 def set_mode(wanted: ModeIn, switch: TheMode, client: Admin) -> dict[str, Any]:
-    """Set the mode: it counts from the next answer on, and after a restart too."""
+    """Set the mode; it applies from the next answer, also after a restart."""
     switch.set(wanted.mode, client.name)
     audit(f"mode {wanted.mode}", f"client {client.name}")
     return switch.as_dict()

@@ -1,4 +1,4 @@
-"""What routes may ask for: a client that may do this and not too often, and the parts of the daemon that they need."""
+"""Dependencies of routes: a client with the required role and within its rate, and parts of the daemon."""
 
 from __future__ import annotations
 
@@ -60,13 +60,15 @@ OneAtATime = Annotated[Lock, _part("long_questions")]
 
 
 async def client_of(request: Request) -> Client:
-    """Whoever is asking, unless too often."""
+    """The client of a request, unless it sends too many."""
     access: Access = request.app.state.daemon.access
     client = access.known.client(request.headers.get("authorization"))
     peer: Peer | None = request.scope.get(PEER_SCOPE)
     if client is NOBODY and peer is not None:
         client = local_client(peer.user, peer.groups)
-    name = client.name if client is not NOBODY else f"nobody at {request.client.host if request.client else '?'}"
+    name = (
+        client.name if client is not NOBODY else f"anonymous client at {request.client.host if request.client else '?'}"
+    )
     if wait := access.buckets.wait(name):
         raise HTTPException(429, "too many requests", {"Retry-After": str(max(1, round(wait)))})
     return client
@@ -83,7 +85,7 @@ class Allowed(HTTPBearer):
         self._roles = roles
 
     async def __call__(self, request: Request) -> Client:  # type: ignore[override]
-        """The client, where it may ask this."""
+        """The client, if its role allows the request."""
         client = await client_of(request)
         if client.role is None:
             raise HTTPException(401, "a token is required", {"WWW-Authenticate": 'Basic realm="metasched"'})
@@ -94,7 +96,7 @@ class Allowed(HTTPBearer):
 
 async def _leading(request: Request) -> None:
     if not request.app.state.daemon.leads:
-        raise NotNowError("this daemon follows another, which leads and takes what is to be stored")
+        raise NotNowError("this daemon is a follower; only the leading daemon stores data")
 
 
 #: Of routes that store something: a daemon that follows another refuses it for now.

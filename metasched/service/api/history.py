@@ -1,4 +1,4 @@
-"""Routes of what accounting tells of: run times of jobs that name no problem size, and waits in the queues."""
+"""Routes of job history: run times of jobs without a problem size, and waits in the queues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ClusterQuery = Annotated[str | None, Query(max_length=255)]
 
 @router.post("/history/predictions")
 def expect(question: ExpectIn, history: TheHistory, clock: TheClock, client: Reader) -> dict[str, Any]:
-    """Expect the run time of a job as it is submitted; users are shown what follows from their own jobs only."""
+    """Predict the run time of a job at its submission; users see only what follows from their own jobs."""
     _check_own(question.user, client)
     return history.predict(
         question.user, question.processors, question.requested_time, clock.now(), cluster=question.cluster,
@@ -40,7 +40,7 @@ def expect(question: ExpectIn, history: TheHistory, clock: TheClock, client: Rea
 
 @router.post("/history/forget", dependencies=[Leading])
 def forget(asked: ForgetUserIn, history: TheHistory, client: Admin) -> dict[str, int]:
-    """Forget the past jobs of a user."""
+    """Delete the past jobs of a user."""
     forgotten = history.forget([asked.user])
     audit(f"{forgotten} past jobs of a user forgotten", f"client {client.name}")
     return {"forgotten": forgotten}
@@ -57,7 +57,7 @@ def wait_of_job(
     job: Annotated[str, Path(max_length=64)], queues: TheQueues, clock: TheClock, client: Reader,
     cluster: ClusterQuery = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The wait of one job; those of others are not there for whoever asks."""
+    """The wait of one job; for jobs of other users the answer is 404."""
     found = queues.job(job, clock.now(), cluster, client.sees)
     if found is None:
         raise HTTPException(404, f"no job {job} in the queue")
@@ -68,7 +68,7 @@ def wait_of_job(
 async def wait_of_one_more(
     question: WaitIn, queues: TheQueues, history: TheHistory, clock: TheClock, one: OneAtATime, client: Reader
 ) -> dict[str, Any]:
-    """The wait of a job that is not submitted yet, with the run time that it is expected to have."""
+    """The wait of a job that is not submitted yet, and its predicted run time."""
 
     def answer() -> dict[str, Any]:
         limit, run_time, reason = question.requested_time, question.requested_time, "its time limit"
@@ -88,4 +88,4 @@ async def wait_of_one_more(
 
 def _check_own(user: str, client: Client) -> None:
     if not client.sees(user):
-        raise HTTPException(403, "what is known of a user's jobs is told to that user alone")
+        raise HTTPException(403, "predictions from a user's jobs are shown only to that user")

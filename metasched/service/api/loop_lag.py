@@ -1,4 +1,4 @@
-"""How long what is due waits for its turn on the event loop: by it the daemon knows that it is asked too much."""
+"""The lag of the event loop: how late due callbacks run. It shows that the daemon is overloaded."""
 
 from __future__ import annotations
 

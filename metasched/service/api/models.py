@@ -22,7 +22,7 @@ MOST_PLATFORMS = 20
 
 @router.get("/applications")
 async def applications(models: TheModels, client: Reader) -> list[dict[str, Any]]:
-    """The applications that are known, with the platforms that there are models of."""
+    """The known applications, with the platforms that have models."""
     known: dict[str, dict[str, int]] = {}
     for (application, platform), predictor in models.all().items():
         known.setdefault(application, {})[platform] = predictor.window.seen
@@ -46,7 +46,7 @@ def model(
     client: Reader,
     version: Annotated[int | None, Query(ge=1, le=2_147_483_647)] = None,
 ) -> dict[str, Any]:
-    """One saved model, as the document that ``metasched predict`` reads; users by name only for administrators."""
+    """One saved model, as the document read by ``metasched predict``; users by name only for administrators."""
     if not any((application, platform) == known[:2] for known in store.models.all()):
         raise HTTPException(404, f"no model of {application} on {platform}")
     document = store.models.document(application, platform, version)
@@ -55,7 +55,7 @@ def model(
 
 @router.post("/predictions")
 async def predict(question: PredictIn, models: TheModels, client: Reader) -> dict[str, Any]:
-    """Predict one execution time, with its interval and the model it comes from."""
+    """Predict one execution time, with its interval and its model."""
     predictor = models.predictor(question.application, question.platform)
     if predictor is None:
         raise HTTPException(404, f"no model of {question.application} on {question.platform}")
@@ -74,7 +74,7 @@ async def predict(question: PredictIn, models: TheModels, client: Reader) -> dic
 
 @router.post("/walltimes")
 def walltimes(question: WalltimesIn, models: TheModels, store: TheStore, client: Reader) -> dict[str, Any]:
-    """Suggest time limits for a job, each with the chance that it kills the job; for 20 platforms at most."""
+    """Suggest time limits for a job, each with the probability that the job is killed; for 20 platforms at most."""
     known = {
         platform: predictor
         for (application, platform), predictor in models.all().items()

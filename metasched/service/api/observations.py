@@ -1,4 +1,4 @@
-"""Routes of what was observed: loads of nodes, runs, and jobs that have ended; answered once it is safely stored."""
+"""Routes of observations: loads of nodes, runs, and ended jobs; answered after they are stored."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ PAGE = 3600
 
 @router.post("/loads", status_code=200, dependencies=[Leading])
 async def take_loads(batch: LoadsIn, intake: TheIntake, client: Writing) -> dict[str, Any]:
-    """Take some loads of one node; a sample that was sent before is not stored again.
+    """Store loads of one node; a sample that was sent before is not stored again.
 
-    Samples that no node could have are left out and counted by reason; a batch of which nothing is left is refused.
+    Impossible samples are rejected and counted by reason; a batch without any valid sample is refused.
     """
     if client.role == "agent" and client.node != batch.node:
         raise HTTPException(403, f"this agent may only send loads of node {client.node}")
@@ -60,7 +60,7 @@ def loads(
     since: Annotated[float, Query(allow_inf_nan=False)],
     until: Annotated[float | None, Query(allow_inf_nan=False)] = None,
 ) -> dict[str, Any]:
-    """The loads of one node over some time, the oldest first, at most 3600: the next page begins after the last."""
+    """The loads of one node over a period, oldest first, at most 3600; the next page begins after the last one."""
     found = store.loads.oldest(node, PAGE, since=since, until=until)
     columns = (found.time.tolist(), found.available_cpu.tolist(), found.available_bandwidth.tolist())
     return {"node": node, "samples": list(zip(*columns, strict=True))}
@@ -84,7 +84,7 @@ def runs(
 async def take_runs(
     batch: RunsIn, writes: TheWrites, models: TheModels, metrics: TheMetrics, client: Scheduler
 ) -> dict[str, int]:
-    """Take finished runs; those that did not fail are learned from."""
+    """Store finished runs; those that did not fail are learned."""
     records = [_record(run) for run in batch.runs]
     new = await asyncio.wrap_future(writes.runs(records))
     metrics.runs.inc(len(new))
@@ -96,7 +96,7 @@ async def take_runs(
 
 @router.post("/runs/forget", dependencies=[Leading])
 def forget_runs(asked: ForgetIn, models: TheModels, client: Admin) -> dict[str, Any]:
-    """Have some runs teach no model any more, and learn the models that knew them anew."""
+    """Exclude some runs from learning, and refit the affected models."""
     ids = None if asked.ids is None else tuple(asked.ids)
     selected = Selection(ids, asked.user, asked.since, asked.until, asked.application, asked.platform)
     found = models.forget(selected)
@@ -106,7 +106,7 @@ def forget_runs(asked: ForgetIn, models: TheModels, client: Admin) -> dict[str, 
 
 @router.post("/jobs", dependencies=[Leading])
 def take_job(job: JobIn, jobs: TheJobs, client: Scheduler) -> dict[str, Any]:
-    """Take a finished job: its run is stored with the loads that its nodes had, and its placement's outcome noted."""
+    """Store a finished job: its run with the loads of its nodes, and the outcome of its placement."""
     fields = job.model_dump(exclude={"nodes"})
     return jobs.take(EndedJob(**fields, nodes=tuple(dict.fromkeys(unfold(job.nodes, where="nodes")))))
 

@@ -1,4 +1,4 @@
-"""Routes of placements: where a job should run, how all choices rank, and why a placement is as it is.
+"""Routes of placements: where a job should run, the ranking of all choices, and the explanation of a placement.
 
 A placement is answered from memory. Rankings and explanations compute for some hundredths of a second and may read the
 database, so they run in threads, one at a time: placements go on being answered beside them.
@@ -38,14 +38,14 @@ Uid = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 
 @router.post("/placements", response_model=Answer)
 async def place(ask: Ask, daemon: WholeDaemon, client: Reader) -> Response:
-    """Say where a job should run. The placement is noted, so that it can be judged later.
+    """Choose where a job should run. The placement is recorded, so that it can be evaluated later.
 
-    A trial changes nothing, so that whoever may read may try.
+    A trial changes nothing, so every client that may read may ask for one.
     """
     if not ask.trial and not client.may("scheduler"):
         raise HTTPException(403, f"the role {client.role} may ask for trials only, expected scheduler")
     if not ask.trial and not daemon.leads:
-        raise NotNowError("this daemon follows another, which leads and places jobs")
+        raise NotNowError("this daemon is a follower; only the leading daemon places jobs")
     now = daemon.clock.now()
     answer = daemon.placer.answer(ask, now)
     if not ask.trial:
@@ -113,7 +113,7 @@ async def explain(
 
 
 def _found(uid: str, store: Store, writes: WriteQueue, client: Client) -> AdvisedPlacement:
-    """A placement that is stored or about to be; those of others are not there for whoever asks."""
+    """A placement that is stored or about to be; those of other users are reported as missing."""
     advice = writes.placement(uid) or store.placements.find(uid)
     if advice is None or not client.sees(advice.question.user):
         raise HTTPException(404, f"no placement {uid}")

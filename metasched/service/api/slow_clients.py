@@ -1,6 +1,6 @@
-"""Connections that wait only so long for their clients, and what the system says of who is at the other end.
+"""Connections with deadlines for slow clients, and the peer of a Unix socket by the system.
 
-Clients that send byte by byte, or never read what they are answered, would else hold every place.
+Otherwise clients that send byte by byte, or never read their answers, could occupy all connections.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SO_PEERGROUPS, MOST_BYTES = 59, 1024
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end of a Unix socket, as the system says: numbers of the user and of its groups."""
+    """The peer of a Unix socket, by the system: numbers of the user and of its groups."""
 
     user: int
     groups: frozenset[int]
@@ -74,7 +74,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than it is answered: all of it must be read in time."""
+        """The client reads more slowly than the daemon answers: the whole answer must be read before the deadline."""
         super().pause_writing()
         if self._unread is None:
             self._unread = self.loop.call_later(WITHIN, self.transport.abort)
@@ -87,7 +87,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Take in a piece; a head that grows too long ends the connection."""
+        """Process received bytes; a head that is too long ends the connection."""
         super().data_received(data)
         if self._head is not None:
             self._head += len(data)
@@ -116,7 +116,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._deadline = self.loop.call_later(WITHIN, self._end)
 
     def _end(self) -> None:
-        """Close, and where the client does not read the rest of what it was sent, break off."""
+        """Close; abort if the client does not read the rest of its answer."""
         self.transport.close()
         self._deadline = self.loop.call_later(WITHIN, self.transport.abort)
 

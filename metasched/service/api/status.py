@@ -23,7 +23,7 @@ PARTS = 200
 
 @router.get("/health")
 async def health(daemon: WholeDaemon, client: TheClient) -> dict[str, Any]:
-    """Whether the daemon is well, and whether it leads; open to all, so it tells no more than that."""
+    """Whether the daemon is healthy, and whether it leads; public, so it contains nothing else."""
     faults = daemon.faults()
     return {
         "status": next(iter(faults), "ok"),
@@ -36,7 +36,7 @@ async def health(daemon: WholeDaemon, client: TheClient) -> dict[str, Any]:
 
 @router.get("/status")
 def status(daemon: WholeDaemon, client: Reader) -> dict[str, Any]:
-    """What the daemon does and knows, and how good its advice was or would have been."""
+    """The state of the daemon, and how good its advice was or would have been."""
     now, models = daemon.clock.now(), daemon.models.all()
     return {
         "version": __version__,
@@ -84,7 +84,7 @@ def _advice(daemon: Daemon) -> dict[str, Any]:
 
 @router.get("/clusters")
 async def clusters(live: TheClusters, client: Reader) -> list[dict[str, Any]]:
-    """The partitions, with what each of their nodes has to spare now."""
+    """The partitions, with the current available CPU and bandwidth of each node."""
     return [
         {
             "cluster": each.state.name,

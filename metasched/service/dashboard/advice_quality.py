@@ -38,14 +38,14 @@ def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
         yield (
             "mean prediction error",
             f"{quality.ppe_mean_there:.1f} %",
-            f"{quality.judged} jobs, with the loads they met",
+            f"{quality.judged} jobs, with the loads of their runs",
         )
         yield "inside the interval", f"{100 * quality.held:.0f} %", f"{100 * quality.level:.0f} % expected"
     if quality.ppe_median is not None:
         yield "median error of the advice", f"{quality.ppe_median:.1f} %", f"{quality.followed} jobs that followed it"
     if quality.saved is not None:
-        of = f"of {span(quality.time_taken)} that {quality.elsewhere} jobs took elsewhere"
-        yield "time the advice would save", _saved(quality), of
+        of = f"of {span(quality.time_taken)} that {quality.elsewhere} jobs ran elsewhere"
+        yield "time that the advice would save", _saved(quality), of
     if quality.killed_by_limit:
         yield "over the suggested limit", f"{quality.killed_by_limit}", "jobs would run longer than that"
 

@@ -36,8 +36,8 @@ class Accounting:
         self._history, self._clock = history, clock
         self._asked: dict[str, float] = {}
 
-    def told(self, job: EndedJob) -> None:
-        """Learn from a job that its epilog tells of; one whose queue did not tell of it is left to accounting.
+    def ended(self, job: EndedJob) -> None:
+        """Learn from a job reported by its epilog; one that its queue did not list is left to accounting.
 
         What goes wrong here keeps the job from nothing else.
         """

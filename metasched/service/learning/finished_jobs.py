@@ -50,7 +50,7 @@ class EndedJobs:
     metrics : that count.
     sources : schedulers that know how a job really ended.
     now : tells the time (s).
-    told : called with each job that its epilog tells of.
+    reported : called with each job reported by its epilog.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class EndedJobs:
         metrics: Metrics,
         sources: Sequence[Source],
         now: Callable[[], float] = time.time,
-        told: Callable[[EndedJob], object] = lambda job: None,
+        reported: Callable[[EndedJob], object] = lambda job: None,
     ) -> None:
-        self._told_of = told
+        self._on_report = reported
         self._now = now
         self._store, self._writer, self._board = store, writer, board
         self._models, self._metrics, self._sources = models, metrics, tuple(sources)
@@ -108,7 +108,7 @@ class EndedJobs:
         """
         check_times(job)
         if not sure:
-            self._told_of(job)
+            self._on_report(job)
         mark = read_mark(job.comment)
         if mark is None and not self.askers.know(job):
             return {"stored": False, "why": "its comment names no application, and no placement was asked for it"}
@@ -158,7 +158,7 @@ class EndedJobs:
                 end = (run.start_time or now) + run.execution_time
                 self._waiting.add(Pending(run.extra["scheduler"], run.extra["job"], end, stored=record))
         missed = [each for each in self._sources if each.name not in self._caught_up]
-        for source, jobs in self._told(missed, now - REACH):
+        for source, jobs in self._reported(missed, now - REACH):
             if isinstance(jobs, Exception):
                 self._metrics.unheard(source.name, jobs)
                 refused = refused or RuntimeError(f"{source.name} was not heard")
@@ -178,7 +178,9 @@ class EndedJobs:
         if refused is not None:
             raise refused
 
-    def _told(self, sources: Sequence[Source], since: float) -> Iterator[tuple[Source, Sequence[EndedJob] | Exception]]:
+    def _reported(
+        self, sources: Sequence[Source], since: float
+    ) -> Iterator[tuple[Source, Sequence[EndedJob] | Exception]]:
         """What each scheduler tells of finished jobs, or why it does not, in the order in which they answer."""
         with ThreadPoolExecutor(max(len(sources), 1)) as pool:
             asked = {pool.submit(source.finished, since): source for source in sources}
@@ -191,7 +193,7 @@ class EndedJobs:
             assert pending.stored is not None  # noqa: S101
             concluded: Concluded | None = Concluded(replace(pending.stored, learnable=True), None, None)
         else:
-            concluded = self._concluded(_as_told(pending.job, fate))
+            concluded = self._concluded(_as_reported(pending.job, fate))
         if concluded is None:
             return
         if fate is None:
@@ -260,7 +262,7 @@ class EndedJobs:
         )
 
 
-def _as_told(job: EndedJob, fate: Fate | None) -> EndedJob:
+def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
     """A job with what its scheduler knows better than its epilog."""
     if fate is None:
         return job

@@ -159,7 +159,7 @@ class Ledger:
 
     def __init__(self, most: int = 10_000) -> None:
         self._kept: deque[Settled] = deque(maxlen=most)
-        self._told: tuple[int, Report] | None = None
+        self._cached: tuple[int, Report] | None = None
         self._added = 0
 
     def add(self, one: Settled | None) -> None:
@@ -170,10 +170,10 @@ class Ledger:
 
     def report(self) -> Report:
         """The quality of the advice over all that is remembered, as a whole and in parts."""
-        added, told = self._added, self._told
-        if told is None or told[0] != added:
-            self._told = told = added, report(tuple(self._kept))
-        return told[1]
+        added, cached = self._added, self._cached
+        if cached is None or cached[0] != added:
+            self._cached = cached = added, report(tuple(self._kept))
+        return cached[1]
 
     def quality(self) -> Quality:
         """The quality of the advice over all that is remembered."""

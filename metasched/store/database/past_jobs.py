@@ -95,7 +95,7 @@ class PastJobs:
             PastJobRow.uid, PastJobRow.submit_time, PastJobRow.run_time, PastJobRow.processors,
             PastJobRow.requested_time, PastJobRow.wait, *_LABELS,
         )  # fmt: skip
-        query = select(*columns).where(_told, PastJobRow.submit_time >= max(since, -1e300))
+        query = select(*columns).where(_kept, PastJobRow.submit_time >= max(since, -1e300))
         if clusters is not None:
             query = query.where(PastJobRow.cluster.in_(clusters))
         keys, numbers, codes = array("q"), array("d"), array("q")
@@ -124,7 +124,7 @@ class PastJobs:
 
     def count(self, clusters: Collection[str] | None = None) -> int:
         """How many there are, on some clusters or on all."""
-        query = select(func.count()).select_from(PastJobRow).where(_told)
+        query = select(func.count()).select_from(PastJobRow).where(_kept)
         if clusters is not None:
             query = query.where(PastJobRow.cluster.in_(clusters))
         with reading(self._engine) as connection:
@@ -133,7 +133,7 @@ class PastJobs:
     def clusters(self) -> tuple[str, ...]:
         """The clusters that jobs are stored of."""
         with reading(self._engine) as connection:
-            return tuple(sorted(connection.scalars(select(PastJobRow.cluster).where(_told).distinct())))
+            return tuple(sorted(connection.scalars(select(PastJobRow.cluster).where(_kept).distinct())))
 
     def newest_end(self, cluster: str) -> float | None:
         """When the last of a cluster's jobs ended (s), None where there is none or waits are not known."""
@@ -163,12 +163,12 @@ class PastJobs:
         if before == -math.inf:
             return 0
         with writing(self._engine) as connection:
-            old = delete(PastJobRow).where(PastJobRow.submit_time < before, _told)
+            old = delete(PastJobRow).where(PastJobRow.submit_time < before, _kept)
             return connection.execute(old).rowcount
 
 
 #: Of rows of which anything is left.
-_told = PastJobRow.state.is_distinct_from(FORGOTTEN)
+_kept = PastJobRow.state.is_distinct_from(FORGOTTEN)
 
 
 def _known(column: np.ndarray) -> list[float | None]:

@@ -18,7 +18,7 @@ from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.records import InputError, check_count
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_complaint, parse_toml
+from metasched.validation import first_error, parse_toml
 
 _NEEDED = ("processes", "sends", "message_size", "waiting_time", "execution_time")
 _OPTIONAL = ("mean_distance", "exchanges", "dimensions")
@@ -75,7 +75,7 @@ def read_hardware(path: Path) -> Hardware:
     try:
         document = _Hardware.model_validate(parse_toml(read_text(path), where=str(path)))
     except ValidationError as error:
-        raise InputError(first_complaint(error), where=str(path)) from None
+        raise InputError(first_error(error), where=str(path)) from None
     servers = [
         Server(f"{group.name}{index}" if group.count > 1 else group.name, group.cores, group.speed)
         for group in document.server

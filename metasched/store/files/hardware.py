@@ -19,7 +19,7 @@ from metasched.blocks.entry import Block, Entry, Kind, Quantity
 from metasched.blocks.terms import Term
 from metasched.records import InputError
 from metasched.store.files.whole_files import read_text, write_text_atomically
-from metasched.validation import first_complaint, parse_toml
+from metasched.validation import first_error, parse_toml
 
 _Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
@@ -88,7 +88,7 @@ def _entry(text: str, name: str, *, where: str) -> Entry:
     try:
         document = _Document.model_validate(parse_toml(text, where=where))
     except ValidationError as error:
-        raise InputError(first_complaint(error), where=where) from None
+        raise InputError(first_error(error), where=where) from None
     try:
         return Entry(
             name=document.name or name,

@@ -13,7 +13,7 @@ from metasched.simulation.language import Application, parse
 from metasched.simulation.system import MOST, Network, Nodes, System
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_complaint, parse_toml
+from metasched.validation import first_error, parse_toml
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Count = Annotated[StrictInt, Field(ge=1, le=MOST)]
@@ -57,7 +57,7 @@ def read_system(path: Path) -> System:
     try:
         document = _System.model_validate(parse_toml(read_text(path), where=where))
     except ValidationError as error:
-        raise InputError(first_complaint(error), where=where) from None
+        raise InputError(first_error(error), where=where) from None
     try:
         return _made(document, path)
     except InputError as error:

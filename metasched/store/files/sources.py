@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from metasched.records import InputError
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_complaint, parse_toml
+from metasched.validation import first_error, parse_toml
 from monitors.sources.settings import SourceTable
 
 
@@ -33,7 +33,7 @@ def read_sources(path: str | os.PathLike[str]) -> tuple[SourceTable, ...]:
     try:
         found = _File.model_validate(parse_toml(read_text(path), where=str(path))).source
     except ValidationError as error:
-        raise InputError(first_complaint(error), where=str(path)) from None
+        raise InputError(first_error(error), where=str(path)) from None
     return placed(found, Path(path).parent)
 
 

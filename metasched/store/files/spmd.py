@@ -18,7 +18,7 @@ from metasched.predictors.contract import Floats
 from metasched.records import InputError
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_complaint, parse_toml
+from metasched.validation import first_error, parse_toml
 
 _PHASE = TypeAdapter(Phase)
 _KNOWN = tuple(entry.name for entry in fields(Phase))
@@ -89,4 +89,4 @@ def _phase(entry: object, where: str) -> Phase:
     try:
         return _PHASE.validate_python(entry)
     except ValidationError as error:
-        raise InputError(first_complaint(error), where=where) from None
+        raise InputError(first_error(error), where=where) from None

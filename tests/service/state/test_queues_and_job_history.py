@@ -100,8 +100,8 @@ def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobH
     known = Accounting(history, Clock())
     history.note("c", [job(200, user="bob", started=1e6, ran=10.0)], 1e6 + 10.0)
     ended = EndedJob("c", "200", "", "p", ("n1",), 4, 1e6, 1e6 + 90.0, 0)
-    known.told(ended)
-    known.told(ended)  # nobody knows it any more
+    known.ended(ended)
+    known.ended(ended)  # nobody knows it any more
     assert history._store.past_jobs.count() == 21
     accounted = ["JobIDRaw|User|Submit|Start|ElapsedRaw|AllocCPUS|State", "200|bob|1000000|1000000|90|4|COMPLETED",
                  "201|bob|1000000|1000100|80|4|FAILED"]  # fmt: skip
@@ -184,6 +184,6 @@ def test_users_are_shown_their_own_jobs_and_what_follows_from_them(daemon: Daemo
 
 def test_the_dashboard_shows_jobs_that_wait_and_nothing_in_them_comes_alive(daemon: Daemon) -> None:
     page = _as(daemon, "admin").get("/").text
-    assert "Jobs that wait" in page
+    assert "Pending jobs" in page
     assert "<b>bob" not in page
     assert pages.content(daemon, daemon.clock.now(), pages.NOBODY)["waiting"] == []
