@@ -50,7 +50,7 @@ def _exchange(peers: list[int], sources: list[int], size: int, tag: int) -> Iter
         yield "waitall", (len(peers) + len(sources),)
 
 
-def multipartition(rank: int, n: int, steps: int = 4, cells: int = 102) -> Iterator[Action]:
+def multipartition(rank: int, n: int, steps: int = 2, cells: int = 102) -> Iterator[Action]:
     """Sweeps in three directions over diagonal cells, like BT and SP: n is a square."""
     side = isqrt(n)
     size = 5 * (-(-cells // side)) ** 2
@@ -116,7 +116,7 @@ def wavefront(rank: int, n: int, octants: int = 4, blocks: int = 6, size: int = 
         yield "allreduce", (1, 0, DOUBLE)
 
 
-def ring(rank: int, n: int, steps: int = 3, bodies: int = 2**20) -> Iterator[Action]:
+def ring(rank: int, n: int, steps: int = 2, bodies: int = 2**20) -> Iterator[Action]:
     """Bodies that go round, n - 1 times a step."""
     mine, theirs = (bodies // n + (each % n < bodies % n) for each in (rank, rank - 1))
     for _ in range(steps):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
+
+import numpy as np
 
 from benchmarks.signature.applications import APPLICATIONS, Judged
 from metasched.records import InputError
@@ -41,18 +42,24 @@ class Judgement:
 def right(made: Trace, true: Trace) -> tuple[float, float, int]:
     """Shares of calls and of computations that are right, position by position, and how many calls there are."""
     texts = [[each.table.text(action) for action in range(len(each.table.shape))] for each in (made, true)]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys([*texts[0], *texts[1]]))}
+    mine, theirs = (np.array([numbers[text] for text in each]) for each in texts)
+    flops = np.array([float(text.split()[1]) if text.startswith("compute") else np.nan for text in numbers])
     good = calls = fit_well = computed = 0
-    for mine, theirs in zip_longest(made.processes, true.processes, fillvalue=()):
-        for one, other in zip_longest(mine, theirs):
-            wanted = "" if other is None else texts[1][other]
-            given = "" if one is None else texts[0][one]
-            if wanted.startswith("compute"):
-                computed += 1
-                number = float(wanted.split()[1])
-                fit_well += given.startswith("compute") and abs(float(given.split()[1]) - number) <= 1e-3 * number
-            else:
-                calls += 1
-                good += wanted == given
+    for rank, process in enumerate(true.processes):
+        wanted = theirs[process]
+        given = np.full(wanted.size, -1)
+        if rank < len(made.processes):
+            some = mine[made.processes[rank][: wanted.size]]
+            given[: some.size] = some
+        computes = ~np.isnan(flops[wanted])
+        calls += int(np.count_nonzero(~computes))
+        good += int(np.count_nonzero((wanted == given) & ~computes))
+        amounts = np.where(given[computes] >= 0, flops[given[computes]], np.nan)
+        computed += amounts.size
+        fit_well += int(np.count_nonzero(np.abs(amounts - flops[wanted[computes]]) <= 1e-3 * flops[wanted[computes]]))
+    # What is there too much is wrong as well.
+    calls += sum(max(len(made.processes[rank]) - len(each), 0) for rank, each in enumerate(true.processes))
     return good / max(calls, 1), fit_well / max(computed, 1), calls
 
 

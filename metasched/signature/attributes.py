@@ -6,6 +6,7 @@ numbers are expressions; where neither holds, each step of a short loop has its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ UNROLLED = 64
 FEW = 8
 #: Rows of each count on which a rule is tried first.
 PROBED = 17
+#: A share along one side.
+_SHARE = re.compile(r"1/P(\d)|floor(\d):\d+")
 #: Finds one rule for rows and their values.
 OneRule = Callable[["Samples", Floats], "Attribute | None"]
 #: Computations are written to six digits.
@@ -516,6 +519,40 @@ def _same(values: Floats, samples: Samples, loop: int) -> bool:
     steps = samples.env[f"i{loop}"]
     first, last = values[steps == 0], values[steps == steps.max()]
     return first.size == last.size and bool(np.all(first == last)) and bool(np.ptp(values) == np.ptp(first))
+
+
+def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> Attribute:
+    """A share along other sides than the one that a message goes along, where the runs do not tell them apart.
+
+    What neighbours exchange is the face between them: across the direction that it is sent in.
+
+    Parameters
+    ----------
+    rule : of a number of the message.
+    peer : the rule of its partner.
+    samples : the rows; sides that are the same at all their counts are not told apart.
+    """
+    topology = rule.topology or samples.topology
+    shifts = [each for each in peer.table or (peer,) if each.axes] if peer is not None else []
+    ways = {
+        place
+        for each in shifts
+        for place, axis in enumerate(each.axes)
+        if each.topology == topology and axis.kind == "shift" and (axis.by.terms or axis.by.constant)
+    }
+    terms = rule.expression.terms if rule.expression is not None else ()
+    factors = [factor for _, atom in terms for factor in atom.split("*")]
+    if len(ways) != 1 or len(terms) != 1 or not all(_SHARE.fullmatch(each) for each in factors):
+        return rule
+    (way,) = ways
+    sides = [TOPOLOGIES[topology](n) for n in samples.distinct]
+    used = {int(_SHARE.sub(r"\1\2", each)) for each in factors}
+    free = [at for at in range(len(sides[0])) if at not in used and all(each[at] == each[way] for each in sides)]
+    if way not in used or not free:
+        return rule
+    turned = [each.replace(f"P{way}", f"P{free[0]}").replace(f"floor{way}:", f"floor{free[0]}:") for each in factors]
+    (slope, _), constant = terms[0], rule.expression.constant if rule.expression is not None else 0.0
+    return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(turned)),)))
 
 
 def regression(samples: Samples, values: Floats) -> Attribute:

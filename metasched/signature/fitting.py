@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from metasched.records import InputError
 from metasched.signature.actions import AMOUNTS, PEERS, Shape
 from metasched.signature.application import Application, Role, Rule
-from metasched.signature.attributes import WRITTEN, Attribute, Samples, attribute, number, regression
+from metasched.signature.attributes import WRITTEN, Attribute, Samples, attribute, number, off_the_way, regression
 from metasched.signature.expanding import expanded
 from metasched.signature.expressions import LISTED as ALONG
 from metasched.signature.folding import Loop, Node, folded
@@ -19,6 +19,7 @@ from metasched.signature.matching import Places, Program, likened, matched, prog
 from metasched.signature.roles import Cell, candidates, cells
 from metasched.signature.topologies import TOPOLOGIES, different
 from metasched.signature.traces import Trace
+from metasched.signature.workloads import one_workload
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -170,7 +171,7 @@ def _tagged(traces: Sequence[Trace]) -> set[Shape]:
 
 
 def _same_program(runs: Sequence[_Run], shapes: Sequence[Shape]) -> None:
-    """Refuse traces that cannot be of one program: kinds of actions that some run has and another has not."""
+    """Refuse traces of different programs, some of whose actions others lack, or of different workloads."""
     names = [{shapes[shape].name for sequence in run.sequences for shape in np.unique(sequence)} for run in runs]
     for run, has in zip(runs[1:], names[1:], strict=True):
         if odd := sorted(has ^ names[0]):
@@ -179,6 +180,13 @@ def _same_program(runs: Sequence[_Run], shapes: Sequence[Shape]) -> None:
                 f"the run of {have.count} processes calls {odd[0]} and that of {not_have.count} never does, expected "
                 "signatures of one program"
             )
+    totals = {run.count: run.trace.instructions for run in runs}
+    if not one_workload(totals):
+        told = ", ".join(f"{total:g} with {n}" for n, total in totals.items())
+        raise InputError(
+            f"the instructions of all processes together are {told} processes, expected runs with one workload, whose "
+            "total stays or drifts without a jump"
+        )
 
 
 def _roles_seen(runs: Sequence[_Run], features: str, topology: str) -> dict[Cell, dict[int, Ints]] | None:
@@ -378,11 +386,12 @@ class _Fitter:
         samples = self._samples(np.array(of), np.concatenate(columns), depth)
         tolerance = WRITTEN if shape.name in AMOUNTS else 0.0
         sound = True
-        found = []
+        found: list[Attribute] = []
         for column in range(shape.numbers):
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
             one, ruled = self._number(samples, values, (shape_number, column), column in shape.peers, tolerance)
-            found.append(one)
+            partner = found[shape.peers[0]] if shape.peers and column > shape.peers[0] else None
+            found.append(off_the_way(one, partner, samples))
             sound = sound and (ruled or bool(tolerance))
         if shape.lists:
             lists, length, ruled = self._lists(shape_number, samples, actions, np.array(of))

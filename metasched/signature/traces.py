@@ -33,6 +33,12 @@ class Trace:
         return sum(each.size for each in self.processes)
 
     @property
+    def instructions(self) -> float:
+        """Instructions of all processes together."""
+        each = np.array([self.table.instructions(action) for action in range(len(self.table.shape))])
+        return float(sum(each[actions].sum() for actions in self.processes))
+
+    @property
     def shapes(self) -> Ints:
         """The shape of each action of the table, an array of shape (actions,)."""
         return np.array(self.table.shape, dtype=np.int32)

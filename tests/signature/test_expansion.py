@@ -27,7 +27,7 @@ def test_every_call_of_256_processes_is_right(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", [name for name in BY_NAME if name not in {"3-D halo, cubes", "ring, any"}])
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "ring, any"])
 def test_every_call_of_256_and_1024_processes_is_right(name: str) -> None:
     judged = judge(BY_NAME[name], [256, 1024])
     assert [(each.right >= 0.999, each.told) for each in judged] == [(True, "")] * 2
@@ -56,6 +56,15 @@ def test_two_runs_of_one_count_are_refused() -> None:
 def test_different_programs_are_refused() -> None:
     with pytest.raises(InputError, match="signatures of one program"):
         fit([BY_NAME["farm"].trace(4), BY_NAME["farm"].trace(8), BY_NAME["panels"].trace(16)])
+
+
+def test_runs_of_different_workloads_are_refused() -> None:
+    def actions(rank: int, n: int) -> Iterator[Action]:
+        yield "compute", ({16: 1e9, 32: 1e9, 64: 3e9}[n] / n,)
+        yield "allreduce", (1, 0, 0)
+
+    with pytest.raises(InputError, match="1e\\+09 with 16, 1e\\+09 with 32, 3e\\+09 with 64 processes"):
+        fit([_own(actions, ()).trace(n) for n in (16, 32, 64)])
 
 
 def test_what_follows_no_rule_is_named() -> None:

@@ -1,4 +1,4 @@
-"""Local equations, transforms of n, groups of instructions: laws beside the paper's own numbers."""
+"""Local equations, transforms of n, quotients, workloads: laws beside the paper's own numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from metasched.signature.expressions import Expression
 from metasched.signature.folding import Loop, folded
-from metasched.signature.instructions import instruction_groups
 from metasched.signature.local_equations import completed, local_equation
 from metasched.signature.matching import likened, matched, program_of
 from metasched.signature.transforms import PowerLaw, distance_form, weight_form
+from metasched.signature.workloads import one_workload
 
 
 def test_a_transposition_is_a_permutation_of_bits() -> None:
@@ -58,12 +58,15 @@ def test_a_power_law_is_found_again(factor: float, exponent: float) -> None:
     assert fitted.r_squared == pytest.approx(1.0, abs=1e-6)
 
 
-@given(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=30))
-def test_groups_hold_every_process_once_and_only_alike_ones(instructions: list[float]) -> None:
-    groups = instruction_groups(instructions)
-    assert sorted(rank for group in groups for rank in group) == [*range(len(instructions))]
-    spreads = [min(instructions[r] for r in group) / max(instructions[r] for r in group) for group in groups]
-    assert min(spreads) >= 0.95 - 1e-12
+@given(st.floats(1e3, 1e15), st.floats(-1.0, 2.0), st.floats(0.98, 1.02))
+def test_totals_that_stay_or_drift_are_of_one_workload(first: float, exponent: float, noise: float) -> None:
+    totals = {n: first * n**exponent * (noise if n == 32 else 1.0) for n in (16, 32, 64)}
+    assert one_workload(totals)
+
+
+@pytest.mark.parametrize("totals", [(1e9, 1e9, 2e9), (1e9, 2e9, 1e9), (2e9, 1e9, 1e9), (2e9, 1e9, 2e9), (1e9, 0, 1e9)])
+def test_totals_that_jump_are_of_several_workloads(totals: tuple[float, ...]) -> None:
+    assert not one_workload(dict(zip((16, 32, 64), totals, strict=True)))
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**5))

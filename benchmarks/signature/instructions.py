@@ -1,11 +1,9 @@
-"""The instruction prediction table: a phase's instructions are shared out anew among more processes (section 3.3)."""
+"""The instruction prediction table of the paper: a phase's instructions, shared out anew (Eqs. 2 to 4, Table 5).
+
+The product has rules for the amount of each computation instead, of which Eq. 4 with a weight that follows n is one.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-
-#: Processes whose instructions differ by less than this share of the larger belong to one group (95 % alike).
-ALIKE = 0.05
 
 
 def total_instructions(per_process: float, weight: float, processes: int) -> float:
@@ -28,23 +26,6 @@ def instructions_per_process(total: float, weight: float, processes: int) -> flo
     62678681
     """
     return total / processes / weight
-
-
-def instruction_groups(per_process: Sequence[float]) -> list[list[int]]:
-    """Processes by groups with alike instructions; each group in the order of ranks, groups by their first rank.
-
-    Examples
-    --------
-    >>> instruction_groups([100.0, 103.0, 50.0, 51.0])
-    [[0, 1], [2, 3]]
-    """
-    groups: list[tuple[float, list[int]]] = []
-    for rank, count in sorted(enumerate(per_process), key=lambda pair: -pair[1]):
-        if groups and groups[-1][0] - count <= ALIKE * groups[-1][0]:
-            groups[-1][1].append(rank)
-        else:
-            groups.append((count, [rank]))
-    return sorted(sorted(members) for _, members in groups)
 
 
 def difference(predicted: float, measured: float) -> float:
