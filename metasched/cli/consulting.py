@@ -45,7 +45,7 @@ def consult(config: Path | None, url: str | None, method: str, path: str, docume
     return ask_daemon(configuration(config), method, path, document, url=url)
 
 
-def ranking(told: Any, *, where: str) -> RankingTable:
+def ranking(answer: Any, *, where: str) -> RankingTable:
     """A ranking from its document.
 
     Raises
@@ -54,8 +54,8 @@ def ranking(told: Any, *, where: str) -> RankingTable:
         When it is none.
     """
     try:
-        if isinstance(told, str):
-            return RankingTable.model_validate_json(told)
-        return RankingTable.model_validate(told)
+        if isinstance(answer, str):
+            return RankingTable.model_validate_json(answer)
+        return RankingTable.model_validate(answer)
     except ValidationError as error:
         raise InputError(f"is not an answer of metasched rank --json: {first_error(error)}", where=where) from None

@@ -1,4 +1,4 @@
-"""``metasched evaluate``: judge a way to predict on a campaign, beside its peers."""
+"""``metasched evaluate``: evaluate a method on a campaign, compared with its peers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Pictures: predicted against measured, error over time, time and efficiency against the number of processors.
 
 Each function takes what was computed and returns a matplotlib figure; none computes a prediction or touches a file
-except :func:`save`. Colours are those of Okabe and Ito, told apart without colour vision, and never carry a meaning
+except :func:`save`. Colours are those of Okabe and Ito, distinct without colour vision, and never carry a meaning
 that a marker or a line style does not carry too.
 """
 

@@ -106,13 +106,13 @@ def block_verb(
     if kind not in [*Block]:
         raise InputError(f"there is no block {kind!r}, expected one of {', '.join(Block)}")
     asked = {"instructions": instructions, "threads": threads, "data_size": data_size}
-    told = answer(found, Block(kind), **asked, nodes=nodes, duration=duration)
+    result = answer(found, Block(kind), **asked, nodes=nodes, duration=duration)
     if as_json:
-        output.print_json(told.as_dict())
+        output.print_json(result.as_dict())
         return
-    unit = {"time": " s", "power": " W"}.get(told.quantity, "")
-    output.say(f"{told.quantity} {told.value:.7g}{unit}")
-    for warning in told.warnings:
+    unit = {"time": " s", "power": " W"}.get(result.quantity, "")
+    output.say(f"{result.quantity} {result.value:.7g}{unit}")
+    for warning in result.warnings:
         output.to_stderr(f"warning: {warning}")
 
 
@@ -177,10 +177,10 @@ def calibrate_verb(
     table = Table(box=box.SIMPLE)
     for heading in ("block", "measured", "form", "R^2", "mean error"):
         table.add_column(heading, justify="left" if heading in ("block", "form") else "right")
-    for block, told in quality.items():
+    for block, result in quality.items():
         form = f"{len(entry.blocks[block])} terms" if block in entry.blocks else "Table 1"
-        mean = f"{told.mean_percentage_error:.2f} %"
-        table.add_row(block, str(len(measured[block])), form, f"{told.r_squared:.4f}", mean)
+        mean = f"{result.mean_percentage_error:.2f} %"
+        table.add_row(block, str(len(measured[block])), form, f"{result.r_squared:.4f}", mean)
     output.out.print(table)
     output.say(f"entry written to {to}")
 

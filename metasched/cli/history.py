@@ -170,7 +170,7 @@ def predict(
         "partition": partition, "account": account, "cluster": cluster,
     }  # fmt: skip
     if database is None:
-        told = ask_daemon(configuration(config), "POST", "/v1/history/predictions", asked, url=url)
+        document = ask_daemon(configuration(config), "POST", "/v1/history/predictions", asked, url=url)
     else:
         from metasched.service.state.job_history import JobHistory
         from metasched.store.database.store import Store
@@ -179,13 +179,15 @@ def predict(
             past = JobHistory(store)
             past.restore(newest=FEW, rest=0.0)
             limit = asked.pop("requested_time")
-            told = past.predict(limit=limit, now=time.time(), **asked)
+            document = past.predict(limit=limit, now=time.time(), **asked)
     if as_json:
-        output.print_json(told)
+        output.print_json(document)
         return
-    interval = told["interval"]
-    output.say(f"{span(told['run_time'])} ({span(interval['low'])} to {span(interval['high'])}): {told['reason']}")
-    output.say(f"fails early: {told['early_failure']:.0%}; runs into its limit: {told['time_limit']:.0%}")
+    interval = document["interval"]
+    output.say(
+        f"{span(document['run_time'])} ({span(interval['low'])} to {span(interval['high'])}): {document['reason']}"
+    )
+    output.say(f"fails early: {document['early_failure']:.0%}; runs into its limit: {document['time_limit']:.0%}")
 
 
 #: So many of the newest jobs are learned for one question, besides the last of each user.
@@ -268,19 +270,19 @@ def forget(
     if database is not None and (url is not None or config is not None):
         raise InputError("--database names a database and --url or --config a daemon, expected one of them")
     if url is not None or config is not None:
-        told = ask_daemon(configuration(config), "POST", "/v1/history/forget", {"user": user}, url=url)
+        document = ask_daemon(configuration(config), "POST", "/v1/history/forget", {"user": user}, url=url)
     else:
         from metasched.store.database.store import Store
         from metasched.store.pseudonyms import pseudonyms_of
 
         location = database or configuration(config).database
         with Store.open(location) as store:
-            told = {"forgotten": store.past_jobs.forget([pseudonyms_of(store.past_jobs, location)(user)])}
-        audit(f"{told['forgotten']} past jobs of a user forgotten")
+            document = {"forgotten": store.past_jobs.forget([pseudonyms_of(store.past_jobs, location)(user)])}
+        audit(f"{document['forgotten']} past jobs of a user forgotten")
     if as_json:
-        output.print_json(told)
+        output.print_json(document)
     else:
-        output.say(f"{told['forgotten']} jobs forgotten")
+        output.say(f"{document['forgotten']} jobs forgotten")
 
 
 def _on(recorded: JobLog, processors: int | None) -> tuple[JobLog, int, list[str]]:

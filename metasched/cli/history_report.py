@@ -70,8 +70,8 @@ def tables(document: dict[str, Any]) -> list[Rows]:
         rows = [[each["application"], f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['spread']:.1f}",
                  "-" if each["number_in_name"] is None else f"{each['number_in_name']:+.2f}"]
                 for each in document["annotate"]]  # fmt: skip
-        told = ("application", "jobs", "processor hours", "spread", "number in its name")
-        found.append(("Worth annotating with a problem size", told, rows))
+        columns = ("application", "jobs", "processor hours", "spread", "number in its name")
+        found.append(("Worth annotating with a problem size", columns, rows))
     return found
 
 

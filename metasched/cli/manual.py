@@ -44,7 +44,7 @@ def write(folder: Path) -> int:
 
 def _page(name: str, line: str, body: list[str]) -> str:
     head = [f'.TH {name.upper()} 1 "" "metasched {__version__}"', ".SH NAME", f"{_plain(name)} \\- {_plain(line)}"]
-    ends = [text for heading, told in ENDS for text in (f'.SH "{heading}"', _plain(told))]
+    ends = [text for heading, body in ENDS for text in (f'.SH "{heading}"', _plain(body))]
     return "\n".join([*head, *body, *ends, ""])
 
 

@@ -175,11 +175,11 @@ def predict(
     taken = cpu is None or bandwidth is None
     if as_json:
         loads = {"available_cpu": expected[0], "available_bandwidth": expected[1]}
-        told: dict[str, Any] = {}
+        measured: dict[str, Any] = {}
         if joules is not None:
-            told["energy"] = {"value": joules.execution_time, "interval": joules.interval.as_dict()}
-            told["power"] = joules.execution_time / found.execution_time
-        output.print_json(found.as_dict() | told | ({"loads": loads} if taken else {}))
+            measured["energy"] = {"value": joules.execution_time, "interval": joules.interval.as_dict()}
+            measured["power"] = joules.execution_time / found.execution_time
+        output.print_json(found.as_dict() | measured | ({"loads": loads} if taken else {}))
         return
     low, high = found.interval.low, found.interval.high
     output.say(f"{plain(found.execution_time)} s, {level:.0%} interval {plain(low)} s to {plain(high)} s")

@@ -57,7 +57,7 @@ EfficiencyOption = Annotated[
 ]
 
 
-#: How far back the store's loads are looked at (s).
+#: How far back the loads of the store are read (s).
 REMEMBERED = 86400.0
 
 
@@ -230,11 +230,11 @@ def show(answer: RankingTable) -> None:
     shown = Table(title=f"{title}; times in s", title_justify="left", box=box.SIMPLE, pad_edge=False, padding=(0, 1))
     shown.add_column("#", justify="right", no_wrap=True)
     shown.add_column("where", overflow="fold", min_width=12)
-    known = [any(value is not None for value in told) for told in zip(*map(_energy, placements), strict=True)]
+    known = [any(value is not None for value in given) for given in zip(*map(_energy, placements), strict=True)]
     for heading in ("P", "completion", "wait + run", f"{level:.0%} interval", "CPU", "Mbit/s"):
         shown.add_column(heading, justify="right", no_wrap=True)
-    for heading, told in zip(("MHz", "J", "chance"), known, strict=True):
-        if told:
+    for heading, given in zip(("MHz", "J", "chance"), known, strict=True):
+        if given:
             shown.add_column(heading, justify="right", no_wrap=True)
     for number, placement in enumerate(placements, start=1):
         chosen, prediction, slowdown = placement.resource_set, placement.prediction, placement.slowdown
@@ -249,8 +249,8 @@ def show(answer: RankingTable) -> None:
             plain(chosen.available_bandwidth),
             *(
                 "" if value is None else plain(value)
-                for value, told in zip(_energy(placement), known, strict=True)
-                if told
+                for value, given in zip(_energy(placement), known, strict=True)
+                if given
             ),
             style="bold" if number == 1 else None,
         )

@@ -129,7 +129,9 @@ def rank_verb(
             max_slowdown=max_slowdown,
             power_cap=power_cap,
         )
-        told = placing.ranked(application, scene, question, settings, any_threads=threads is None, frequencies=clocks)
+        document = placing.ranked(
+            application, scene, question, settings, any_threads=threads is None, frequencies=clocks
+        )
     else:
         asked = {
             "application": application,
@@ -148,10 +150,10 @@ def rank_verb(
         }
         energy = {"frequencies": list(clocks), "max_slowdown": max_slowdown, "power_cap": power_cap}
         asked |= {name: value for name, value in energy.items() if value}
-        told = consulting.consult(config, url, "POST", "/v1/rankings", asked)
-    answer = consulting.ranking(told, where=url or "the daemon")
+        document = consulting.consult(config, url, "POST", "/v1/rankings", asked)
+    answer = consulting.ranking(document, where=url or "the daemon")
     if as_json:
-        output.print_json(told)
+        output.print_json(document)
     for line in answer.warnings:
         output.to_stderr(f"warning: {line}")
     if not answer.placements:

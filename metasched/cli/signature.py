@@ -53,8 +53,8 @@ def extract_verb(
         document = signature_document(read, found)
     write_document(to, document)
     if as_json:
-        told = ("processes", "events", "duration", "coverage", "phases")
-        output.print_json({key: document[key] for key in told} | {"signature": str(to)})
+        shown = ("processes", "events", "duration", "coverage", "phases")
+        output.print_json({key: document[key] for key in shown} | {"signature": str(to)})
         return
     table = Table(box=box.SIMPLE)
     for heading in ("phase", "weight", "share", "time s", "instructions", "bytes", "events", ""):
@@ -148,9 +148,9 @@ def expand_verb(
     with output.working("expanding"):
         trace = expanded(known, processes)
         write_ti_trace(to, lines(trace))
-    told = {"processes": processes, "events": trace.events, "trace": str(to)}
+    shown = {"processes": processes, "events": trace.events, "trace": str(to)}
     if as_json:
-        output.print_json(told)
+        output.print_json(shown)
     else:
         output.say(f"{trace.events} actions of {processes} processes written to {to}")
 

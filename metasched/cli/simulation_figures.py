@@ -12,9 +12,9 @@ MOST = 30
 HATCHES = ("", "//", "\\\\", "..", "xx", "++", "oo", "--")
 
 
-def gantt_and_power(told: Outcome, title: str) -> Figure:
+def gantt_and_power(outcome: Outcome, title: str) -> Figure:
     """Stretches of computation, messages and waiting of each group's first process, and below the power."""
-    groups = sorted(told.groups, key=lambda group: (group.label, group.ranks.start))[:MOST]
+    groups = sorted(outcome.groups, key=lambda group: (group.label, group.ranks.start))[:MOST]
     figure = Figure(figsize=(8, 3.5 + 0.25 * len(groups)), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1 + 0.25 * len(groups), 1.5])
     kinds = [*dict.fromkeys(kind for group in groups for kind, _, _ in group.drawn)]
@@ -37,7 +37,7 @@ def gantt_and_power(told: Outcome, title: str) -> Figure:
     above.set_title(title)
     handles = dict(zip(*reversed(above.get_legend_handles_labels()), strict=True))
     above.legend(handles.values(), handles.keys(), fontsize="small", loc="upper right")
-    below.step(told.times, told.power, where="post", color=COLOURS[0])
+    below.step(outcome.times, outcome.power, where="post", color=COLOURS[0])
     below.set(xlabel="time (s)", ylabel="power (W)")
     below.set_ylim(bottom=0)
     return figure

@@ -19,7 +19,7 @@ def speedup_surface(
     ----------
     processors, disks : axes of the surface, shapes (n,) and (m,).
     speedup : array of shape (n, m); NaN where not defined.
-    observed : points to draw beside it.
+    observed : points to draw with it.
     """
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     figure.suptitle(title, fontsize="medium")

@@ -44,13 +44,13 @@ def wait(
             "partition": partition, "processors": processors, "requested_time": requested, "name": job_name,
             "user": user or getpass.getuser(), "cluster": cluster,
         }  # fmt: skip
-        told = consult(config, url, "POST", "/v1/waits", asked)
+        document = consult(config, url, "POST", "/v1/waits", asked)
         if as_json:
-            output.print_json(told)
+            output.print_json(document)
         else:
             output.say(
-                f"{span(told['wait'])} ({span(told['low'])} to {span(told['high'])}); assumed run time "
-                f"{span(told['run_time'])}: {told['reason']}"
+                f"{span(document['wait'])} ({span(document['low'])} to {span(document['high'])}); assumed run time "
+                f"{span(document['run_time'])}: {document['reason']}"
             )
         return
     query = "" if cluster is None else f"?{urlencode({'cluster': cluster})}"
@@ -64,11 +64,11 @@ def wait(
 def _table(jobs: list[dict[str, Any]]) -> Table:
     table = Table("job", "partition", "processors", "state", "wait", "90 % interval", "scheduler", box=box.SIMPLE)
     for each in jobs:
-        told = each["wait"] is not None
+        known = each["wait"] is not None
         table.add_row(
             each["job"], each["partition"], str(each["processors"]), each["state"],
-            span(each["wait"]) if told else "-",
-            f"{span(each['low'])} to {span(each['high'])}" if told else "-",
+            span(each["wait"]) if known else "-",
+            f"{span(each['low'])} to {span(each['high'])}" if known else "-",
             "-" if each["scheduler_start"] is None
             else f"{datetime.fromtimestamp(each['scheduler_start']).astimezone():%Y-%m-%d %H:%M}",
         )  # fmt: skip
