@@ -293,15 +293,17 @@ def number(
             if not tolerance:
                 found = found.of_shares(samples.grid(topology), asks_for_squares(samples.distinct))
             return Attribute("" if topology == samples.topology else topology, expression=found)
-    for topology in tried:
-        found = _harder(samples, values, topology, tolerance)
-        if found is not None:
-            return Attribute("" if topology == samples.topology else topology, expression=found)
+    # Two atoms fit few values too easily: shares along any grid come first.
+    for search in (_harder, _paired):
+        for topology in tried:
+            found = search(samples, values, topology, tolerance)
+            if found is not None:
+                return Attribute("" if topology == samples.topology else topology, expression=found)
     return None
 
 
 def _harder(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
-    """Remainders, shares that do not come out even, and expressions in two atoms."""
+    """Remainders, and shares that do not come out even."""
     rows, _env = samples.rows(topology, True), samples.grid(topology)
     dimensions = len(TOPOLOGIES[topology](samples.distinct[0]))
     found = None
@@ -310,7 +312,11 @@ def _harder(samples: Samples, values: Floats, topology: str, tolerance: float) -
         found = rows.modular(values, moduli) or rows.blocks(values, dimensions)
     if found is None and dimensions > 1:
         found = rows.products(values, dimensions, tolerance)
-    return rows.paired(values, tolerance) if found is None else found
+    return found
+
+
+def _paired(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
+    return samples.rows(topology, True).paired(values, tolerance)
 
 
 def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simple: bool = False) -> Attribute | None:
