@@ -16,94 +16,10 @@ from metasched.predictors.memory.calibration import Calibration, score
 from metasched.records import Prediction, Request, Run, Settings
 
 
-class ByRegression(ByBatch):
-    """A regression of energies, with clocks and settings among its inputs, beside one of times.
+class _OverTimes(ByBatch):
+    """What a peer's predictor of times answers; forecast loads count over these."""
 
-    Examples
-    --------
-    >>> runs = [
-    ...     Run("a", "c", n, p, 0.9, 90.0, n / p, extra={"energy": str(7.0 * n)})
-    ...     for n in (100, 200, 400)
-    ...     for p in (1, 2, 4)
-    ... ]
-    >>> peer = ByRegression(RidgeQuadratic).fit(runs)
-    >>> round(peer.energy_predictor().predict(Request(300, 2, 0.9, 90.0)).execution_time)
-    2100
-    """
-
-    def __init__(self, kind: Callable[[], LogRegression]) -> None:
-        self.times, self.energies = kind(), kind()
-        self.name = self.times.name
-
-    def fit(self, runs: Iterable[Run]) -> ByRegression:
-        """Fit both."""
-        runs = tuple(runs)
-        self.times.fit(runs)
-        self.energies.fit(_in_joules(runs))
-        return self
-
-    def learn(self, run: Run) -> None:
-        """Have both learn a run."""
-        self.times.learn(run)
-        for one in _in_joules([run]):
-            self.energies.learn(one)
-
-    def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Predict one execution time, over which forecast loads count."""
-        return self.times.under(request.settings).predict(request, level)
-
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict many execution times."""
-        return self.times.predict_many(problem_size, processors, available_cpu, available_bandwidth, level)
-
-    def energy_predictor(self) -> Predictor:
-        """The regression of energies."""
-        return self.energies
-
-
-class MeanPower(ByBatch):
-    """The mean power of the runs learned times what the metered method says of their times.
-
-    Examples
-    --------
-    >>> runs = [
-    ...     Run("a", "c", n, p, 0.9, 90.0, n / p, extra={"energy": str(7.0 * n / p)})
-    ...     for n in range(100, 900, 100)
-    ...     for p in (1, 2, 4)
-    ... ]
-    >>> peer = MeanPower().fit(runs)
-    >>> round(peer.energy_predictor().predict(Request(300, 2, 0.9, 90.0)).execution_time, -2)
-    1000.0
-    """
-
-    name = "mean_power"
-
-    def __init__(self) -> None:
-        self.times = MeteredPredictor()
-        self.watts: list[float] = []
-        self.calibration = Calibration()
-
-    def fit(self, runs: Iterable[Run]) -> MeanPower:
-        """Fit the times, and average the power."""
-        runs = tuple(runs)
-        self.times.fit(runs)
-        self.watts = [run.energy / run.execution_time for run in runs if run.energy is not None]
-        return self
-
-    def learn(self, run: Run) -> None:
-        """Learn a run's time and power."""
-        if run.energy is not None:
-            found = self.energy_predictor().under(run.settings).predict(run.request)
-            self.calibration = self.calibration.learned(score(run.energy, found.execution_time, SPREAD))
-            self.watts.append(run.energy / run.execution_time)
-        self.times.learn(run)
+    times: Predictor
 
     def settle(self) -> None:
         """Wait for what runs in the background."""
@@ -123,6 +39,86 @@ class MeanPower(ByBatch):
     ) -> Predictions:
         """Predict many execution times."""
         return self.times.predict_many(problem_size, processors, available_cpu, available_bandwidth, level)
+
+
+class ByRegression(_OverTimes):
+    """A regression of energies, with clocks and settings among its inputs, beside one of times.
+
+    Examples
+    --------
+    >>> runs = [
+    ...     Run("a", "c", n, p, 0.9, 90.0, n / p, extra={"energy": str(7.0 * n)})
+    ...     for n in (100, 200, 400)
+    ...     for p in (1, 2, 4)
+    ... ]
+    >>> peer = ByRegression(RidgeQuadratic).fit(runs)
+    >>> round(peer.energy_predictor().predict(Request(300, 2, 0.9, 90.0)).execution_time)
+    2100
+    """
+
+    def __init__(self, kind: Callable[[], LogRegression]) -> None:
+        self.times: LogRegression = kind()
+        self.energies = kind()
+        self.name = self.times.name
+
+    def fit(self, runs: Iterable[Run]) -> ByRegression:
+        """Fit both."""
+        runs = tuple(runs)
+        self.times.fit(runs)
+        self.energies.fit(_in_joules(runs))
+        return self
+
+    def learn(self, run: Run) -> None:
+        """Have both learn a run."""
+        self.times.learn(run)
+        for one in _in_joules([run]):
+            self.energies.learn(one)
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict one execution time under the request's settings."""
+        return self.times.under(request.settings).predict(request, level)
+
+    def energy_predictor(self) -> Predictor:
+        """The regression of energies."""
+        return self.energies
+
+
+class MeanPower(_OverTimes):
+    """The mean power of the runs learned times what the metered method says of their times.
+
+    Examples
+    --------
+    >>> runs = [
+    ...     Run("a", "c", n, p, 0.9, 90.0, n / p, extra={"energy": str(7.0 * n / p)})
+    ...     for n in range(100, 900, 100)
+    ...     for p in (1, 2, 4)
+    ... ]
+    >>> peer = MeanPower().fit(runs)
+    >>> round(peer.energy_predictor().predict(Request(300, 2, 0.9, 90.0)).execution_time, -2)
+    1000.0
+    """
+
+    name = "mean_power"
+
+    def __init__(self) -> None:
+        self.times: MeteredPredictor = MeteredPredictor()
+        self.watts: list[float] = []
+        self.calibration = Calibration()
+
+    def fit(self, runs: Iterable[Run]) -> MeanPower:
+        """Fit the times, and average the power."""
+        runs = tuple(runs)
+        self.times.fit(runs)
+        self.watts = [run.energy / run.execution_time for run in runs if run.energy is not None]
+        return self
+
+    def learn(self, run: Run) -> None:
+        """Learn a run's time and power."""
+        if run.energy is not None:
+            found = self.energy_predictor().under(run.settings).predict(run.request)
+            self.calibration = self.calibration.learned(score(run.energy, found.execution_time, SPREAD))
+            self.watts.append(run.energy / run.execution_time)
+        self.times.learn(run)
 
     def energy_predictor(self) -> _MeanPowerEnergy:
         """What multiplies."""
