@@ -8,12 +8,11 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from quiet_scheduler import QuietScheduler
 
-from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
-from metasched.schedulers.contract import BoundJob
 from metasched.service import daemon as daemon_module
 from metasched.service.configuration import Configuration
 from metasched.service.daemon import Daemon
@@ -23,7 +22,7 @@ from metasched.store.database.store import Store
 NOW = time.time() - 100.0
 
 
-class Scheduler:
+class Scheduler(QuietScheduler):
     """Tells of one partition and of one job that has ended, once it may answer."""
 
     def __init__(self, name: str, may_answer: Event) -> None:
@@ -33,21 +32,6 @@ class Scheduler:
         self._may_answer.wait()
         self.asked += 1
         return [Partition(ClusterState.make(f"{self.name}/p", [f"{self.name}1"]), self.name, self.name, "p")]
-
-    def running(self) -> Sequence[object]:
-        return ()
-
-    def queue(self) -> Sequence[QueuedJob]:
-        return ()
-
-    def accounted(self, since: float) -> None:
-        return None
-
-    def bound(self) -> Sequence[BoundJob]:
-        return ()
-
-    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        raise AssertionError("no job is bound")
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
         self._may_answer.wait()

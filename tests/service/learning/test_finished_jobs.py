@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from quiet_scheduler import QuietScheduler
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
-from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, Kind, digest
 from metasched.records import InputError, Load
-from metasched.schedulers.contract import BoundJob
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.learning.run_outcome import observed
 from metasched.service.metrics import Metrics
@@ -31,7 +30,7 @@ from metasched.store.errors import StoreError
 
 
 @dataclass
-class Scheduler:
+class Scheduler(QuietScheduler):
     """A scheduler that knows how jobs ended."""
 
     name: str
@@ -50,24 +49,6 @@ class Scheduler:
         if self.down:
             raise RuntimeError("squeue does not answer")
         return self.ended
-
-    def partitions(self) -> Sequence[object]:
-        return ()
-
-    def running(self) -> Sequence[object]:
-        return ()
-
-    def queue(self) -> Sequence[QueuedJob]:
-        return ()
-
-    def accounted(self, since: float) -> None:
-        return None
-
-    def bound(self) -> Sequence[BoundJob]:
-        return ()
-
-    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        raise AssertionError("no job is bound")
 
 
 @dataclass
