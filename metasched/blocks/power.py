@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -51,11 +49,6 @@ def drawn(entry: Entry, processors: ArrayLike) -> Floats:
         raise InputError(f"{entry.name} tells no power, expected {', '.join(TABLE_1[Block.power])}")
     counts, place = np.unique(np.asarray(processors, dtype=np.int64), return_inverse=True)
     return np.array([_of_count(entry, int(count)) for count in counts])[place.ravel()]
-
-
-def nodes_for(entry: Entry, processors: int) -> int:
-    """The fewest nodes with so many processors."""
-    return math.ceil(processors / cores_of(entry))
 
 
 def _of_count(entry: Entry, processors: int) -> float:

@@ -51,12 +51,8 @@ class Schedule:
         return not any(thread.is_alive() for thread in self._threads if thread.name.endswith(" once"))
 
     def pause(self) -> None:
-        """Begin nothing again until :meth:`resume`."""
+        """Begin nothing again; what is being done is finished."""
         self._going.clear()
-
-    def resume(self) -> None:
-        """Begin works again after :meth:`pause`."""
-        self._going.set()
 
     def stop(self) -> None:
         """End it; work that is being done is finished."""

@@ -65,4 +65,3 @@ def test_the_daemon_prefers_the_node_that_will_be_free_to_the_one_that_is_free_n
         assert answer.nodes == "e2"
         assert answer.placement is not None
         assert 0.6 < answer.placement.resource_set.available_cpu < 0.95
-        daemon.work.resume()
