@@ -1,19 +1,8 @@
-"""What a scalability curve says and costs: predicted time (Eq. 6), its error, efficiency, overhead (Eq. 7)."""
+"""What a scalability curve says and costs: the error of its times, efficiency, overhead (Eq. 7)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-
-def predicted_time(phases: Iterable[tuple[float, float]]) -> float:
-    """PET: the sum over phases of one execution's time (s) times the weight (Eq. 6).
-
-    Examples
-    --------
-    >>> predicted_time([(0.5, 10), (2.0, 1)])
-    7.0
-    """
-    return sum(time * weight for time, weight in phases)
 
 
 def prediction_error(predicted: float, measured: float) -> float:

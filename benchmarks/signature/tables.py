@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.signature import paper
+from benchmarks.signature.general_equations import completed, distance_form
 from benchmarks.signature.instructions import difference, instructions_per_process, total_instructions
-from metasched.signature.local_equations import completed, local_equation
-from metasched.signature.scalability import core_hours, efficiency, prediction_error
-from metasched.signature.transforms import PowerLaw, distance_form, r_squared, weight_form
+from benchmarks.signature.scalability import core_hours, efficiency, prediction_error
+from metasched.signature.local_equations import local_equation
+from metasched.signature.transforms import PowerLaw, r_squared, weight_form
 
 
 def tables() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from metasched.signature.expressions import LISTED as ALONG
 from metasched.signature.folding import Loop, Node, folded
 from metasched.signature.matching import Places, Program, likened, matched, program_of
 from metasched.signature.roles import Cell, candidates, cells
-from metasched.signature.topologies import TOPOLOGIES, different
+from metasched.signature.topologies import different
 from metasched.signature.traces import Trace
 from metasched.signature.workloads import one_workload
 
@@ -464,9 +464,3 @@ def _counts_around(program: Program, loops: tuple[int, ...], places: Places, ste
         known = {tuple(row[:-1]): row[-1] for row in table.tolist()}
         columns.append(np.array([known[tuple(row[:depth])] for row in steps.tolist()]))
     return np.stack(columns, axis=1) if columns else np.zeros((len(steps), 0))
-
-
-def sides_used(application: Application, count: int) -> dict[str, tuple[int, ...]]:
-    """The sides at one count of each grid that a rule uses."""
-    names = {application.topology} | {each.topology for each in application.attributes() if each.topology}
-    return {name: TOPOLOGIES[name](count) for name in sorted(names)}

@@ -85,34 +85,3 @@ def _bits_involved(destinations: Sequence[Peer]) -> LocalEquation | None:
     moved = tuple(each.bit_length() - 1 for each in images)
     made = [sum((rank >> bit & 1) << moved[bit] for bit in range(width)) for rank in range(count)]
     return LocalEquation("EC1", "permutation", moved) if made == to else None
-
-
-def completed(distances: Sequence[int], fullest: Sequence[int]) -> list[Peer]:
-    """The communications of a process, completed with null communications to those of the fullest one.
-
-    Those it has are put in the places that the fullest has them in; an order that the fullest has not is given up, as
-    the paper's own example needs (process 3 sends down before it sends left).
-
-    Raises
-    ------
-    ValueError
-        When the process has a distance that the fullest has not.
-
-    Examples
-    --------
-    Fig. 5, process 3 beside process 5:
-
-    >>> completed([4, -1], [1, 4, -1, -4])
-    [None, 4, -1, None]
-    """
-    left = list(distances)
-    found: list[Peer] = []
-    for distance in fullest:
-        if distance in left:
-            left.remove(distance)
-            found.append(distance)
-        else:
-            found.append(None)
-    if left:
-        raise ValueError(f"distance {left[0]:+d} is not among those of the fullest process")
-    return found

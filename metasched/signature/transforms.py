@@ -1,4 +1,4 @@
-"""How whole numbers grow with the number of processes n: general equations (section 3.2.2) and weights (section 3.3.1).
+"""How whole numbers grow with the number of processes n: weights (section 3.3.1) and volumes.
 
 The paper replaces n by an index (the displacement) until a line fits exactly. Here the index is looked for: it is the
 transform of n in which a line through the points has whole coefficients and leaves nothing over.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ TRANSFORMS: Mapping[str, Callable[[float], float]] = {
 }
 #: A count that a tool took may miss some at either end of the run: how many, where so many are counted.
 MISSED, MISSED_OF = 2, 1_000
-#: Largest factor of a transform in a general equation of distances.
-LARGEST_FACTOR = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,8 @@ class WholeForm:
         return {"constant": self.constant, "terms": dict(self.terms), "error": self.error}
 
 
-def _whole(values: Sequence[float]) -> bool:
+def are_whole(values: Sequence[float]) -> bool:
+    """Whether all are whole numbers, but for rounding."""
     return all(abs(value - round(value)) < 1e-9 for value in values)
 
 
@@ -97,7 +95,7 @@ def weight_form(counts: Sequence[int], weights: Sequence[int]) -> WholeForm | No
     near: list[WholeForm] = []
     for name, transform in TRANSFORMS.items():
         index = [transform(n) for n in points]
-        if not _whole(index):
+        if not are_whole(index):
             continue
         for shift in (0, 1, -1, 2):
             steps = [each - shift for each in index]
@@ -113,31 +111,6 @@ def weight_form(counts: Sequence[int], weights: Sequence[int]) -> WholeForm | No
                 exact.append(form)
     found = exact or sorted(near, key=lambda form: form.error)
     return found[0] if found else None
-
-
-def distance_form(counts: Sequence[int], distances: Sequence[int]) -> WholeForm | None:
-    """The general equation of a distance: a whole combination of transforms of n that holds at every count.
-
-    Examples
-    --------
-    >>> str(distance_form([256, 324, 484], [241, 307, 463]))
-    'n - sqrt(n) + 1'
-    """
-    names = [name for name, transform in TRANSFORMS.items() if _whole([transform(n) for n in counts])]
-    names.sort(key=lambda name: -TRANSFORMS[name](max(counts)))
-    for size in range(3):
-        for chosen in combinations(names, size):
-            columns = np.array([[1.0, *(TRANSFORMS[name](n) for name in chosen)] for n in counts])
-            if len(counts) < size + 1 or np.linalg.matrix_rank(columns) <= size:
-                continue
-            solved = np.linalg.lstsq(columns, np.array(distances, dtype=float), rcond=None)[0]
-            factors = [round(float(each)) for each in solved]
-            if any(abs(each) > LARGEST_FACTOR for each in factors[1:]) or 0 in factors[1:]:
-                continue
-            form = WholeForm(factors[0], tuple(zip(chosen, factors[1:], strict=True)))
-            if all(form(n) == distance for n, distance in zip(counts, distances, strict=True)):
-                return form
-    return None
 
 
 @dataclass(frozen=True, slots=True)

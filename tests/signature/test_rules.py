@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.signature.general_equations import completed, distance_form
 from metasched.signature.expressions import Expression
 from metasched.signature.folding import Loop, folded
-from metasched.signature.local_equations import completed, local_equation
+from metasched.signature.local_equations import local_equation
 from metasched.signature.matching import likened, matched, program_of
-from metasched.signature.transforms import PowerLaw, distance_form, weight_form
+from metasched.signature.transforms import PowerLaw, weight_form
 from metasched.signature.workloads import one_workload
 
 
