@@ -85,3 +85,53 @@ def test_a_seed_draws_the_same_mutants_again_whatever_other_rooms_are_judged(tre
     assert mutation.rooms(tree) == ["monitors/toy"]
     assert mutation.drawn(tree, "monitors/toy", 2, 5) == mutation.drawn(tree, "monitors/toy", 2, 5)
     assert len({tuple(mutation.drawn(tree, "monitors/toy", 2, seed)) for seed in range(20)}) > 1
+
+
+def test_what_changes_no_behaviour_is_no_mutant(tmp_path: Path) -> None:
+    text = """
+        from dataclasses import dataclass
+        from functools import cache
+        from typing import TYPE_CHECKING, Protocol
+
+        LIMIT = 2000.0
+        FEW = 7
+        if TYPE_CHECKING:
+            DEFAULT = 3
+
+
+        class Thing(Protocol):
+            def size(self, most: int = 9) -> int: ...
+
+
+        @dataclass(frozen=True, order=True)
+        class Pair:
+            one: int = 5
+
+
+        @cache
+        def pairs(ones):
+            return [one for one, _ in zip(ones, ones, strict=True) if one is None]
+        """
+    module = tmp_path / "module.py"
+    module.write_text(textwrap.dedent(text).lstrip())
+    before = module.read_text()
+    found = [mutant for place in mutation.mutants(module) for mutant in place]
+    changes = {
+        mutation.change(tmp_path, mutant, before, mutant.apply(before)).partition("  ->  ")[2] for mutant in found
+    }
+    assert changes == {
+        "FEW = 8",
+        "FEW = 6",
+        "class Pair:",  # without its decorator
+        "@dataclass(frozen=True, order=False)",
+        "one: int = 6",
+        "one: int = 4",
+        "return [one for one, _ in zip(ones, ones, strict=True) if one is not None]",
+    }
+
+
+def test_a_fault_that_python_cannot_read_is_not_drawn(tmp_path: Path) -> None:
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "star.py").write_text("def double(value, *, times=2):\n    return value\n")
+    drawn = mutation.drawn(tmp_path, "toy", 9, 1)
+    assert {mutant.operator for mutant in drawn} == {"core/NumberReplacer"}
