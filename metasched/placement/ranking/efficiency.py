@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 #: What the score of a set below the floor is multiplied by: far above all others, in exactly the order it had.
 BEYOND = 2.0**400
@@ -21,21 +20,21 @@ ADVISED_UP_TO = 2.0**300
 ROUNDED = 1e-9
 
 
-def below_floor(processors: ArrayLike, time: Floats, of_fewest: ArrayLike, least_efficiency: float) -> Flags:
-    """Which sets are below the floor, array of shape (k,).
+def longest(processors: ArrayLike, of_fewest: ArrayLike, least_efficiency: float) -> Floats:
+    """The execution times (s) beyond which sets are below the floor, array of shape (k,).
 
     Parameters
     ----------
-    processors, time : P and the predicted execution time (s) of k sets.
+    processors : P of k sets.
     of_fewest : P0 T0 of each one's cluster (s); infinite where nothing is predicted for P0.
     least_efficiency : the floor, in [0, 1].
 
     Examples
     --------
-    100 s on one processor: 40 s on 4 are an efficiency of 0.625, 30 s on 16 one of 0.21.
+    100 s on one processor: on 4 processors an efficiency of 0.25 is 100 s, on 16 it is 25 s.
 
-    >>> below_floor([1, 4, 16], np.array([100.0, 40.0, 30.0]), 100.0, 0.25).tolist()
-    [False, False, True]
+    >>> longest([1, 4, 16], 100.0, 0.25).round().tolist()
+    [400.0, 100.0, 25.0]
     """
-    used = np.asarray(processors, dtype=np.float64) * time
-    return np.asarray(least_efficiency * used > (1.0 + ROUNDED) * np.asarray(of_fewest))
+    with np.errstate(divide="ignore"):  # no floor, no longest time
+        return np.asarray((1.0 + ROUNDED) * np.asarray(of_fewest) / (least_efficiency * np.asarray(processors, float)))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.contention import NoContention
-from metasched.placement.ranking.efficiency import below_floor
+from metasched.placement.ranking.efficiency import longest
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.preparation import at_its_own_horizon, prepared
 from metasched.placement.ranking.query import Question
@@ -142,7 +142,7 @@ class _Compared:
         found = []
         for (_, front), time in zip(self.able, self._times, strict=True):
             of_fewest = fewest * np.fmin.reduce(time[front.processors == fewest], initial=np.inf)
-            found.append(below_floor(front.processors, time, of_fewest, least_efficiency))
+            found.append(time > longest(front.processors, of_fewest, least_efficiency))
         return np.concatenate(found)
 
     def best_two(self) -> list[Placement]:

@@ -12,7 +12,7 @@ from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.candidates import Circumstances, weigh
 from metasched.placement.ranking.contention import NoContention
-from metasched.placement.ranking.efficiency import ADVISED_UP_TO, BEYOND, below_floor
+from metasched.placement.ranking.efficiency import ADVISED_UP_TO, BEYOND, longest
 from metasched.placement.ranking.objective import TERMS, Objective, Terms
 from metasched.placement.ranking.pareto_front import front
 from metasched.placement.ranking.preparation import at_its_own_horizon, prepared
@@ -152,23 +152,24 @@ def _searched(
     cluster = cluster_of[index]
     wait = layout.wait(cluster, processors)
     taken = layout.taken(cluster, processors)
-    least_efficiency = question.constraints.least_efficiency
+    longest_time = longest(processors, of_fewest[cluster], question.constraints.least_efficiency)
 
     def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
-        count = processors[pair]
+        count, where = processors.take(pair), cluster.take(pair)
         if question.objective.time_alone and question.power_cap is None:
-            time = layout.expect(question.problem_size, cluster[pair], count, cpu, bandwidth)
-            scores = question.objective.score_time(wait[pair] + time, count)
+            time = layout.expect(question.problem_size, where, count, cpu, bandwidth)
+            scores = question.objective.score_time(wait.take(pair) + time, count)
         else:
-            predicted = layout.predict(question.problem_size, question.level, cluster[pair], count, cpu, bandwidth)
+            predicted = layout.predict(question.problem_size, question.level, where, count, cpu, bandwidth)
             time = predicted.execution_time
-            joules = layout.energy(question.problem_size, cluster[pair], count, cpu, bandwidth, time)
-            terms = Terms.of(time, predicted.high, processors=taken[pair], queue_wait=wait[pair], energy=joules)
+            joules = layout.energy(question.problem_size, where, count, cpu, bandwidth, time)
+            terms = Terms.of(
+                time, predicted.high, processors=taken.take(pair), queue_wait=wait.take(pair), energy=joules
+            )
             scores = question.objective.score(terms, count)
-        if least_efficiency:
-            scores[below_floor(count, time, of_fewest[cluster[pair]], least_efficiency)] *= BEYOND
+        scores[time > longest_time.take(pair)] *= BEYOND
         if question.latest is not None:
-            scores[wait[pair] + time > question.latest] *= BEYOND
+            scores[wait.take(pair) + time > question.latest] *= BEYOND
         if question.power_cap is not None:
             scores[joules > question.power_cap * time] *= BEYOND
         return scores

@@ -90,9 +90,15 @@ class Layout:
     def expect(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
         """The execution times that :meth:`predict` tells, without their intervals (s)."""
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
+        parts = [
+            (mine, predictor.expect_many(size, processors[mine], cpu[mine], bandwidth[mine]))
+            for mine, predictor in self._by_predictor(cluster)
+        ]
+        if len(parts) == 1:
+            return parts[0][1]
         time = np.empty(cluster.size)
-        for mine, predictor in self._by_predictor(cluster):
-            time[mine] = predictor.expect_many(size, processors[mine], cpu[mine], bandwidth[mine])
+        for mine, part in parts:
+            time[mine] = part
         return time
 
     def _by_predictor(self, cluster: Ints) -> Iterator[tuple[Ints | slice, Predictor]]:

@@ -77,20 +77,20 @@ class PrefixQuantiles:
         """
         group, count, q = (np.asarray(each, dtype=np.int64) for each in (group, count, q))
         start = self._start.take(group)
-        end, before = start + count, self._before.take(start)
-        whole = count == self._sizes.take(group)
-        place = np.where(
-            whole,
-            np.searchsorted(self._before_falling, before + q) - 1,
-            self._least.take(end - 1, mode="clip"),
-        )
-        rest = np.flatnonzero(~whole & (before + q < self._before.take(end)))
+        end, sought = start + count, self._before.take(start) + q
+        place = self._least.take(end - 1, mode="clip")
+        asked = count == self._sizes.take(group)
+        whole = np.flatnonzero(asked)
+        place[whole] = np.searchsorted(self._before_falling, sought.take(whole)) - 1
+        asked |= sought == self._before.take(end)  # the least of some entries
+        rest = np.flatnonzero(~asked)
         if rest.size:
             if self._parts is None:
                 worth = rest.size >= self._worth * self._falling.size
                 self._parts = _Parts(self._place, self._weights, self._start, self._sizes, self._tables * worth)
-            own = group.take(rest)
-            place[rest] = start.take(rest) + self._parts.rank(own, count.take(rest), q.take(rest))
+            if rest.size < group.size:
+                group, count, q, start = (each.take(rest) for each in (group, count, q, start))
+            place[rest] = start + self._parts.rank(group, count, q)
         return self._falling.take(place)
 
 

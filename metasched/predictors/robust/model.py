@@ -61,7 +61,6 @@ OUTSIDE, WILDEST = 0.15, 4.0
 TAILS = 1.5
 #: Processor counts whose part of the formula is remembered at most.
 MOST_COUNTS = 4096
-_NONE = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -237,16 +236,12 @@ class Model:
         ----------
         log_n, cpu, bw, log_p : arrays of shape (n,).
         of_counts : what the formula says of P alone, shape (5 + 2 e, n).
-        bend : what the process says of N and P, shape (n, 2 + m); or (n, 1), the mean alone, and no spreads come back.
+        bend : what the process says of N and P, shape (n, 2 + m).
         """
-        formula = self.formula
-        logs = log_n - np.log(formula.size), np.log(cpu), np.log(bw) - np.log(formula.bandwidth)
+        formula, logs = self.formula, (log_n - self._middle[0], np.log(cpu), np.log(bw) - self._middle[1])
         computation, communication = formula.log_terms(*logs, of_counts[0], of_counts[1])
-        with np.errstate(over="ignore"):  # what is larger than all numbers is infinite
-            time = np.exp(computation + bend[:, 0])
-            time += np.exp(communication + bend[:, 0])
-            if bend.shape[1] == 1:
-                return time, _NONE
+        time = _sum(computation + bend[:, 0], communication + bend[:, 0])
+        with np.errstate(over="ignore"):
             computation -= communication
             sent = 1.0 / (1.0 + np.exp(computation, out=computation))
         slopes = formula.slopes(sent, *logs, of_counts)
@@ -254,6 +249,19 @@ class Model:
         variance = bend[:, 1] + OUTSIDE**2 * (self._away(log_n, 0) + self._away(log_p, 1))
         # The smallest of the averages says less of a load that varies: its noise grows with it.
         return time, self.process.spread(variance, slopes, self.wildness * np.maximum(1.0 - logs[1], 1.0) ** 2)
+
+    def time_at(
+        self, log_n: Floats | np.float64, cpu: Floats, bw: Floats, computation: Floats, communication: Floats
+    ) -> Floats:
+        """Times (s) alone.
+
+        Parameters
+        ----------
+        log_n, cpu, bw : arrays of shape (n,), or one log N for all.
+        computation, communication : the first two of what the formula says of P, with the mean that the process adds.
+        """
+        log_size, log_link = log_n - self._middle[0], np.log(bw) - self._middle[1]
+        return _sum(*self.formula.log_terms(log_size, np.log(cpu), log_link, computation, communication))
 
     def covariance(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Of the true log times at some conditions, (n, n), and the variances of the noise of runs there, (n,)."""
@@ -289,6 +297,14 @@ class Model:
     def reach(self) -> tuple[Floats, Floats]:
         """The box within which the bend changes."""
         return self.box[0] - BEYOND, self.box[1] + BEYOND
+
+
+def _sum(computation: Floats, communication: Floats) -> Floats:
+    """The sum of two terms from their logarithms, which it overwrites; what is larger than all numbers is infinite."""
+    with np.errstate(over="ignore"):
+        time = np.exp(computation, out=computation)
+        time += np.exp(communication, out=communication)
+    return time
 
 
 def scale_prior(inputs: int) -> ScalePrior:

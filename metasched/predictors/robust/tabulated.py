@@ -6,7 +6,7 @@ log N for each P, interpolated in between. Asked one by one, or so, requests are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -43,37 +43,49 @@ class Tabulated:
 
     def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Times (s), for arrays of one shape (n,)."""
-        return self._asked(n, p, cpu, bw, spreads=False)[0]
+        same = _same(n)
+        counts = _whole(p, FEWEST_OF_SIZE if same else FEWEST)
+        if counts is None:
+            return self._one_by_one(n, p, cpu, bw)[0]
+        different, where = counts
+        time, of_counts = np.empty(len(p)), self.model.formula.of_counts(different.astype(np.float64))[:2]
+        if same:
+            of_counts += self._of_size(float(n[0]), False).of(different)[:, 0, 0]
+        else:
+            grid = self._everywhere[False].of(different)
+        for piece in _pieces(len(p)):
+            computation, communication = (each.take(where[piece]) for each in of_counts)
+            log_n = np.log(n[0] if same else n[piece])
+            if not same:
+                bend = _between(grid, where[piece], (log_n - self._first) / STEP)[:, 0]
+                computation += bend
+                communication += bend
+            time[piece] = self.model.time_at(log_n, cpu[piece], bw[piece], computation, communication)
+        return time
 
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms, for arrays of one shape (n,)."""
-        return self._asked(n, p, cpu, bw, spreads=True)
-
-    def _asked(self, n: Floats, p: Floats, cpu: Floats, bw: Floats, *, spreads: bool) -> tuple[Floats, Floats]:
-        time, spread = np.empty(len(n)), np.empty(len(n) if spreads else 0)
-        same = len(n) > 0 and n[0] == n[-1] and bool((n == n[0]).all())
-        index = _index_of(p, FEWEST_OF_SIZE if same else FEWEST)
-        if index is None:  # too few, or no whole numbers of processors
-            for start in range(0, len(n), PIECE):
-                piece = slice(start, start + PIECE)
-                time[piece], own = self.model.predict(n[piece], p[piece], cpu[piece], bw[piece])
-                if spreads:
-                    spread[piece] = own
-            return time, spread
-        counts, position = index
-        of_counts, log_p = self.model.formula.of_counts(counts.astype(np.float64)), np.log(counts)
-        grid = (self._of_size(float(n[0]), spreads) if same else self._everywhere[spreads]).of(counts)
-        if not spreads:
-            of_counts = of_counts[:2]
-        for start in range(0, len(n), PIECE):
-            piece = slice(start, start + PIECE)
-            where, log_n = position[piece], np.log(n[piece])
-            known = grid[:, 0].take(where, axis=0) if same else _between(grid, where, (log_n - self._first) / STEP)
-            time[piece], own = self.model.at(
-                log_n, cpu[piece], bw[piece], log_p.take(where), of_counts.take(where, axis=1), known
+        same = _same(n)
+        counts = _whole(p, FEWEST_OF_SIZE if same else FEWEST)
+        if counts is None:
+            return self._one_by_one(n, p, cpu, bw)
+        different, where = counts
+        of_counts, log_p = self.model.formula.of_counts(different.astype(np.float64)), np.log(different)
+        grid = (self._of_size(float(n[0]), True) if same else self._everywhere[True]).of(different)
+        time, spread = np.empty(len(n)), np.empty(len(n))
+        for piece in _pieces(len(n)):
+            here, log_n = where[piece], np.log(n[piece])
+            known = grid[:, 0].take(here, axis=0) if same else _between(grid, here, (log_n - self._first) / STEP)
+            time[piece], spread[piece] = self.model.at(
+                log_n, cpu[piece], bw[piece], log_p.take(here), of_counts.take(here, axis=1), known
             )
-            if spreads:
-                spread[piece] = own
+        return time, spread
+
+    def _one_by_one(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+        """Without a table: where requests are too few, or their processors no whole numbers."""
+        time, spread = np.empty(len(n)), np.empty(len(n))
+        for piece in _pieces(len(n)):
+            time[piece], spread[piece] = self.model.predict(n[piece], p[piece], cpu[piece], bw[piece])
         return time, spread
 
 
@@ -117,15 +129,29 @@ def cached_grids(model: Model) -> Callable[[float, bool], Grid]:
     return lru_cache(maxsize=8)(lambda size, whole: Grid(model, np.log([size]), whole=whole))
 
 
-def _index_of(p: Floats, fewest: int) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-    """The different processor counts, ascending, and the place of each request's among them."""
+def _same(n: Floats) -> bool:
+    return len(n) > 0 and n[0] == n[-1] and bool((n == n[0]).all())
+
+
+def _pieces(count: int) -> Iterator[slice]:
+    return (slice(start, start + PIECE) for start in range(0, count, PIECE))
+
+
+def _whole(p: Floats, fewest: int) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """The different processor counts, ascending, and the place of each request's among them; or that none is tabulated.
+
+    Parameters
+    ----------
+    p : of each request, shape (n,).
+    fewest : requests from which on a table is worth it.
+    """
     if len(p) < fewest or p.max() > MOST_PROCESSORS:
         return None
     whole = p.astype(np.intp)
     if (whole != p).any():
         return None
     place = np.bincount(whole) > 0
-    return np.flatnonzero(place), (np.cumsum(place) - 1)[whole]
+    return np.flatnonzero(place), (np.cumsum(place) - 1).take(whole)
 
 
 def _between(grid: Floats, row: NDArray[np.intp], place: Floats) -> Floats:
