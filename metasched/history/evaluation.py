@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from metasched.history.backfilling import Backfilling, lead_on
+from metasched.history.backfilling import Backfilling
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Expected, Policy, Replay, RunTimes, replay, shaken
-from metasched.history.waits import Wait, WaitErrors
+from metasched.history.waits import Wait, WaitErrors, possible_waits
 
 #: How many jobs' waits are forecast in an evaluation, evenly spread over the log.
 MOST_WAITS = 2000
@@ -62,14 +62,7 @@ class Recorder:
         """Forecast the wait of a job, if it is one of those."""
         if not self._every or job % self._every:
             return
-        left = {
-            other: self.left(other, now - cluster.started[other] if other in cluster.started else 0.0)
-            for other in cluster.width
-        }
-        said = [
-            lead_on(cluster.copy(), now, {other: each[which] for other, each in left.items()}, until=job)[job] - now
-            for which in range(len(left[job]))
-        ]
+        said = possible_waits(cluster, job, now, self.left)
         self.said[job] = sum(said) / len(said)
         self._asked[job] = now
         expected = self._errors.expect(self.said[job])

@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+
+from metasched.history.backfilling import Backfilling, lead_on
 
 #: Forecasts are held together by how long a wait they say (s): up to each of these, and longer.
 CLASSES = (0.0, 300.0, 1800.0, 7200.0, 21_600.0, 86_400.0)
@@ -22,6 +25,9 @@ SOFTENING = 60.0
 MEMORY = 0.99
 #: Past forecasts of a class that count, and that must have come true before they do.
 MOST, FEWEST = 300, 20
+
+
+Choice = TypeVar("Choice", bound=Hashable)
 
 
 class Wait(NamedTuple):
@@ -76,6 +82,57 @@ class WaitErrors:
         tail = 50.0 * (1.0 - self.level)
         low, middle, high = np.exp(np.percentile(ratios, [tail, 50.0, 100.0 - tail])) * (said + SOFTENING) - SOFTENING
         return Wait(max(float(middle), 0.0), max(float(low), 0.0), max(float(high), 0.0))
+
+
+def possible_waits(
+    cluster: Backfilling, job: int, now: float, left: Callable[[int, float], Sequence[float]]
+) -> list[float]:
+    """How long a job of a queue still waits if nobody else comes (s), for each of several possibilities of run times.
+
+    Parameters
+    ----------
+    cluster : the queue as it is, with the job in it.
+    job, now : its number, and the time (s).
+    left : how long a job runs on that has run so long (s), 0 where it waits; of all jobs as many possibilities.
+
+    Examples
+    --------
+    >>> cluster = Backfilling(8)
+    >>> for number in range(2):
+    ...     cluster.submit(number, 8, 100.0)
+    >>> cluster.schedule(0.0)
+    [0]
+    >>> possible_waits(cluster, 1, 10.0, lambda job, ran: [40.0 - ran, 90.0 - ran])
+    [30.0, 80.0]
+    """
+    started = cluster.started
+    possible = {other: left(other, now - started[other] if other in started else 0.0) for other in cluster.width}
+    return [
+        lead_on(cluster.copy(), now, {other: each[which] for other, each in possible.items()}, until=job)[job] - now
+        for which in range(len(possible[job]))
+    ]
+
+
+def near_ties(completions: Mapping[Choice, Sequence[float]]) -> list[Choice]:
+    """Where a job should be submitted, the best first: where it is expected to be completed first, and where it may be.
+
+    Parameters
+    ----------
+    completions : of each choice when the job may be completed there (s), as several possibilities; among equals the
+        first choice is preferred.
+
+    Returns
+    -------
+    The choice with the least mean, and those of which one possibility is sooner than the latest there.
+
+    Examples
+    --------
+    >>> near_ties({"p": [100.0, 300.0], "q": [50.0, 200.0], "r": [200.0, 400.0], "s": [150.0, 260.0]})
+    ['q', 'p', 's']
+    """
+    by_mean = sorted(completions, key=lambda choice: sum(completions[choice]) / len(completions[choice]))
+    latest = max(completions[by_mean[0]])
+    return [choice for choice in by_mean if choice == by_mean[0] or min(completions[choice]) < latest]
 
 
 def _class(said: float) -> int:
