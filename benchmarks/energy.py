@@ -8,6 +8,7 @@ the highest clock learned and energies that do not change from there. The campai
 from __future__ import annotations
 
 import csv
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.testbed import oracle
 from benchmarks.testbed.catalogue import DESIGN, JUDGED
 from benchmarks.testbed.metered import CLOCKS, LEARNED, PROCESSORS, scenarios
 from metasched.predictors.contract import Predictor
@@ -87,9 +89,23 @@ def data_table(path: Path) -> Table:
 
 
 def campaign_table(folder: Path, only: str = "") -> Table:
-    """Energies of the metered campaigns, observed and forecast loads, beside the peers; and clocks never learned."""
+    """Energies of the metered campaigns, observed and forecast loads, beside the peers; and clocks never learned.
+
+    The last column is the error of time there of a model that knows the application's true form, see
+    ``benchmarks.testbed.oracle``.
+    """
     table = Table(title=f"energy, {folder.parent.name}: mean errors (%), shares held by 90 % intervals")
-    for heading in ("campaign", "observed", "held", "forecast", "held", *_names(), "unseen clocks: time", "energy"):
+    for heading in (
+        "campaign",
+        "observed",
+        "held",
+        "forecast",
+        "held",
+        *_names(),
+        "unseen clocks: time",
+        "energy",
+        "true form",
+    ):
         table.add_column(heading, justify="left" if heading == "campaign" else "right")
     sums: list[list[float]] = []
     for scenario, _ in scenarios(JUDGED if folder.parent == JUDGED.folder else DESIGN):
@@ -112,7 +128,10 @@ def campaign_table(folder: Path, only: str = "") -> Table:
             made = peer()
             made.fit(train)
             cells.append(Evaluation(tuple(follow(made, rest, observed, quantity="energy"))).summary()["ppe_mean"])
-        cells += unseen(train, rest, PROCESSORS[scenario.cluster.name].megahertz)
+        megahertz = PROCESSORS[scenario.cluster.name].megahertz
+        cells += unseen(train, rest, megahertz)
+        alone = [run for run in rest if not is_learned(run, megahertz)]
+        cells.append(float(oracle.errors(scenario.application.name, scenario.cluster, [*train, *alone]).mean()))
         sums.append(cells)
         table.add_row(scenario.name, *(f"{cell:.2f}" for cell in cells))
     table.add_row("mean", *(f"{cell:.2f}" for cell in np.mean(sums, axis=0)))
@@ -123,12 +142,16 @@ def _names() -> list[str]:
     return [peer().name for peer in ENERGY_PEERS]
 
 
+def is_learned(run: Run, megahertz: float) -> bool:
+    """Whether a run of a campaign had a clock that training runs had, the highest of its processor being known."""
+    return any(math.isclose(_clock(run), CLOCKS[place] * megahertz, rel_tol=1e-6) for place in LEARNED)
+
+
 def unseen(train: Sequence[Run], rest: Sequence[Run], megahertz: float) -> list[float]:
     """Mean errors (%) of time and energy at the clocks that no learned run had; those at the others are learned."""
-    known = {round(CLOCKS[place] * megahertz, 3) for place in LEARNED}
     predictor, found = MeteredPredictor().fit(train), []
     for run in rest:
-        if round(_clock(run), 3) in known:
+        if is_learned(run, megahertz):
             predictor.learn(run)
             continue
         energy = predictor.energy_predictor()

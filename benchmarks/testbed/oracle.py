@@ -44,7 +44,7 @@ TRAFFIC: dict[str, Terms] = {
 
 
 def terms(application: str, cluster: ClusterModel, runs: Sequence[Run]) -> Floats:
-    """The true form's terms; array of shape (runs, terms)."""
+    """The true form's terms, those of work also over the clock where runs tell it; array of shape (runs, terms)."""
     n, p, cpu, bandwidth = np.array(
         [(run.problem_size, run.processors, run.min_avg_avail_cpu, run.min_avg_avail_bw) for run in runs]
     ).T
@@ -53,7 +53,10 @@ def terms(application: str, cluster: ClusterModel, runs: Sequence[Run]) -> Float
     work = [term / cpu for term in WORK[application](n, p)]
     traffic = [several * sharers * term / bandwidth for term in TRAFFIC[application](n, p)]
     messages = [several * p, several * np.log2(p)]
-    return np.stack([*work, *traffic, *messages], axis=1)
+    clocks = np.array([run.settings.frequency or np.nan for run in runs])
+    # Some of the work is the processor's, some the memory's, which does not wait for the clock.
+    paced = [] if np.isnan(clocks).any() else [term / clocks for term in work]
+    return np.stack([*paced, *work, *traffic, *messages], axis=1)
 
 
 def predicted(application: str, cluster: ClusterModel, runs: Sequence[Run]) -> Floats:

@@ -73,12 +73,12 @@ class Scene:
     others: Mapping[tuple[str, str], Predictor] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
-    def contention(self, problem_size: float) -> Contention:
-        """The contention with the jobs that are described as running, if any are."""
+    def sharing(self, problem_size: float) -> tuple[Contention, Mapping[str, tuple[RunningJob, ...]]]:
+        """The contention with the jobs that are described as running, and these by cluster."""
         from metasched.placement.ranking.co_scheduling import Coscheduled
 
         if not any(self.running.values()):
-            return NoContention()
+            return NoContention(), {}
         running: dict[str, tuple[RunningJob, ...]] = {}
         notes: tuple[str, ...] = ()
         for cluster in self.clusters:
@@ -90,7 +90,7 @@ class Scene:
             running[cluster.name], lines = terms_left(jobs, cluster, model)
             notes += lines
         whole = {cluster.name: cluster for cluster in self.clusters}
-        return Coscheduled(running, self.predictors, problem_size, whole, notes)
+        return Coscheduled(running, self.predictors, problem_size, whole, notes), running
 
 
 def scene(

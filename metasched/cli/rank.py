@@ -49,7 +49,9 @@ def rank_verb(
         float | None,
         typer.Option(help="Largest delay of a placement relative to the earliest completion, as a fraction."),
     ] = None,
-    power_cap: Annotated[float | None, typer.Option(help="Largest mean power of a placement (W).")] = None,
+    power_cap: Annotated[
+        float | None, typer.Option(help="Most that a cluster may draw, with its other jobs and idle nodes (W).")
+    ] = None,
     frequencies: Annotated[
         str, typer.Option(help="Clocks that processors may be given (MHz), such as 1800,2400.")
     ] = "",
@@ -115,11 +117,12 @@ def rank_verb(
         for name in only or ():
             if name not in known:
                 raise InputError(f"--cluster {name} is not described in {clusters}, expected one of {', '.join(known)}")
+        contention, running = scene.sharing(problem_size)
         question = Question(
             problem_size,
             scene.constraints.with_demands(demands),
             wanted,
-            scene.contention(problem_size),
+            contention,
             top=top,
             level=level,
             pareto=pareto,
@@ -128,6 +131,7 @@ def rank_verb(
             loads=Loads(scene.recorded if forecast else None, stale_after=stale_after),
             max_slowdown=max_slowdown,
             power_cap=power_cap,
+            running=running,
         )
         document = placing.ranked(
             application, scene, question, settings, any_threads=threads is None, frequencies=clocks

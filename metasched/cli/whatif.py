@@ -78,7 +78,7 @@ def whatif(
         scene = placing.scene(application, clusters, model, database, loads, at, source, settings)
         now, then = (
             Question(
-                each, scene.constraints.with_demands(wanted), contention=scene.contention(each), top=2, level=level
+                each, scene.constraints.with_demands(wanted), contention=scene.sharing(each)[0], top=2, level=level
             )
             for each, wanted in ((problem_size, demands), (size, changes))
         )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from metasched.blocks.entry import Entry
+from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.blocks.power import of_processors
 from metasched.node_names import first_twice, unfold
 from metasched.placement.clusters.bandwidth_matrix import BandwidthMatrix
@@ -169,6 +169,16 @@ def _state(cluster: ClusterTable, where: str, read: ReadText | None, entry: Read
 
 
 def _hardware(cluster: ClusterTable, entry: ReadEntry | None, where: str) -> Entry | None:
+    """The entry of a cluster's nodes, with the power of an idle one as the description tells it."""
+    found = _busy(cluster, entry, where)
+    if not cluster.idle_watts:
+        return found
+    known = found or Entry("idle_watts", Kind.cluster, f"{cluster.idle_watts:g} W an idle node", {})
+    idle = Quantity(cluster.idle_watts, "W", "told")
+    return replace(known, values={**known.values, "idle_power": idle})
+
+
+def _busy(cluster: ClusterTable, entry: ReadEntry | None, where: str) -> Entry | None:
     if cluster.watts is not None:
         return of_processors(cluster.watts) if cluster.watts else None
     if cluster.hardware is None:

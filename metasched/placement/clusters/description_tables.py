@@ -100,6 +100,7 @@ class ClusterTable(Table):
     queue_wait: NotNegative | list[StepTable] = 0.0
     watts: NotNegative | None = None
     hardware: Name | None = None
+    idle_watts: NotNegative = 0.0
 
     @model_validator(mode="after")
     def _one_source(self) -> ClusterTable:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.placement.clusters.energy import energy_of
 from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.contract import Predictor, computing_share
 
@@ -35,6 +36,7 @@ class RunningJob:
     computation, communication : seconds left of each, were it alone.
     dedicated : whether its processors are its own, so that the state does not count them among those free.
     running_for : seconds since it started; loads measured since then show it.
+    power : mean power (W); None where nothing tells it.
     """
 
     nodes: tuple[str, ...]
@@ -43,6 +45,7 @@ class RunningJob:
     communication: float
     dedicated: bool = False
     running_for: float = 0.0
+    power: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def terms_left(
         if times is None:
             unknown[application or "no application named"] += len(mine)
             continue
-        for job, whole, computing in zip(mine, *times, strict=True):
+        for job, whole, computing, watts in zip(mine, *times, strict=True):
             if not sure and job.running_for >= whole:
                 continue
             left = max(whole - job.running_for, OVERDUE * whole)
@@ -141,6 +144,7 @@ def terms_left(
                     left * (1.0 - computing / whole),
                     job.dedicated,
                     job.running_for,
+                    watts or None,
                 )
             )
     if not unknown:
@@ -156,8 +160,8 @@ def terms_left(
 
 def _terms(
     jobs: Sequence[StartedJob], cluster: ClusterState, number: dict[str, int], predictor: Predictor
-) -> tuple[Floats, Floats] | None:
-    """Whole time and computation of each job; None where the model gives none."""
+) -> tuple[Floats, Floats, Floats] | None:
+    """Whole time (s), computation (s) and mean power (W, 0 where nothing tells it) of each job; None without a time."""
     nodes = [np.array([number[name] for name in job.nodes if name in number]) for job in jobs]
     size = np.array([job.problem_size for job in jobs])
     processors = np.array([sum(job.processors) for job in jobs])
@@ -167,8 +171,9 @@ def _terms(
     try:
         whole = predictor.expect_many(size, processors, cpu, bandwidth)
         share = computing_share(predictor, size, processors, cpu, bandwidth)
+        joules = energy_of(cluster, predictor, size, processors, cpu, bandwidth, whole)
     except ValueError:
         return None
     if not (np.all(np.isfinite(whole)) and np.all(whole > 0) and not np.any(np.isnan(share))):
         return None
-    return whole, whole * share
+    return whole, whole * share, np.where(np.isfinite(joules), joules, 0.0) / whole

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
+from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
 
 #: How long a job runs before the averages of the monitors show it fully (s).
@@ -35,6 +36,7 @@ class RecentPlacement:
     overlapping : names of the other clusters that the same nodes may be in: partitions of one scheduler share nodes.
     dedicated : whether its processors are its own, as a scheduler gives them out.
     waits : whether it waits for processors that others have.
+    power : its mean power (W); None where nothing tells it.
     """
 
     cluster: str
@@ -45,11 +47,21 @@ class RecentPlacement:
     overlapping: frozenset[str] = frozenset()
     dedicated: bool = False
     waits: bool = False
+    power: float | None = None
 
     def left_on(self, cluster: ClusterState, now: float) -> float:
         """How long it may still be on nodes of a cluster (s); 0 where its nodes are others or it should be over."""
         here = self.cluster == cluster.name or cluster.name in self.overlapping
         return max(self.start + self.execution_time - now, 0.0) if here else 0.0
+
+
+def as_running(placed: Iterable[RecentPlacement], cluster: ClusterState) -> list[RunningJob]:
+    """The jobs just placed on nodes of a cluster and not waiting, as jobs that run there with all they have to do."""
+    return [
+        RunningJob(job.nodes, job.processors, job.execution_time, 0.0, job.dedicated, power=job.power)
+        for job in placed
+        if not job.waits and (job.cluster == cluster.name or cluster.name in job.overlapping)
+    ]
 
 
 def with_recent_placements(

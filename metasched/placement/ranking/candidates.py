@@ -14,10 +14,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.placement.clusters.energy import energy_of
 from metasched.placement.ranking.contention import Contention, Share
 from metasched.placement.ranking.objective import TERMS, Objective, Terms
 from metasched.placement.search.exact_search import Found
-from metasched.placement.search.joined_clusters import Layout, energy_of
+from metasched.placement.search.joined_clusters import Layout
 from metasched.predictors.load_doubt import predict_many
 from metasched.records import Interval, Placement, Prediction, ResourceSet
 

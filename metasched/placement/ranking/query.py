@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Loads
 from metasched.placement.ranking.contention import Contention, NoContention
@@ -42,7 +43,8 @@ class Question:
         where there are none, the predictors answer as they are and a process takes a processor.
     max_slowdown : by what share the completion may be later than the earliest; any where None.
     latest : completions that are later than this are not advised (s).
-    power_cap : placements that draw more than this are not advised (W).
+    power_cap : no cluster may draw more than this, with the job, those that run, and its idle nodes (W).
+    running : for each cluster the jobs that run there, whose power counts under the cap.
     """
 
     problem_size: float
@@ -60,6 +62,7 @@ class Question:
     max_slowdown: float | None = None
     latest: float | None = None
     power_cap: float | None = None
+    running: Mapping[str, Sequence[RunningJob]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.max_slowdown is not None and not 0 <= self.max_slowdown <= 1000:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.constraints import Constraints, admit
+from metasched.placement.clusters.power_draw import Draw, draw_of
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.recent_placements import as_running
 from metasched.placement.ranking.candidates import Circumstances, weigh
 from metasched.placement.ranking.contention import NoContention
 from metasched.placement.ranking.efficiency import ADVISED_UP_TO, BEYOND, longest
@@ -78,8 +80,9 @@ def _ranked(
     if not layout.domains.pairs(allowed)[0].size:
         raise InfeasibleError(_why_none(clusters, layout, question.constraints, ruled_out))
     scope: Scope = "all" if question.pareto else question.scope
+    draws = _draws(clusters, layout, question)
     of_fewest, asked = _of_fewest(layout, int(allowed[0]), question)
-    found = _searched(layout, layout.domains, layout.cluster_of, allowed, question, scope, of_fewest)
+    found = _searched(layout, layout.domains, layout.cluster_of, allowed, question, scope, of_fewest, draws)
     order = (
         _undominated(layout, found, question)
         if question.pareto
@@ -88,7 +91,7 @@ def _ranked(
     order = order[found.score[order] < ADVISED_UP_TO]
     if not order.size:
         if question.power_cap is not None:
-            raise InfeasibleError(f"every resource set draws more than the power cap of {question.power_cap:g} W")
+            raise InfeasibleError(_why_too_much_power(layout, draws, question.power_cap))
         raise InfeasibleError("no model of the application is defined for any of the resource sets")
     around = Circumstances(layout, question.problem_size, question.level, question.objective, question.contention)
     weighed, notes = weigh(around, found, order, question.top)
@@ -96,7 +99,8 @@ def _ranked(
     best = least = min(candidate.score for candidate in settled)
     if layout.optimistic is not None:
         domains, cluster_of = layout.optimistic
-        least = float(_searched(layout, domains, cluster_of, allowed, question, "top", of_fewest).score.min())
+        bound = _searched(layout, domains, cluster_of, allowed, question, "top", of_fewest, draws)
+        least = float(bound.score.min())
     elif not alone or (question.objective.risk and any(each.minima is not None for each in layout.clusters)):
         least = float(found.score.min())
     places = [cluster.place for cluster in layout.clusters]
@@ -147,12 +151,16 @@ def _searched(
     question: Question,
     scope: Scope,
     of_fewest: Floats,
+    draws: Sequence[Draw],
 ) -> Found:
     index, processors = domains.pairs(allowed)
     cluster = cluster_of[index]
     wait = layout.wait(cluster, processors)
     taken = layout.taken(cluster, processors)
     longest_time = longest(processors, of_fewest[cluster], question.constraints.least_efficiency)
+    besides = np.zeros(len(index))
+    for number, draw in enumerate(draws):
+        besides[cluster == number] = draw.besides(taken[cluster == number])
 
     def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
         count, where = processors.take(pair), cluster.take(pair)
@@ -171,10 +179,35 @@ def _searched(
         if question.latest is not None:
             scores[wait.take(pair) + time > question.latest] *= BEYOND
         if question.power_cap is not None:
-            scores[joules > question.power_cap * time] *= BEYOND
+            over = joules > (question.power_cap - besides[pair]) * time
+            scores[over] *= BEYOND
         return scores
 
     return search(domains, allowed, score, scope, question.top)
+
+
+def _draws(clusters: Sequence[ClusterState], layout: Layout, question: Question) -> tuple[Draw, ...]:
+    """What each cluster laid out draws besides the job, on all its nodes; none without a power cap."""
+    if question.power_cap is None:
+        return ()
+    found = {
+        each.name: draw_of(each, [*question.running.get(each.name, ()), *as_running(question.loads.recent, each)])
+        for each in clusters
+    }
+    return tuple(found[each.name] for each in layout.clusters)
+
+
+def _why_too_much_power(layout: Layout, draws: Sequence[Draw], cap: float) -> str:
+    """Why no resource set is left under a power cap."""
+    if all(draw.alone >= cap for draw in draws):
+        state, draw = min(zip(layout.clusters, draws, strict=True), key=lambda each: each[1].alone)
+        return (
+            f"the power cap of {cap:g} W is below what {state.name} draws without the job: {draw.running:g} W by jobs "
+            f"that run and {draw.idle * draw.unused:g} W by {draw.unused} idle nodes"
+        )
+    besides = min(draw.alone for draw in draws)
+    more = f", {besides:g} W of which are drawn without the job" if besides else ""
+    return f"every resource set draws more than the power cap of {cap:g} W{more}"
 
 
 def _undominated(layout: Layout, found: Found, question: Question) -> Ints:

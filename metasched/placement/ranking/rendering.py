@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.placement.clusters.energy import energy_of
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
-from metasched.placement.search.joined_clusters import energy_of
 from metasched.predictors.contract import Floats, Predictor
 from metasched.predictors.load_doubt import LoadDoubt, widen_one
 from metasched.records import Interval, Place, Placement, Prediction, Request

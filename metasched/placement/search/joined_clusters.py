@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.blocks.power import drawn, knows_power
 from metasched.placement.clusters.constraints import Constraints, admit
+from metasched.placement.clusters.energy import energy_of
 from metasched.placement.clusters.network import Groups
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.exact_search import Domains
-from metasched.predictors.contract import Predictions, Predictor, energy_predictor, under
+from metasched.predictors.contract import Predictions, Predictor, under
 from metasched.predictors.load_doubt import predict_many
 from metasched.records import ResourceSet, Settings
 
@@ -150,26 +150,6 @@ class Layout:
     def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
         """The record of some nodes, numbered within their cluster."""
         return self.clusters[number].resource_set(nodes, processors)
-
-
-def energy_of(
-    state: ClusterState,
-    predictor: Predictor,
-    size: float,
-    processors: Ints,
-    cpu: Floats,
-    bandwidth: Floats,
-    time: Floats,
-) -> Floats:
-    """What sets of a cluster take (J), see :meth:`Layout.energy`; arrays of shape (k,), the loads those of the sets."""
-    learned = energy_predictor(predictor)
-    if learned is not None:
-        # What is learned holds for the time that is predicted; contention and other doubts make it as much longer.
-        alone = predictor.expect_many(size, processors, cpu, bandwidth)
-        return learned.expect_many(size, processors, cpu, bandwidth) * time / alone
-    if state.hardware is None or not knows_power(state.hardware):
-        return np.zeros(len(time))
-    return drawn(state.hardware, processors * state.threads) * time
 
 
 def lay_out(

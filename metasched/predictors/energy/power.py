@@ -3,7 +3,8 @@
 Power = w0 P^s + w1 P^q (f / f0)^k c^(a P^-h) b^m (r + (1 - r) u), with the least available CPU c, which says the less
 of the others the more processors there are, the share u of the time that the run computes, and the pace b: what the
 work that the clock paces would take alone over the whole time. r is what waiting for messages draws relative to
-computing, 1 where it polls. What the form leaves over is a process as that of times is
+computing, 1 where it polls. The voltage that makes k larger than 1 has a least value that no run tells: below the
+clocks learned, k counts as 1 at most. What the form leaves over is a process as that of times is
 (``gaussian_process``), with the logarithms of N, P, f, c and bandwidth as inputs and the numbers as levers.
 """
 
@@ -19,8 +20,8 @@ from metasched.predictors.contract import Floats
 from metasched.predictors.gaussian_process import ResidualProcess, ScalePrior, Scales, form_covariance, most_probable
 
 #: Numbers in their order: log w0 and log w1 (relative to the mean power), s, q, k, a, m, the logit of r, and h; what
-#: is expected before any run, and the spreads.
-MEANS = np.array([-0.7, -0.7, 0.5, 0.8, 1.0, 1.0, 1.0, 1.0, 0.2])
+#: is expected before any run, and the spreads. k is 2, a clock and the voltage that it needs.
+MEANS = np.array([-0.7, -0.7, 0.5, 0.8, 2.0, 1.0, 1.0, 1.0, 0.2])
 SPREADS = np.array([1.0, 1.0, 0.5, 0.4, 0.8, 0.4, 0.5, 2.0, 0.2])
 PRIOR = ScalePrior(Scales(0.03, (2.0, 1.5, 1.0, 1.5, 2.0), 0.03, 0.02), least_noise=0.003)
 #: Times that numbers and scales are found anew.
@@ -29,6 +30,8 @@ ROUNDS = 2
 MOST = 256
 #: Spread of log power for a distance of one (a factor e) in N, P, f and loads beyond what was learned.
 OUTSIDE = 0.15
+#: The largest k below the clocks learned.
+LINEAR = 1.0
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,9 @@ class Power:
         best = np.array(self.numbers)
         low, high = self.process.points.min(axis=0), self.process.points.max(axis=0)
         held = np.clip(points, low - 0.5, high + 0.5)
-        mean, spread = self.process.predict(held, _slopes(best, self.middle, points, work))
+        mean, spread = self.process.predict(held, _slopes(best, self.middle, points, work, low[2]))
         away = np.maximum(np.maximum(points - high, low - points), 0.0)
-        form = _form(best, self.middle, points, work)
+        form = _form(best, self.middle, points, work, low[2])
         wide = np.sqrt(spread**2 + OUTSIDE**2 * np.square(away).sum(axis=1))
         return np.log(self.unit) + form + mean, wide
 
@@ -118,23 +121,26 @@ def _best(
     return np.asarray(MEANS + SPREADS * scipy.optimize.least_squares(left, (start - MEANS) / SPREADS).x)
 
 
-def _form(numbers: Floats, middle: tuple[float, float], points: Floats, work: Floats) -> Floats:
-    """Log of the form at points (n, 5), relative to the unit."""
+def _form(numbers: Floats, middle: tuple[float, float], points: Floats, work: Floats, lowest: float = -100.0) -> Floats:
+    """Log of the form at points (n, 5), relative to the unit; ``lowest`` is the log of the least clock learned."""
     log_w0, log_w1, s, q, k, a, m, logit, h = numbers
     waiting = 1.0 / (1.0 + np.exp(-logit))
     log_p, log_f = points[:, 1] - middle[0], points[:, 2] - middle[1]
     static = log_w0 + s * log_p
     dynamic = log_w1 + q * log_p + k * log_f + a * np.exp(-h * points[:, 1]) * points[:, 3] + m * np.log(work[:, 1])
     dynamic += np.log(waiting + (1.0 - waiting) * work[:, 0])
+    dynamic += (min(k, LINEAR) - k) * np.minimum(points[:, 2] - lowest, 0.0)
     return np.asarray(np.logaddexp(static, dynamic))
 
 
-def _slopes(numbers: Floats, middle: tuple[float, float], points: Floats, work: Floats) -> Floats:
+def _slopes(
+    numbers: Floats, middle: tuple[float, float], points: Floats, work: Floats, lowest: float = -100.0
+) -> Floats:
     """Derivatives of the form by its numbers, shape (n, 9)."""
     step = 1e-5
     columns = []
     for place in range(len(numbers)):
         moved = [numbers + sign * step * np.eye(len(numbers))[place] for sign in (1.0, -1.0)]
-        above, below = (_form(each, middle, points, work) for each in moved)
+        above, below = (_form(each, middle, points, work, lowest) for each in moved)
         columns.append((above - below) / (2.0 * step))
     return np.stack(columns, axis=1)

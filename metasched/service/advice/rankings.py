@@ -64,6 +64,7 @@ def ranked(asked: RankIn, view: View, models: Models, placer: Placer, now: float
         loads=loads,
         max_slowdown=asked.max_slowdown,
         power_cap=asked.power_cap,
+        running=running,
     )
     states, any_threads = [each.state for each in usable], "threads" not in asked.model_fields_set
     try:

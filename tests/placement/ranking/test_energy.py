@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from known_model import Known
 from metered_runs import made
@@ -16,6 +17,7 @@ from metasched.blocks.entry import Quantity
 from metasched.blocks.power import drawn, of_processors
 from metasched.cli.app import main
 from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.objective import Objective
@@ -175,3 +177,36 @@ def test_the_command_line_asks_for_least_energy(
         status, out, err = answered(capsys, *common, *wrong)
         assert (status, out) == (2, "")
         assert told in err
+
+
+def test_idle_nodes_and_jobs_that_run_count_under_the_cap(learned: MeteredPredictor, state: ClusterState) -> None:
+    idle = of_processors(0.0)
+    idle = replace(idle, values={**idle.values, "idle_power": Quantity(10.0, "W", "told")})
+    busy = replace(state, hardware=idle, jobs=np.array([1, 1, 0, 0, 0, 0, 0, 0]))
+    free = Constraints(exclude=frozenset({"n0", "n1"}))
+    there = {"c": (RunningJob(("n0", "n1"), (1, 1), 100.0, 0.0, power=70.0),)}
+    asked = Question(900, free, settings=CLOCKED, power_cap=250.0, top=50, running=there)
+    placements = rank([busy], {"c": learned}, asked).placements
+    assert placements
+    for each in placements:
+        assert each.power is not None
+        assert each.power + 70.0 + 10.0 * (6 - len(each.resource_set.nodes)) <= 250.0 * 1.01
+    alone = rank([busy], {"c": learned}, replace(asked, running={})).placements
+    assert alone[0].prediction.execution_time < placements[0].prediction.execution_time
+    with pytest.raises(InfeasibleError, match="100 W is below what c draws without the job: 70 W by jobs that run"):
+        rank([busy], {"c": learned}, replace(asked, power_cap=100.0))
+
+
+def test_a_cap_below_idle_power_is_said_on_the_command_line(
+    tmp_path: Path, learned: MeteredPredictor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.json").write_text(documents.dump(learned))
+    (tmp_path / "c.toml").write_text(
+        '[[cluster]]\nname = "c"\nidle_watts = 40\nnodes = [{ names = "n[0-7]", available_bandwidth = 90.0 }]\n'
+        'running = [{ nodes = "n[0-1]", application = "a", problem_size = 900.0, running_for = 1.0 }]\n'
+    )
+    common = ("--clusters", str(tmp_path / "c.toml"), "--model", str(tmp_path / "m.json"))
+    status, _, told = answered(capsys, *common, "--power-cap", "300")
+    assert status == 1
+    assert "the power cap of 300 W is below what c draws without the job" in told
+    assert "240 W by 6 idle nodes" in told

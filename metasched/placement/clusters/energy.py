@@ -1,0 +1,36 @@
+"""What sets of processors of a cluster take for a run (J): as learned, else by the formula of the hardware."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metasched.blocks.power import drawn, knows_power
+from metasched.placement.clusters.state import ClusterState
+from metasched.predictors.contract import Predictor, energy_predictor
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def energy_of(
+    state: ClusterState,
+    predictor: Predictor,
+    size: ArrayLike,
+    processors: Ints,
+    cpu: Floats,
+    bandwidth: Floats,
+    time: Floats,
+) -> Floats:
+    """What sets of a cluster take (J) over a time (s), arrays of shape (k,); the loads are those of the sets.
+
+    What was learned, else by the hardware; 0 where none tells.
+    """
+    learned = energy_predictor(predictor)
+    if learned is not None:
+        # What is learned holds for the time that is predicted; contention and other doubts make it as much longer.
+        alone = predictor.expect_many(size, processors, cpu, bandwidth)
+        return learned.expect_many(size, processors, cpu, bandwidth) * time / alone
+    if state.hardware is None or not knows_power(state.hardware):
+        return np.zeros(len(time))
+    return drawn(state.hardware, processors * state.threads) * time
