@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
+from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Demands, Outcome
+from metasched.placement.clusters.constraints import Constraints
 from metasched.records import InputError, Interval, Placement, Prediction, ResourceSet
 
 PREDICTION = Prediction(10.0, Interval(8.0, 12.0, 0.9), "a model", ("a warning",))
@@ -51,3 +52,22 @@ def test_what_is_no_placement_is_named() -> None:
     document["question"]["problem_size"] = "large"
     with pytest.raises(InputError, match="placement 0a: problem_size is 'large'"):
         read(document)
+
+
+@pytest.mark.parametrize(
+    ("asked", "per_node"),
+    [
+        ({"processes_per_node": 2}, 2),
+        ({"processes_per_node": 2, "threads": 4}, 8),  # of what is described: processors, not processes
+        ({"processes_per_node": 2, "per_node": 3}, 3),
+        ({"processes_per_node": None}, 8),
+        ({}, 8),
+    ],
+)
+def test_processes_per_node_limit_the_processors_of_a_node_where_each_takes_one(
+    asked: dict[str, Any], per_node: int
+) -> None:
+    demands = Demands(application="cg", problem_size=900, **asked)
+    assert demands.constraints(Constraints(per_node=8, min_processors=3)).per_node == per_node
+    assert demands.constraints(Constraints(per_node=8, min_processors=3)).min_processors == 3
+    assert demands.settings.threads == asked.get("threads", 1)

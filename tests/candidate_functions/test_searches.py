@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from candidate_functions import exhaustive
+from candidate_functions import exhaustive, staged
 from candidate_functions.exhaustive import ALL, exhaustive_search
 from candidate_functions.family import Family
 from candidate_functions.square_root import SquareRootSums
@@ -138,3 +138,15 @@ def test_searches_survive_a_bandwidth_below_one() -> None:
     for combinations in (exhaustive_search(slow, best=20).combinations, staged_search(slow).combinations):
         assert len(combinations)
         assert not np.isin(combinations[:, 2], (6, 7)).any()
+
+
+def test_the_second_route_drops_the_functions_that_are_mostly_poor() -> None:
+    """Rows are computation functions; columns two communication functions with two bandwidth functions each."""
+    limits = Limits(tolerance=0.2, strikes=0.7)
+    error = np.array([[1.0, 1.1, 1.0, 5.0], [1.2, 1.2, 1.2, 5.0], [9.0, 9.0, 1.0, 9.0]])
+    kept = staged._eliminate(error, 2, limits)
+    assert np.isinf(kept[2]).all()  # three of its four are poor
+    assert kept[:2].tolist() == error[:2].tolist()  # 4 of 6 and fewer are poor in the columns
+    poor = np.array([[1.0, 9.0], [9.0, 9.0]])
+    assert np.isfinite(staged._eliminate(poor, 2, limits)).tolist() == [[True, False], [False, False]]
+    assert np.isfinite(staged._eliminate(np.array([[1.0, 9.0, 9.0, 9.0]]), 2, limits)[0, :2]).all()  # never all

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote
 
 import pytest
 
-from metasched.client.connection import address_of
+from metasched.client.connection import address_of, ask
+from metasched.records import InputError
 from metasched.service.configuration import Listen
 
 
@@ -43,3 +48,41 @@ def test_whom_the_socket_is_closed_to_asks_at_the_address(tmp_path: Path) -> Non
             finally:
                 os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers with the status and the text that the path names: ``/404/text``."""
+
+    def do_GET(self) -> None:
+        _, status, text = self.path.split("/", 2)
+        self.send_response(int(status))
+        self.end_headers()
+        self.wfile.write(unquote(text).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_what_a_daemon_answers_is_returned_or_raised_by_who_can_mend_it(address: str) -> None:
+    assert ask(address, "GET", '/200/{"a": 1}', patience=30.0) == {"a": 1}
+    with pytest.raises(InputError, match="processors is -1"):
+        ask(address, "GET", '/422/{"detail": "processors is -1"}', patience=30.0)
+    with pytest.raises(RuntimeError, match="failed: no disk is left"):
+        ask(address, "GET", '/500/{"detail": "no disk is left"}', patience=30.0)
+    with pytest.raises(RuntimeError, match=f"what answers at {address} is not metasched"):
+        ask(address, "GET", "/200/<html>", patience=30.0)
+
+
+def test_a_daemon_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"the daemon at .*nobody\.sock does not answer"):
+        ask(str(tmp_path / "nobody.sock"), "GET", "/", patience=30.0)
+    with pytest.raises(RuntimeError, match="does not answer"):
+        ask("http://127.0.0.1:1", "GET", "/", patience=30.0)

@@ -276,3 +276,13 @@ def test_equal_shares_need_no_network() -> None:
     found = effects(cluster, there, asked, stretched=equal_shares)
     assert found.slowdown == pytest.approx(40 / 30)
     assert found.lost == pytest.approx(10.0)
+
+
+def test_the_effort_counts_every_candidate_job_and_pattern() -> None:
+    loads, capacity = np.ones((2, 3, 4)), np.full((2, 4), 2.0)
+    tabled, untabled = Idle.of(loads, capacity), Idle(loads, capacity, None)
+    alike = [each.effort(everybody=True) for each in (untabled, tabled)]
+    apart = [each.effort(everybody=False) for each in (untabled, tabled)]
+    assert 0 < alike[0] < apart[0] < apart[1]
+    assert alike[1] - alike[0] == apart[1] - apart[0] == 3 * 2**3 * loads.size
+    assert tabled.take(np.array([1])).effort(everybody=True) == alike[1] / 2

@@ -13,6 +13,7 @@ from metasched.records import InputError
 from metasched.service.configuration import Configuration
 from metasched.service.daemon import Daemon
 from metasched.store.database.backup import backup, restore
+from metasched.store.database.leadership import Leadership
 from metasched.store.database.store import Store
 from tests.service.daemons import running
 
@@ -59,3 +60,17 @@ def test_the_lead_is_free_when_its_holder_is_killed(tmp_path: Path) -> None:
     holder.wait(60.0)
     with running(tmp_path, learned=False) as daemon:
         assert daemon.leads
+
+
+def test_the_leader_is_named_until_another_leads(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "metasched.db") as store:
+        first, second = Leadership(store.engine), Leadership(store.engine)
+        first.name, second.name = "first", "second"
+        assert first.leader() == ""
+        assert first.note()
+        assert (first.leader(), second.leader()) == ("first", "first")
+        assert second.note()
+        assert first.leader() == "second"
+        assert second.note()
+        assert not first.note()  # another has led since
+        assert second.leader() == "first"

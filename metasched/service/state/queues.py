@@ -55,7 +55,7 @@ class Queues:
         """Take a scheduler's queue; return its partitions with the waits in it."""
         self._history.note(source, jobs, now)
         left = self._history.left(source)
-        lines = partition_lines(partitions, jobs, left) if any(job.ran is None for job in jobs) else {}
+        lines = partition_lines(partitions, jobs, left)
         # A job that may start in several partitions starts where it may soonest.
         starts: dict[str, tuple[str, float]] = {}
         by_number = {job.number: job for job in jobs}

@@ -144,3 +144,10 @@ def test_bad_arguments_are_refused_in_one_line(change: dict[str, object]) -> Non
     with pytest.raises(ValueError, match="expected") as caught:
         forecast_sets(**arguments)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("horizon", [0.0, -10.0, np.inf, np.nan])
+def test_a_horizon_that_no_run_has_is_refused(horizon: float) -> None:
+    series = autoregressive(0.8)
+    with pytest.raises(ValueError, match="expected a finite number of seconds above 0"):
+        forecast_sets(TIME, series, series, TIME[-1], horizon)

@@ -105,3 +105,18 @@ def test_a_tree_measured_pair_by_pair_leaves_no_gap_however_large() -> None:
 def test_a_matrix_that_is_none_is_refused(width, line) -> None:
     with pytest.raises(InputError, match=line):
         BandwidthMatrix(np.array(width))
+
+
+def test_growing_finds_cliques_that_share_nodes() -> None:
+    """Agglomeration gives each node to one clique of a width only."""
+    size, planted = 12, (range(6), range(3, 10))
+    width = np.random.default_rng(1).uniform(1.0, 10.0, (size, size))
+    for nodes in planted:
+        for first, second in combinations(nodes, 2):
+            width[first, second] = 100.0
+    width = np.triu(width, 1) + np.triu(width, 1).T
+    np.fill_diagonal(width, np.inf)
+    found = {frozenset(nodes.tolist()): level for nodes, level in matrix._grown(width)}
+    assert {frozenset(nodes) for nodes in planted} <= found.keys()
+    least = {nodes: min((width[a, b] for a, b in combinations(nodes, 2)), default=np.inf) for nodes in found}
+    assert [nodes for nodes, level in found.items() if least[nodes] < level] == []

@@ -166,3 +166,25 @@ def test_a_formula_of_one_run_is_as_expected_beforehand() -> None:
     one = Structure.around(measured(runs(1)))
     assert one.numbers.growth == 2.0
     assert Model.fit(measured(runs(1))).formula.numbers.growth == pytest.approx(2.0)
+
+
+def test_a_platform_unlike_the_others_counts_little_and_few_runs_of_the_own_count_whole() -> None:
+    def wild(run: Run) -> Run:
+        return replace(run, execution_time=run.execution_time * factors.lognormal(0.0, 1.5))
+
+    factors = np.random.default_rng(4)
+    own, elsewhere = runs(20, seed=1), [wild(run) for run in runs(20, seed=3)]
+    weights = Model.fit(measured(own + elsewhere), platforms=[0] * 20 + [1] * 20).weights
+    assert weights[:20].mean() > 0.9
+    assert weights[20:].mean() < 0.05
+    few = [own[0], replace(own[1], execution_time=9.0 * own[1].execution_time), own[2]]
+    weights = Model.fit(measured(few + runs(20, seed=2)), platforms=[0] * 3 + [1] * 20).weights
+    assert weights[:3].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_wild_run_among_its_like_counts_little() -> None:
+    made = runs(20, seed=1)
+    made[-1] = replace(made[-1], execution_time=9.0 * made[-1].execution_time)
+    weights = Model.fit(measured(made)).weights
+    assert weights[-1] < 0.2
+    assert weights[:-1].min() > 0.5

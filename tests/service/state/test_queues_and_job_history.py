@@ -84,6 +84,32 @@ def test_a_wait_follows_from_what_is_expected_of_the_jobs_ahead(history: JobHist
     assert queues.job("102", 1e6) is None
 
 
+def test_one_more_job_waits_for_those_that_run_even_where_no_other_waits(history: JobHistory) -> None:
+    queues = Queues(history)
+    queues.put("c", full(), [job(100, started=1e6 - 60.0, ran=60.0)], 1e6)
+    assert 400 < queues.one_more("p", 4, 7200.0, 600.0)["wait"] < 700
+    queues.put("c", PARTITIONS, [], 1e6)
+    assert queues.one_more("p", 4, 7200.0, 600.0)["wait"] == 0.0
+
+
+def test_jobs_that_wait_are_listed_in_their_order_without_those_that_run(history: JobHistory) -> None:
+    queues = Queues(history)
+    queues.put("c", full(), [job(1, started=1e6, ran=0.0), job(9), job(3, user="bob")], 1e6)
+    assert [each["job"] for each in queues.waiting(1e6)] == ["9", "3"]
+    assert [each["job"] for each in queues.waiting(1e6, lambda user: user == "bob")] == ["3"]
+    assert queues.job("9", 1e6, shown=lambda user: user == "bob") is None
+    assert queues.job("9", 1e6, "elsewhere") is None
+    running, near, far = (queues.job(number, 1e6) for number in ("1", "9", "3"))
+    assert running is not None
+    assert near is not None
+    assert far is not None
+    assert (running["state"], running["wait"], near["state"]) == ("running", 0.0, "waiting")
+    assert near["wait"] < far["wait"]
+    later = queues.job("9", 1e6 + 100.0)
+    assert later is not None
+    assert later["wait"] == pytest.approx(near["wait"] - 100.0)
+
+
 def test_what_forecasts_missed_moves_the_next(history: JobHistory) -> None:
     queues = Queues(history)
     for number in range(1000, 1030):

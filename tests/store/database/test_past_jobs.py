@@ -127,3 +127,14 @@ def test_old_jobs_are_let_go(database: str) -> None:
         assert store.past_jobs.newest_end("") is None
         with pytest.raises(InputError, match="holds no jobs"):
             store.past_jobs.log(["elsewhere"])
+
+
+def test_the_key_lies_beside_the_database_that_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("METASCHED_DB", raising=False)
+    assert key_location(None) == tmp_path / "data" / "metasched" / "history.key"
+    assert key_location("postgresql://host/site") == tmp_path / "data" / "metasched" / "history.key"
+    assert key_location(tmp_path / "here" / "site.db") == tmp_path / "here" / "history.key"
+    assert key_location(f"sqlite:///{tmp_path}/here/site.db") == tmp_path / "here" / "history.key"
+    monkeypatch.setenv("METASCHED_DB", str(tmp_path / "named" / "site.db"))
+    assert key_location(None) == tmp_path / "named" / "history.key"
