@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
@@ -14,6 +15,8 @@ from metasched.records import InputError
 MOST_NODES = 2_000_000
 #: Characters of a folded name that an error message repeats.
 LONGEST_SHOWN = 200
+#: Nodes of the sets whose folded names are kept: a busy daemon advises the same few sets again and again.
+LONGEST_KEPT = 64
 #: The commonest forms, a plain name and one range, which need no set of nodes to be unfolded.
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _RANGE = re.compile(r"([A-Za-z0-9_.-]*[A-Za-z_.-])\[(\d{1,9})(?:-(\d{1,9}))?\]([A-Za-z0-9_.-]*)", re.ASCII)
@@ -54,6 +57,11 @@ def fold(names: Sequence[str]) -> str:
     >>> fold(["n2", "n1", "n3"])
     'n[1-3]'
     """
+    return (_folded if len(names) <= LONGEST_KEPT else _folded.__wrapped__)(tuple(names))
+
+
+@lru_cache(maxsize=4096)
+def _folded(names: tuple[str, ...]) -> str:
     return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
 
 

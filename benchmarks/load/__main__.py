@@ -44,6 +44,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         folder = Path(options.folder or work)
+        folder.mkdir(parents=True, exist_ok=True)
         site.describe(folder, running=options.running)
         lengths = site.learned(folder)
         kinds = {"overload": overloaded, "ratio": compared}

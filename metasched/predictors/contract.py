@@ -221,14 +221,13 @@ class PlansRuns(Protocol):
         ...
 
 
-@runtime_checkable
-class KnowsLayouts(Protocol):
-    """A predictor whose times depend on how processes are laid out on nodes."""
+def layouts_of(predictor: Predictor) -> frozenset[tuple[int | None, int]]:
+    """Processes per node and threads of the runs that a predictor has learned; none where they do not matter to it.
 
-    @property
-    def layouts(self) -> frozenset[tuple[int | None, int]]:
-        """Processes per node and threads of the runs learned; None where not told."""
-        ...
+    Every placement asks, so only the attribute is looked for: checking a protocol costs as much as a prediction.
+    """
+    found: frozenset[tuple[int | None, int]] = getattr(predictor, "layouts", frozenset())
+    return found
 
 
 def under(predictor: Predictor, settings: Settings) -> Predictor:
@@ -280,18 +279,14 @@ class KnowsClocks(Protocol):
         ...
 
 
-@runtime_checkable
-class KnowsEnergy(Protocol):
-    """A predictor that may have learned energies beside times."""
-
-    def energy_predictor(self) -> Predictor | None:
-        """What predicts energy as it is now, joules standing where seconds do; None where no run told its energy."""
-        ...
-
-
 def energy_predictor(predictor: Predictor) -> Predictor | None:
-    """What predicts the energy of runs whose times a predictor predicts; None where it has learned none."""
-    return predictor.energy_predictor() if isinstance(predictor, KnowsEnergy) else None
+    """What predicts the energy of runs whose times a predictor predicts, joules standing where seconds do.
+
+    None where it has learned none. Asked of every placement, as :func:`layouts_of`.
+    """
+    asked = getattr(predictor, "energy_predictor", None)
+    found: Predictor | None = None if asked is None else asked()
+    return found
 
 
 def broadcast(

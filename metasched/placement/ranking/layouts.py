@@ -14,7 +14,7 @@ import numpy as np
 
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.query import InfeasibleError
-from metasched.predictors.contract import KnowsClocks, KnowsLayouts, Predictor
+from metasched.predictors.contract import KnowsClocks, Predictor, layouts_of
 from metasched.records import InputError, Settings
 
 #: Layouts looked at in one ranking at most.
@@ -58,7 +58,7 @@ def layouts(
         per_node = asked.processes_per_node or 1
         what = f"{per_node} process{'es' if per_node > 1 else ''} of {asked.threads} thread{'s'[: asked.threads - 1]}"
         raise InfeasibleError(f"{what} on a node take {needed} processors, no node has more than {largest}")
-    known = {pair for each in predictors if isinstance(each, KnowsLayouts) for pair in each.layouts}
+    known = frozenset[tuple[int | None, int]]().union(*(layouts_of(each) for each in predictors))
     counts: set[int | None] = {k for k, _ in known if k is not None}
     threads = {t for _, t in known} if any_threads else {asked.threads}
     if asked.processes_per_node is not None or len(counts) < 2:

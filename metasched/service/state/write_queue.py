@@ -27,8 +27,9 @@ _log = logging.getLogger(__name__)
 
 #: Batches at most that share a transaction.
 MOST_TOGETHER = 512
-#: Seconds from one transaction to the next at least: under load what comes in meanwhile shares the next one.
-APART = 0.02
+#: Seconds from one transaction to the next for each batch in the last one, and at most: the more comes in, the more
+#: shares the next one, since most of what a transaction of a few batches costs is the transaction.
+APART, LONGEST_APART = 0.02, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +112,9 @@ class WriteQueue:
         return item.done
 
     def _run(self) -> None:
-        last = -math.inf
+        due = -math.inf
         while (first := self._queue.get()) is not None:
-            time.sleep(max(0.0, last + APART - time.monotonic()))
+            time.sleep(max(0.0, due - time.monotonic()))
             items, ending = [first], False
             while len(items) < MOST_TOGETHER and not self._queue.empty():
                 item = self._queue.get()
@@ -123,7 +124,7 @@ class WriteQueue:
                 items.append(item)
             for kind in self._store_rows:
                 self._write(kind, [item for item in items if item.kind == kind])
-            last = time.monotonic()
+            due = time.monotonic() + min(APART * len(items), LONGEST_APART)
             if ending:
                 return
 
