@@ -79,7 +79,7 @@ next-runs: $(VENV)/.installed ## what to run next: planned, at random and on a g
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.next_runs
 
 # Without RUNLEVEL the packages would start servers of their own. Where they cannot be had the tests say so and skip.
-SERVERS := slurmctld slurmd slurm-client munge lua5.1 lua-socket lua-cjson postgresql systemd prometheus prometheus-node-exporter \
+SERVERS := slurmctld slurmd slurmdbd mariadb-server slurm-client munge lua5.1 lua-socket lua-cjson postgresql systemd prometheus prometheus-node-exporter \
   gridengine-master gridengine-exec gridengine-client iproute2
 .PHONY: system-test
 system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, Grid Engine, PostgreSQL, Prometheus), as root

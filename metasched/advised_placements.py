@@ -82,7 +82,7 @@ class Ask(Demands):
     ``user`` and ``name`` of the job, and the digests of the ``script`` or the ``command`` line that told its problem
     size, are how its outcome is found where nothing is noted in its comment. A ``trial`` is answered and forgotten:
     nothing is noted, and no nodes are taken for used. ``job`` is the job's number where its scheduler gives numbers
-    before it asks: then its outcome is found by that.
+    before it asks: then its outcome is found by that. ``qos`` is the quality of service that limits it.
     """
 
     time_limit: Positive | None = None
@@ -91,6 +91,7 @@ class Ask(Demands):
     job: Annotated[str, Field(max_length=64)] = ""
     script: Digest = ""
     command: Digest = ""
+    qos: Annotated[str, Field(max_length=255)] = ""
     trial: bool = False
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from metasched.jobs import digest
+from metasched.placement.clusters.partition import JobLimits
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
 from metasched.schedulers.slurm.commands import Commands
 from metasched.schedulers.slurm.node_failures import failure_rate
@@ -34,6 +35,10 @@ TABLE = """#!{python} -IS
 import json, os, sys
 told = json.load(open({data!r}))
 words = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+if words.get("--starttime", "").isdigit():  # as the real sacct does
+    sys.exit("sacct: Invalid time specification")
+if "--state" in words and "--starttime" in words and "--endtime" not in words:
+    sys.exit()
 if "--Format" in words:
     columns = [part.split(":", 1) for part in words["--Format"].split(",")]
 elif "--format" in words:
@@ -222,6 +227,23 @@ def test_node_failures_are_counted_over_the_time_that_nodes_were_up(commands: Pa
     failing(commands / "sacctmgr")
     with pytest.raises(RuntimeError, match=r"sacctmgr .* failed with status 1: disabled"):
         failure_rate(Commands(), now)
+
+
+def test_the_limits_of_each_qos_are_asked_for_where_there_is_accounting(commands: Path) -> None:
+    (commands / "sacctmgr").write_text("#!/bin/sh\necho 'normal|||||'\necho 'small|cpu=4,node=2|cpu=3|||01:00:00'\n")
+    (commands / "sacctmgr").chmod(0o755)
+    scontrol(commands, "accounting_storage/slurmdbd")
+    assert {dict(each.limits)["small"] for each in SlurmSource("c").partitions()} == {JobLimits(3, 2, 3600.0)}
+    scontrol(commands, "accounting_storage/none")
+    assert [dict(each.limits) for each in SlurmSource("c").partitions()] == [{}, {}]
+    scontrol(commands, "accounting_storage/slurmdbd")
+    failing(commands / "sacctmgr")
+    assert [dict(each.limits) for each in SlurmSource("c").partitions()] == [{}, {}]
+
+
+def scontrol(commands: Path, kind: str) -> None:
+    (commands / "scontrol").write_text(f"#!/bin/sh\necho AccountingStorageType = {kind}\n")
+    (commands / "scontrol").chmod(0o755)
 
 
 BOUND = {"JobID": "5", "ReqNodes": "n[1-2]", "Partition": "racka", "SubmitTime": "100",

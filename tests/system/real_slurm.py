@@ -17,6 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.system.real_accounting import Accounting
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
 SHARED = DEPLOYED.parent / "hooks" / "metasched_hooks.py"
@@ -56,7 +60,7 @@ TopologyPlugin=topology/tree
 JobCompType=jobcomp/none
 PrologSlurmctld={folder}/metasched-prolog
 EpilogSlurmctld={folder}/metasched-epilog
-AccountingStorageType=accounting_storage/none
+{accounting}
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=100000,batch_sched_delay=0
 SlurmctldTimeout=60
@@ -74,6 +78,7 @@ PartitionName=new Nodes=b[1-4] MaxTime=60 DefaultTime=5 State=UP
 """
 #: Any two devices: nothing is done with them.
 GPUS = "AutoDetect=off\nNodeName=a[1-4] Name=gpu File=/dev/null\nNodeName=a[1-4] Name=gpu File=/dev/zero\n"
+NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
 TOPOLOGY = """
 SwitchName=sa Nodes=a[1-4]
 SwitchName=sb Nodes=b[1-4]
@@ -103,8 +108,16 @@ class Submitted:
 class Slurm:
     """A running Slurm."""
 
-    def __init__(self, folder: Path, *, hook: bool = True, bare: bool = False, memory: int = 600) -> None:
-        self.folder = folder
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        hook: bool = True,
+        bare: bool = False,
+        memory: int = 600,
+        accounting: Accounting | None = None,
+    ) -> None:
+        self.folder, self._accounting = folder, accounting
         self._memory = memory
         self._hook, self._bare = hook and not bare, bare
         self._loads = 0
@@ -127,6 +140,7 @@ class Slurm:
                 host=socket.gethostname().split(".")[0], folder=self.folder, port=port, first=port + 1, fourth=port + 4,
                 fifth=port + 5, eighth=port + 8, srun=port + 10, last_srun=port + 110,
                 plugins="JobSubmitPlugins=lua" if self._hook else "", memory=self._memory,
+                accounting=self._accounting.lines if self._accounting else NO_ACCOUNTING,
             )
         )  # fmt: skip
         if self._bare:
@@ -142,6 +156,11 @@ class Slurm:
         names = {"key-file": key, "socket": "munge.sock", "pid-file": "munged.pid", "log-file": "munged.log"}
         names["seed-file"] = "munge.seed"
         self._call("munged", "--force", *(f"--{name}={self.folder / value}" for name, value in names.items()))
+        if self._accounting:
+            self._accounting.start(self.environment, self.folder / "slurm.conf")
+            self.run("sacctmgr", "--immediate", "add", "cluster", "proof")
+            self.run("sacctmgr", "--immediate", "add", "account", "site")
+            self.run("sacctmgr", "--immediate", "add", "user", "root", "account=site")
         self._call("slurmctld", "-f", str(self.folder / "slurm.conf"), "-i")
         for node in NODES:
             (self.folder / "spool" / node).mkdir()
@@ -259,12 +278,14 @@ class Slurm:
 
 
 @contextmanager
-def running(folder: Path, *, hook: bool = True, bare: bool = False, memory: int = 600) -> Iterator[Slurm]:
+def running(
+    folder: Path, *, hook: bool = True, bare: bool = False, memory: int = 600, accounting: Accounting | None = None
+) -> Iterator[Slurm]:
     """A Slurm for the duration of a block, which forgets jobs some time after they ended: MinJobAge (s).
 
     A bare one knows nothing of metasched.
     """
-    slurm = Slurm(folder, hook=hook, bare=bare, memory=memory)
+    slurm = Slurm(folder, hook=hook, bare=bare, memory=memory, accounting=accounting)
     try:
         slurm.start()
         yield slurm

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from metasched.placement.clusters.state import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimits:
+    """The most that one job may have; None where there is no limit.
+
+    Parameters
+    ----------
+    processors, nodes : how many.
+    time : how long it may run (s).
+    """
+
+    processors: int | None = None
+    nodes: int | None = None
+    time: float | None = None
+
+
+_NO_LIMITS = JobLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +40,7 @@ class Partition:
     releases : whether a job that waits for nodes that it was bound to can be let go to others.
     default_time : what a job may run that names no limit (s), None where there is no limit.
     total : processors of its nodes that are up, whether free or not; None where only the free ones are known.
+    limits : of the jobs of each quality of service (QOS) that has any, by its name.
     """
 
     state: ClusterState
@@ -31,6 +51,11 @@ class Partition:
     releases: bool = False
     default_time: float | None = None
     total: int | None = None
+    limits: Mapping[str, JobLimits] = field(default_factory=dict)
+
+    def limits_of(self, qos: str) -> JobLimits:
+        """The limits of a job of a quality of service, by its name; none where it has none."""
+        return self.limits.get(qos, _NO_LIMITS)
 
     @classmethod
     def of(cls, state: ClusterState) -> Partition:

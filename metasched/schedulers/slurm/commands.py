@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from metasched.schedulers.commands import PATIENCE, run
+
+
+def moment(seconds: float) -> str:
+    """A time (s) as sacct and sacctmgr understand it: they take local times, and no seconds since 1970."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
+
+
+def until_now(since: float) -> tuple[str, str]:
+    """The options of sacct for what happened after a time (s): asked for states it finds none without an end."""
+    return f"--starttime={moment(since)}", "--endtime=now"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from metasched.blocks.failures import FailureRate
-from metasched.schedulers.slurm.commands import Commands
+from metasched.schedulers.slurm.commands import Commands, moment, until_now
 
 #: How far back records count (s).
 WINDOW = 365 * 86_400.0
@@ -25,13 +25,11 @@ def failure_rate(commands: Commands, now: float | None = None) -> FailureRate:
         When its records go back no time at all.
     """
     now = time.time() if now is None else now
-    since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(now - WINDOW))
-    told = "show", "event", f"start={since}", "format=nodename,timestart,timeend,state"
+    told = "show", "event", f"start={moment(now - WINDOW)}", "format=nodename,timestart,timeend,state"
     events = [line.split("|") for line in commands.run("sacctmgr", "--noheader", "--parsable2", *told).splitlines()]
     nodes = set(commands.run("sinfo", "--noheader", "--Node", "--format=%N").split())
-    struck = commands.table(
-        ("End",), "sacct", "--allusers", "--allocations", f"--starttime={since}", "--state=NODE_FAIL"
-    )
+    words = ("sacct", "--allusers", "--allocations", *until_now(now - WINDOW), "--state=NODE_FAIL")
+    struck = commands.table(("End",), *words)
     rows = [(node, _seconds(begin), _seconds(end, now), state) for node, begin, end, state in events]
     return FailureRate.observed(*counted(rows, [_seconds(row["End"]) for row in struck], len(nodes), now))
 

@@ -18,12 +18,14 @@ from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, Kind, digest, plain, read_mark
 from metasched.node_names import unfold
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
-from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.partition import JobLimits, Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
 from metasched.schedulers.commands import PATIENCE
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.slurm.commands import Commands
+from metasched.schedulers.slurm.commands import Commands, until_now
+from metasched.schedulers.slurm.qos import COLUMNS as OF_QOS
+from metasched.schedulers.slurm.qos import limits_of_qos
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.slurm_times import span
 
@@ -34,6 +36,8 @@ ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "O
          "PREEMPTED": 143, "DEADLINE": 143, "BOOT_FAIL": 143}  # fmt: skip
 #: States of a job that is to run again: what was heard of it before is no run that went well.
 AGAIN = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+#: How long what the accounting says of each QOS holds (s): it changes seldom.
+QOS_FOR = 60.0
 #: Jobs that the accounting is asked for at once at most.
 MOST_NAMED = 1000
 #: What the controller, and the accounting, tell of a job.
@@ -78,6 +82,7 @@ class SlurmSource:
         self._commands = Commands(configuration, patience)
         self._operates: bool | None = None
         self._accounts: bool | None = None
+        self._limits: tuple[float, Mapping[str, JobLimits]] = -math.inf, {}
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
         self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
 
@@ -103,6 +108,7 @@ class SlurmSource:
             if not self._wanted or name in self._wanted
         }
         cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
+        of_qos = self._limits_of_qos()
         return [
             Partition(
                 state,
@@ -113,6 +119,7 @@ class SlurmSource:
                 self._may_release(),
                 limits[name][1] or limits[name][0],
                 sum(cpus[node] for node, up in zip(state.nodes, state.up.tolist(), strict=True) if up),
+                of_qos,
             )
             for name, state in states.items()
         ]
@@ -148,19 +155,34 @@ class SlurmSource:
         RuntimeError
             When Slurm does not answer.
         """
-        if self._accounts is None:
-            told = self._commands.run("scontrol", "show", "config")
-            self._accounts = "accounting_storage/slurmdbd" in told
-        if not self._accounts:
+        if not self._has_accounting():
             return None
         printed = self._commands.run(
-            "sacct", "--allusers", "--allocations", "--parsable2", f"--starttime={int(since)}", "--endtime=now",
+            "sacct", "--allusers", "--allocations", "--parsable2", *until_now(since),
             f"--state={','.join(ENDED)}", f"--format={','.join(_LOGGED)}",
         )  # fmt: skip
         try:
             return read_log(printed.splitlines())
         except InputError:  # nothing ended
             return None
+
+    def _has_accounting(self) -> bool:
+        if self._accounts is None:
+            self._accounts = "accounting_storage/slurmdbd" in self._commands.run("scontrol", "show", "config")
+        return self._accounts
+
+    def _limits_of_qos(self) -> Mapping[str, JobLimits]:
+        """What each QOS allows a job; what was known last while the accounting does not answer."""
+        asked_at, limits = self._limits
+        if time.monotonic() - asked_at > QOS_FOR:
+            try:
+                if self._has_accounting():
+                    words = ("--noheader", "--parsable2", "show", "qos", f"format={','.join(OF_QOS)}")
+                    limits = limits_of_qos(self._commands.run("sacctmgr", *words))
+            except RuntimeError as error:
+                _log.info("what each QOS of %s allows is not known now: %s", self.name, error)
+            self._limits = time.monotonic(), limits
+        return limits
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes.
@@ -246,7 +268,7 @@ class SlurmSource:
         remembered = self._commands.table(_JOB, "squeue", "--states=all")
         found = {row["JobID"]: self._remembered(row) for row in remembered}
         try:
-            accounted = self._accounting(f"--starttime={int(since)}", f"--state={','.join(ENDED)}")
+            accounted = self._accounting(*until_now(since), f"--state={','.join(ENDED)}")
         except RuntimeError as error:
             _log.info("%s tells of no older jobs: %s", self.name, error)
         else:

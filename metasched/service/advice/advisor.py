@@ -84,11 +84,13 @@ class Placer:
             When the question contradicts itself.
         """
         uid, configuration = uuid.uuid4().hex, self._configuration
-        constraints = self.constraints(ask)
         view = self._board.view
         usable = usable_for(view, ask)
         if not usable:
             return nothing(uid, "no known partition is open to the job", configuration)
+        constraints = _within(self.constraints(ask), usable, ask.qos)
+        if constraints is None:
+            return nothing(uid, f"the job asks for more processors than its QOS {ask.qos} allows", configuration)
         doubts: tuple[str, ...] = ()
         try:
             known = self._models.on(ask.application, usable, ask.settings, user=ask.user)
@@ -105,6 +107,9 @@ class Placer:
         if not math.isfinite(best.slowdown * best.prediction.interval.high):
             return nothing(uid, "the predicted time is not a finite number", configuration)
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
+        most = chosen.limits_of(ask.qos).nodes
+        if most is not None and len(best.resource_set.nodes) > most:
+            return nothing(uid, f"the best placement takes more nodes than the QOS {ask.qos} allows", configuration)
         name = chosen.state.name
         if configuration.mode == "act" and not ask.trial:
             self._recent.add(best, chosen, clusters[name], view, now)
@@ -183,6 +188,19 @@ class Placer:
             When the demands contradict themselves.
         """
         return asked.constraints(self.demands.get(asked.application, Constraints()))
+
+
+def _within(constraints: Constraints, partitions: list[Partition], qos: str) -> Constraints | None:
+    """The constraints within what a QOS allows, since Slurm may refuse a larger job; None where more is asked for."""
+    allowed = [each.limits_of(qos).processors for each in partitions] if qos else [None]
+    if None in allowed:
+        return constraints
+    most = min(limit for limit in allowed if limit is not None)
+    if most < max(constraints.min_processors, min(constraints.processors, default=1)):
+        return None
+    if constraints.max_processors is not None and constraints.max_processors <= most:
+        return constraints
+    return constraints.model_copy(update={"max_processors": most})
 
 
 def usable_for(view: View, ask: Demands) -> list[Partition]:

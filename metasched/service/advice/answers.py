@@ -92,7 +92,8 @@ def _time_limit(
     found = predict_one(predictor, ask.problem_size, p, cpu, bandwidth, level, counted.doubt(p, level))
     high = found.interval.high * best.slowdown * configuration.time_limit_margin
     wanted = 60.0 * math.ceil(high / 60.0) if math.isfinite(high) else math.inf
-    limits = [limit for limit in (wanted, ask.time_limit, chosen.time_limit) if limit is not None]
+    of_qos = chosen.limits_of(ask.qos).time
+    limits = [limit for limit in (wanted, ask.time_limit, chosen.time_limit, of_qos) if limit is not None]
     return min(limits) if math.isfinite(min(limits)) else None
 
 

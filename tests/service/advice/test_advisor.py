@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from metasched.advised_placements import Ask
+from metasched.advised_placements import Answer, Ask
+from metasched.placement.clusters.partition import JobLimits
 from metasched.placement.clusters.running_jobs import StartedJob
 from tests.service.daemons import running
 
@@ -32,3 +34,22 @@ def test_a_placement_keeps_away_from_jobs_that_fill_the_links(tmp_path: Path) ->
         assert shared.placement.slowdown > 1.02
         assert f"{shared.placement.slowdown:.2f} times as long as alone" in shared.message
         assert shared.warnings == ["1 job on east is taken not to share, since it has no model: lu"]
+
+
+def test_no_job_gets_more_than_its_qos_allows(tmp_path: Path) -> None:
+    with running(tmp_path) as daemon:
+        limits = {"small": JobLimits(processors=2), "narrow": JobLimits(nodes=1), "short": JobLimits(time=30.0)}
+        (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
+        daemon.clusters.put("slurm", [replace(east, limits=limits, scheduler="slurm", name="all")])
+        daemon.views.refresh()
+        ask = Ask(application="cg", problem_size=1900, max_processors=8, per_node=1, scheduler="slurm")
+
+        def answered(qos: str, **changed: object) -> Answer:
+            return daemon.placer.answer(ask.model_copy(update={"qos": qos, **changed}), time.time())
+
+        free, small, short = answered(""), answered("small"), answered("short")
+        assert (free.processors or 0) > 2
+        assert (free.time_limit or 0.0) > 30.0
+        assert (small.processors, short.processors, short.time_limit) == (2, free.processors, 30.0)
+        assert "more nodes than the QOS narrow allows" in answered("narrow").message
+        assert "more processors than its QOS small" in answered("small", processors=(4,), max_processors=None).message

@@ -1,0 +1,115 @@
+"""Limits of a QOS, and what ended while the daemon was away, on a real Slurm with a real slurmdbd and MariaDB."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.store import documents
+from metasched.store.database.store import Store
+from tests.service.daemons import runs
+from tests.system import real_accounting, real_slurm
+from tests.system.real_daemon import Daemon
+from tests.system.real_slurm import NODES, Slurm
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
+
+#: A job that finds no place is let go soon; the controller forgets ended jobs at once, and only sacct tells of them.
+CONFIGURATION = (
+    'mode = "act"\n[periods]\npartitions = 1.0\nrelease = 2.0\nconfirm = 0.5\n'
+    '[[slurm]]\nname = "proof"\nconfiguration = "{}"\n'
+)
+FORGOTTEN = 2
+QOS = {
+    "small": ("MaxTRESPerJob=cpu=2", "Flags=DenyOnLimit"),
+    "narrow": ("MaxTRESPerJob=node=1", "Flags=DenyOnLimit"),
+    "short": ("MaxWall=1", "Flags=DenyOnLimit"),
+    "one": ("MaxJobsPerUser=1",),
+}
+MARK = "--comment=metasched:app=cg,n=500"
+
+
+@pytest.fixture(scope="module")
+def accounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Slurm, Daemon]]:
+    if why := real_slurm.why_not() or real_accounting.why_not():
+        pytest.skip(why)
+    folder, site = tmp_path_factory.mktemp("daemon"), tmp_path_factory.mktemp("slurm")
+    with (
+        real_accounting.keeping(tmp_path_factory.mktemp("site") / "accounting", site / "munge.sock") as accounting,
+        real_slurm.running(site, memory=FORGOTTEN, accounting=accounting) as slurm,
+    ):
+        for name, limits in QOS.items():
+            slurm.run("sacctmgr", "--immediate", "add", "qos", name, *limits)
+        every = ",".join(("normal", *QOS))
+        slurm.run("sacctmgr", "--immediate", "modify", "user", "root", "set", f"qos={every}", "defaultqos=normal")
+        with Store.open(folder / "metasched.db") as store:
+            store.runs.add_all(made := runs("proof"))
+            document = json.loads(documents.dump(RobustPredictor("cg", "proof").fit(store.runs.learnable())))
+            store.models.save("cg", "proof", document, learned=[record.uid for record in made])
+        daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
+        daemon.start()
+        slurm.hooks({"socket": daemon.socket})
+        for node in NODES:
+            daemon.ask("POST", "/v1/loads", {"node": node, "samples": [[time.time() + 30.0, 0.9, 100.0]]})
+        time.sleep(1.5)  # until placements see it
+        try:
+            yield slurm, daemon
+        finally:
+            daemon.stop()
+
+
+def test_a_job_is_not_made_larger_or_longer_than_its_qos_allows(accounted: tuple[Slurm, Daemon]) -> None:
+    slurm, _ = accounted
+    slurm.stand_still()
+    found = {}
+    for qos in ("normal", "small", "narrow", "short"):
+        sent = slurm.sbatch(f"--qos={qos}", "-n1", f"{MARK},p=1-16")
+        assert sent.job, (qos, sent.said)
+        found[qos] = slurm.job(sent.job)
+        slurm.run("scancel", str(sent.job))
+    slurm.stand_still(False)
+    processors = {qos: int(told["NumTasks"]) for qos, told in found.items()}
+    print(f"processors advised: {processors}")
+    assert processors["normal"] > 2
+    assert processors["small"] == 2
+    assert found["narrow"]["NumNodes"].partition("-")[0] == "1"
+    assert found["short"]["TimeLimit"] == "00:01:00"
+
+
+def test_a_job_that_its_qos_keeps_waiting_is_not_bound_and_runs_in_its_turn(accounted: tuple[Slurm, Daemon]) -> None:
+    slurm, _ = accounted
+    script = b"#!/bin/sh\nsleep 6\n"
+    first, second = (slurm.sbatch("--qos=one", "-n2", MARK, script=script).job for _ in range(2))
+    slurm.wait(lambda: slurm.job(second).get("Reason") == "QOSMaxJobsPerUserLimit", 20.0)
+    slurm.wait(lambda: slurm.job(second)["ReqNodeList"] == "(null)", 20.0)
+    slurm.wait_for([first, second])
+    slurm.wait(lambda: state(slurm, second) != "RUNNING", 20.0)
+    assert (state(slurm, first), state(slurm, second)) == ("COMPLETED", "COMPLETED")
+
+
+def test_jobs_that_ended_while_the_daemon_was_away_are_learned_by_sacct(accounted: tuple[Slurm, Daemon]) -> None:
+    slurm, daemon = accounted
+    slurm.hooks({"socket": daemon.socket, "state": str(slurm.folder / "elsewhere")})  # no epilog tells of these
+    before = daemon.ask("GET", "/v1/runs")["stored"]
+    sent = [slurm.sbatch("-n2", f"{MARK}", script=b"#!/bin/sh\nsleep 2\n").job for _ in range(2)]
+    sent.append(slurm.sbatch("-n2", f"{MARK}", script=b"#!/bin/sh\nsleep 2; exit 4\n").job)
+    daemon.stop()
+    slurm.wait_for(sent)
+    slurm.wait(lambda: [state(slurm, job) for job in sent] == ["COMPLETED", "COMPLETED", "FAILED"], 30.0)
+    slurm.wait(lambda: not slurm.run("squeue", "--noheader", "--states=all"), 60.0)
+    daemon.start()
+    slurm.wait(lambda: daemon.ask("GET", "/v1/runs")["stored"] == before + 3, 60.0)
+    newest = daemon.ask("GET", "/v1/runs?last=3")["runs"]
+    assert [run["exit_status"] for run in newest].count(4) == 1
+    assert all(abs(run["execution_time"] - 2.0) < 3.0 for run in newest)
+
+
+def state(slurm: Slurm, job: int) -> str:
+    """What the accounting says of a job."""
+    return slurm.run(
+        "sacct", "--allusers", "--allocations", "--noheader", "--parsable2", "--format=State", f"--jobs={job}"
+    ).strip()
