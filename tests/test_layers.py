@@ -64,6 +64,7 @@ ORDER = {
     ],
     "metasched.history": [
         "job_log",
+        "submission",
         "log_formats",
         "backfilling",
         "replay",

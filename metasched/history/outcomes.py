@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from metasched.history.job_log import COMPLETED, TIMEOUT
-from metasched.history.run_times.neighbours import Submission
+from metasched.history.submission import Submission
 
 #: A job that ends otherwise than well within so long (s), or this share of its limit where that is less, failed early.
 EARLY, EARLY_SHARE = 300.0, 0.1

@@ -7,34 +7,11 @@ from collections.abc import Callable, Hashable
 import numpy as np
 
 from metasched.history.job_log import Ints, JobLog
-from metasched.history.run_times.neighbours import OTHERS, OWN, Neighbours, Submission
+from metasched.history.run_times.neighbours import OTHERS, OWN, Neighbours
+from metasched.history.submission import submissions
 
 #: How many of the newest jobs are played back besides the last of each user and limit, and how many at most in all.
 NEWEST, MOST = 10_000, 60_000
-
-
-def submission(
-    user: str, processors: int, limit: float, *, name: str = "", partition: str = "", account: str = ""
-) -> Submission:
-    """A job as it is known when it is submitted, called by all that it is called by.
-
-    Examples
-    --------
-    >>> submission("ada", 4, 3600.0, name="solve", partition="long").name
-    'solve/long/'
-    """
-    called = "/".join((name, partition, account))
-    return Submission(user, processors, max(limit, 1.0), called if called.strip("/") else "")
-
-
-def submissions(log: JobLog) -> list[Submission]:
-    """The jobs of a log as they were submitted."""
-    columns = (log.named(label) for label in ("name", "partition", "account"))
-    rows = zip(log.named("user"), log.processors.tolist(), log.limits().tolist(), *columns, strict=True)
-    return [
-        submission(user, processors, limit, name=name, partition=partition, account=account)
-        for user, processors, limit, name, partition, account in rows
-    ]
 
 
 def what_counts(log: JobLog, newest: int = NEWEST) -> Ints:

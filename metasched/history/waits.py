@@ -23,6 +23,9 @@ CLASSES = (0.0, 300.0, 1800.0, 7200.0, 21_600.0, 86_400.0)
 SOFTENING = 60.0
 #: How fast it is forgotten how much forecasts missed that were moved, and that were not.
 MEMORY = 0.99
+#: Step by which the levels of intervals follow how often these held (Gibbs & Candès, "Adaptive conformal inference
+#: under distribution shift", NeurIPS 2021).
+STEP = 0.01
 #: Past forecasts of a class that count, and that must have come true before they do.
 MOST, FEWEST = 300, 20
 
@@ -57,15 +60,18 @@ class WaitErrors:
     """
 
     def __init__(self, level: float = 0.9) -> None:
-        self.level = level
+        self._miss = (1.0 - level) / 2.0
+        self._low, self._high = self._miss, 1.0 - self._miss
         self._ratios: list[deque[float]] = [deque(maxlen=MOST) for _ in range(len(CLASSES) + 1)]
         self._missed = self._missed_moved = 0.0
 
     def learn(self, said: float, waited: float) -> None:
         """A job for which the queue led on had said so long (s) waited so long."""
-        moved = self._moved(said).seconds
+        moved = self._moved(said)
         self._missed = MEMORY * self._missed + abs(said - waited)
-        self._missed_moved = MEMORY * self._missed_moved + abs(moved - waited)
+        self._missed_moved = MEMORY * self._missed_moved + abs(moved.seconds - waited)
+        self._low = min(max(self._low + STEP * (self._miss - (waited < moved.low)), 0.0), 0.3)
+        self._high = max(min(self._high - STEP * (self._miss - (waited > moved.high)), 1.0), 0.7)
         self._ratios[_class(said)].append(math.log((waited + SOFTENING) / (said + SOFTENING)))
 
     def expect(self, said: float) -> Wait:
@@ -79,8 +85,7 @@ class WaitErrors:
         ratios = self._ratios[_class(said)]
         if len(ratios) < FEWEST:
             return Wait(said, 0.0, max(4.0 * said, 3600.0))
-        tail = 50.0 * (1.0 - self.level)
-        low, middle, high = np.exp(np.percentile(ratios, [tail, 50.0, 100.0 - tail])) * (said + SOFTENING) - SOFTENING
+        low, middle, high = np.exp(np.quantile(ratios, [self._low, 0.5, self._high])) * (said + SOFTENING) - SOFTENING
         return Wait(max(float(middle), 0.0), max(float(low), 0.0), max(float(high), 0.0))
 
 

@@ -11,8 +11,9 @@ from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy, replay
 from metasched.history.run_times.known import PREDICTORS
 from metasched.history.run_times.learned import Learned
-from metasched.history.run_times.neighbours import Neighbours, Submission
+from metasched.history.run_times.neighbours import Neighbours
 from metasched.history.run_times.simple import Keyed, LastTwo
+from metasched.history.submission import Submission
 from metasched.history.waits import WaitErrors
 
 ADA = Submission("ada", 4, 3600.0)
@@ -145,6 +146,41 @@ def test_what_one_job_took_puts_its_likes_that_wait_in_another_order() -> None:
     assert max(later.values()) < min(before)
 
 
+def test_jobs_that_wait_are_taken_for_longer_while_their_likes_run_on() -> None:
+    # Ada's jobs mostly take a minute; one of hers runs on, another of its kind waits, and Bob's job ends.
+    users, runs = [0] * 12 + [1, 0, 0], [3000.0] * 4 + [60.0] * 8 + [2000.0, 3000.0, 3000.0]
+    count = len(runs)
+    log = JobLog(
+        np.arange(count, dtype=float), np.array(runs), np.ones(count, dtype=np.int64), np.full(count, 3600.0),
+        labels={"user": np.array(users)},
+    )  # fmt: skip
+    learned = Learned(log)
+    for job in range(12):
+        learned.submitted(job, 4000.0 * job)
+        learned.started(job, 4000.0 * job)
+        learned.ended(job, 4000.0 * job + runs[job])
+    for job in (12, 13, 14):
+        first = learned.submitted(job, 50_000.0)
+    for job in (12, 13):
+        learned.started(job, 50_000.0)
+    learned.ended(12, 52_000.0)
+    (waiting, order), *others = learned.reordered(12, 52_000.0)
+    assert (waiting, others) == (14, [])
+    assert order > first.order
+    assert list(learned.reordered(12, 52_100.0)) == []
+
+
+def test_names_are_alike_where_only_numbers_differ_and_numbers_alone_are_names() -> None:
+    found = past([60.0] * 9, Submission("ada", 4, 3600.0, "7//"))
+    for number, run in enumerate([3000.0] * 9):
+        job = Submission("ada", 4, 3600.0, f"solve-{number}//")
+        found.submitted(number, job, 90_000.0)
+        found.started(number, 90_000.0)
+        found.ended(number, run, 93_000.0)
+    assert found.expect(Submission("ada", 4, 3600.0, "solve-77//"), 99_000.0).run_time == 3000.0
+    assert found.expect(Submission("ada", 4, 3600.0, "7//"), 99_000.0).run_time < 1000.0
+
+
 def test_the_simple_ways_do_what_they_say() -> None:
     log = JobLog(np.array([0.0, 100.0, 200.0]), np.array([10.0, 30.0, 50.0]), np.array([1, 1, 1]), np.full(3, 60.0),
                  labels={"user": np.zeros(3, dtype=np.int64)})  # fmt: skip
@@ -173,6 +209,19 @@ def test_waits_learn_from_what_earlier_forecasts_missed() -> None:
         errors.learn(said, waited)
     assert 0.85 <= np.mean(inside[100:]) <= 0.95
     assert errors.expect(0.0).seconds == 0.0
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0])
+def test_intervals_of_waits_hold_nine_times_in_ten_though_errors_grow(spread: float) -> None:
+    errors, generator = WaitErrors(), np.random.default_rng(3)
+    held = []
+    for number in range(2000):
+        said = float(generator.uniform(400.0, 1700.0))
+        waited = said * float(np.exp(generator.normal(0.0, spread * (1.0 + number / 1000.0))))
+        found = errors.expect(said)
+        held.append(found.low <= waited <= found.high)
+        errors.learn(said, waited)
+    assert 0.87 < np.mean(held) < 0.93
 
 
 def test_a_wait_is_moved_only_where_that_makes_it_better() -> None:

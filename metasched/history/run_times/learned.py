@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 
@@ -9,12 +11,16 @@ import numpy as np
 
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Expected
-from metasched.history.run_times.neighbours import GRID, Forecast, Neighbours, Submission
+from metasched.history.run_times.neighbours import GRID, Forecast, Neighbours
+from metasched.history.submission import Submission, submissions
 
 #: What each quantile stands for of the distribution.
 SHARES = np.diff(np.concatenate([[0.0], (GRID[1:] + GRID[:-1]) / 2.0, [1.0]]))
 #: How many kinds of a user's waiting jobs, and how many jobs of each, are looked at again when one of them has ended.
 KINDS, OF_A_KIND = 8, 25
+#: How long what was expected of a kind of waiting jobs holds while others of its user run (s): each moment that these
+#: go on tells more of it.
+HOLDS = 300.0
 #: Shares of the distribution of what is left of a run at which a queue is led on.
 EVENLY = (np.arange(5) + 0.5) / 5.0
 #: What makes one job long where another is short: the golden ratio spreads multiples of it evenly.
@@ -34,26 +40,21 @@ class Learned:
 
     def __init__(self, log: JobLog, level: float = 0.9) -> None:
         self.past = Neighbours(level)
-        limits, run, width = log.limits().tolist(), log.run_time.tolist(), log.processors.tolist()
-        user = log.labelled("user").tolist()
-        named = [
-            log.labels[each].tolist() for each in ("name", "executable", "partition", "account") if each in log.labels
-        ]
-        names = ["/".join(map(str, each)) for each in zip(*named, strict=True)] if named else [""] * len(log)
-        self._run = run
+        self._run = log.run_time.tolist()
         kinds: dict[Submission, int] = {}
-        self._kind = [
-            kinds.setdefault(Submission(*each), len(kinds)) for each in zip(user, width, limits, names, strict=True)
-        ]
+        self._kind = [kinds.setdefault(each, len(kinds)) for each in submissions(log)]
         self._jobs = list(kinds)
         self._waiting: dict[Hashable, dict[int, dict[int, None]]] = {}
+        self._running: Counter[Hashable] = Counter()
+        self._looked: dict[int, tuple[float, float]] = {}
 
     def submitted(self, job: int, now: float) -> Expected:
         """See :class:`~metasched.history.replay.RunTimes`."""
         kind = self._kind[job]
         found = self.past.submitted(job, self._jobs[kind], now)
         self._waiting.setdefault(self._jobs[kind].user, {}).setdefault(kind, {})[job] = None
-        return Expected(found.run_time, order(found), found.low, found.high)
+        self._looked[kind] = order(found), now
+        return Expected(found.run_time, self._looked[kind][0], found.low, found.high)
 
     def started(self, job: int, now: float) -> None:
         """See :class:`~metasched.history.replay.RunTimes`."""
@@ -65,17 +66,35 @@ class Learned:
             del waiting[kind]
         if not waiting:
             del self._waiting[user]
+        self._running[user] += 1
         self.past.started(job, now)
 
     def reordered(self, ended: int, now: float) -> Iterator[tuple[int, float]]:
-        """See :class:`~metasched.history.replay.RunTimes`: what one of a user's jobs took tells of those that wait."""
-        for kind, jobs in islice(self._waiting.get(self._jobs[self._kind[ended]].user, {}).items(), KINDS):
+        """See :class:`~metasched.history.replay.RunTimes`: what a user's jobs took tells of those that wait.
+
+        So does how long they have been running: the shortest that wait are looked at again now and then.
+        """
+        ended_user = self._jobs[self._kind[ended]].user
+        kinds = list(islice(self._waiting.get(ended_user, {}), KINDS))
+        aged = [
+            (self._looked[kind][0], kind)
+            for user, waiting in self._waiting.items()
+            if user != ended_user and user in self._running
+            for kind in waiting
+            if now - self._looked[kind][1] > HOLDS
+        ]
+        for kind in (*kinds, *(kind for _, kind in heapq.nsmallest(KINDS, aged))):
             later = order(self.past.expect(self._jobs[kind], now))
-            for job in islice(jobs, OF_A_KIND):
+            self._looked[kind] = later, now
+            for job in islice(self._waiting[self._jobs[kind].user][kind], OF_A_KIND):
                 yield job, later
 
     def ended(self, job: int, now: float) -> None:
         """See :class:`~metasched.history.replay.RunTimes`."""
+        user = self._jobs[self._kind[job]].user
+        self._running[user] -= 1
+        if not self._running[user]:
+            del self._running[user]
         self.past.ended(job, self._run[job], now)
 
     def left(self, job: int, ran: float) -> Sequence[float]:

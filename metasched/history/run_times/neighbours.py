@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from metasched.history.backfilling import outlived
 from metasched.history.job_log import Floats
+from metasched.history.submission import Submission
 
 #: How many ended jobs of a user, running ones of a user, and ended ones of others with the same limit are compared.
 OWN, RUNNING, OTHERS = 240, 12, 24
@@ -81,23 +82,6 @@ BY_RANK = _by_rank(OWN, _LINEAR, _LOG, _NEAR)
 RUNNING_BY_RANK = _by_rank(RUNNING, _LINEAR, _LOG, [0.0] * 5)
 BY_RANK_OF_SAME = 0.5 + _by_rank(OWN, [0.0] * 5, [0.0] * 5, [-0.374, -0.507, -0.637, -0.514, -0.374])
 OTHERS_BY_RANK = _by_rank(OTHERS, [0.077, 0.087, 0.111, 0.212, 0.2], [0.039, -0.177, -0.335, -0.123, 0.1], [0.0] * 5)
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """What is known of a job when it is submitted.
-
-    Parameters
-    ----------
-    user : who submits it.
-    processors, limit : P, and its time limit (s).
-    name : the job's name, executable or whatever it is called by; empty where there is none.
-    """
-
-    user: Hashable
-    processors: int
-    limit: float
-    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +275,11 @@ class Neighbours:
         return self._codes.setdefault(name, float(len(self._codes)))
 
     def _stem(self, name: str) -> float:
-        """The code of a name without its digits."""
+        """The code of a name without its digits; a name of nothing else keeps them."""
         if (found := self._stems.get(name)) is None:
             if len(self._stems) >= MOST_NAMES:
                 self._stems.clear()
-            found = self._stems[name] = self._code(("stem", re.sub(r"\d+", "#", name)))
+            found = self._stems[name] = self._code(("stem", _stem(name)))
         return found
 
     def _column(self, job: Submission, run: float, ended: float, submitted: float) -> list[float]:
@@ -400,6 +384,12 @@ class Neighbours:
         self._scale = MEMORY * self._scale + (1.0 - MEMORY) * float(missed.mean())
         self._low = min(max(self._low + STEP * (self._miss - (run_time < found.low)), -0.05), 0.45)
         self._high = max(min(self._high - STEP * (self._miss - (run_time > found.high)), 1.05), 0.55)
+
+
+def _stem(name: str) -> str:
+    """A name with a sign for each number, in each of its parts that have letters as well."""
+    parts = name.split("/")
+    return "/".join(re.sub(r"\d+", "#", part) if re.search(r"[^\W\d]", part) else part for part in parts)
 
 
 def _spoken(seconds: float) -> str:

@@ -18,9 +18,10 @@ import numpy as np
 
 from metasched.history.job_log import JobLog, job_key
 from metasched.history.outcomes import Outcomes
-from metasched.history.playback import NEWEST, play, submission, submissions, what_counts
+from metasched.history.playback import NEWEST, play, what_counts
 from metasched.history.queue import UNLIMITED, Left, QueuedJob, by_limit
-from metasched.history.run_times.neighbours import Neighbours, Submission
+from metasched.history.run_times.neighbours import Neighbours
+from metasched.history.submission import Submission, submission, submissions
 from metasched.records import InputError
 from metasched.store.database.store import Store
 from metasched.store.pseudonyms import Pseudonyms, pseudonyms_of
