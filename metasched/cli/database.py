@@ -1,4 +1,4 @@
-"""``metasched db``: upgrade, check, backup, restore and prune the database."""
+"""``metasched db``: upgrade, check, backup, restore, downgrade and prune the database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metasched.store.database.store import Store
 
 DAY = 86_400.0
 
-db = typer.Typer(help="Upgrade, check, back up, restore and prune the database.", no_args_is_help=True)
+db = typer.Typer(help="Upgrade, check, back up, restore, downgrade and prune the database.", no_args_is_help=True)
 
 
 @db.command("upgrade")
@@ -67,6 +67,28 @@ def backup_verb(
         output.print_json({"database": name, "backup": str(to), "rows": counts})
     else:
         output.say(f"{to} holds {_counted(dict(counts))} of {name}")
+
+
+@db.command("downgrade")
+def downgrade_verb(
+    to: Annotated[Path, typer.Argument(help="SQLite file to write; it must not exist.")],
+    version: Annotated[str, typer.Option("--to", metavar="VERSION", help="The older version.")] = "0.1.0",
+    config: ConfigOption = None,
+    database: DatabaseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a copy of the database that an older version of metasched can open. The database is not changed."""
+    from metasched.store.database.downgrade import downgrade
+
+    with Store.open(database or configuration(config).database) as store, output.working("copying"):
+        done = downgrade(store, to, version)
+        name = store.name
+    if as_json:
+        output.print_json({"database": name, "written": str(to), "version": version} | asdict(done))
+    else:
+        output.say(f"{to} holds for metasched {version}: {_counted(dict(done.copied))}")
+        if done.left_out:
+            output.say(f"left out, since {version} could not read it: {_counted(dict(done.left_out))}")
 
 
 @db.command("restore")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sqlite3
@@ -18,8 +19,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from metasched.cli import main
-from metasched.records import Request
+from metasched.records import Request, Run
 from metasched.service.app import make_app
+from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.schema import HEAD
 from metasched.store.database.store import Store
 from tests.service.daemons import running
@@ -104,6 +106,64 @@ def test_a_backup_of_before_the_upgrade_is_untouched_by_it(database: Path, tmp_p
     assert before.read_bytes() == copy
     with closing(sqlite3.connect(database)) as connection:  # what makes an older version refuse it
         assert connection.execute("SELECT * FROM metasched_schema").fetchone()[0] == HEAD > "0006"
+
+
+def test_a_downgraded_copy_is_what_the_last_release_makes_and_reads(database: Path, tmp_path: Path) -> None:
+    before = rows_of(database)
+    with Store.open(database) as store:
+        run = Run("cg", "east", 900.0, 2, 0.8, 90.0, 12.0)
+        unmeasured = Run("cg", "east", 900.0, 2, math.nan, math.nan, 12.0)
+        store.runs.add_all([RecordedRun(run), RecordedRun(unmeasured)])
+        store.tokens.add("alice", "reader", user="alice")
+    held = rows_of(database)
+    main_says(["db", "downgrade", str(tmp_path / "older.db"), "--database", str(database)])
+    assert rows_of(database) == held
+    after = rows_of(tmp_path / "older.db")
+    assert shape_of(tmp_path / "older.db") == shape_of(None)
+    kept = before.keys() - {"models", "placements", "runs"}
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    assert after["models"] == after["placements"] == []
+    learned = len(before["runs"][0]) - 1
+    assert [row[:learned] for row in after["runs"][:-1]] == [row[:learned] for row in before["runs"]]
+    assert {row[learned] for row in after["runs"]} == {0}  # so that all of them are learned again
+    assert after["runs"][-1][5:8] == (2, 0.8, 90.0)
+    with Store.open(tmp_path / "older.db") as again:  # and this version takes it up once more
+        assert len(again.runs.to_learn()) == len(after["runs"])
+
+
+def test_a_copy_that_cannot_be_made_is_refused_in_one_line(database: Path, tmp_path: Path) -> None:
+    (tmp_path / "there.db").write_text("mine")
+    for words, line in (
+        (["there.db"], "there.db: already exists, expected a new file"),
+        (["new.db", "--to", "0.0.1"], "0.0.1: is no release whose schema is known, expected 0.1.0"),
+        (["nowhere/new.db"], "nowhere/new.db: cannot be written: no such file or directory"),
+    ):
+        words[0] = str(tmp_path / words[0])
+        said = main_says(["db", "downgrade", *words, "--database", str(database)], status=2)
+        assert line in said
+    assert (tmp_path / "there.db").read_text() == "mine"
+    assert not (tmp_path / "new.db").exists()
+
+
+def main_says(words: list[str], status: int = 0) -> str:
+    done = subprocess.run([sys.executable, "-m", "metasched", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+def rows_of(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    with closing(sqlite3.connect(path)) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: list(connection.execute(f"SELECT * FROM {name} ORDER BY 1")) for name in names}
+
+
+def shape_of(path: Path | None) -> dict[str, list[tuple[object, ...]]]:
+    """The columns of each table; those of the last release where there is no path."""
+    with closing(sqlite3.connect(path or ":memory:")) as connection:
+        if path is None:
+            connection.executescript((RELEASE / "metasched.sql").read_text())
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: list(connection.execute(f"PRAGMA table_info({name})")) for name in names}
 
 
 def test_setup_beside_the_hooks_of_the_last_release_says_what_is_left_and_is_undone_to_the_byte(
