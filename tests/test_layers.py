@@ -35,6 +35,7 @@ ORDER = {
             "placement",
             "advised_placements",
             "store",
+            "tracing",
             "fitting",
             "frames",
             "estimator",

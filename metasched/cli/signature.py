@@ -11,13 +11,15 @@ from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
+from metasched.cli.signature_prediction import predict_verb
 from metasched.records import InputError
-from metasched.signature.application import Application
 from metasched.signature.phases import Machine, phases_of
 from metasched.store.files.signatures import (
     APPLICATION,
     SIGNATURE,
     VERSION,
+    measured_of,
+    read_application,
     read_document,
     signature_document,
     trace_of_signature,
@@ -39,6 +41,9 @@ def extract_verb(
     latency: Annotated[
         float, typer.Option(help="Seconds of each call on the machine for which times are computed.")
     ] = Machine().latency,
+    measured: Annotated[
+        float | None, typer.Option("--time", help="Execution time of the run (s), where it was measured.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the phases of a run and their weights, and store the actions of each process."""
@@ -47,10 +52,14 @@ def extract_verb(
             raise InputError(f"--{name} is {value:g}, expected a number above 0")
     if not 0.0 <= latency < 1e30:
         raise InputError(f"--latency is {latency:g}, expected a number of at least 0")
+    if measured is not None and not 0.0 < measured < 1e30:
+        raise InputError(f"--time is {measured:g}, expected a number above 0")
     with output.working("reading"):
         read = read_ti_trace(trace).steadied()
         found = phases_of(read, Machine(speed, bandwidth, latency))
         document = signature_document(read, found)
+    if measured is not None:
+        document["execution_time"] = measured
     write_document(to, document)
     if as_json:
         shown = ("processes", "events", "duration", "coverage", "phases")
@@ -105,6 +114,7 @@ def fit_verb(
         "roles": len(application.roles),
         "equations": equations(application, traces),
         "weights": weights(documents),
+        "measured": measured_of(documents, signatures),
     }
     write_document(to, {"kind": APPLICATION, "version": VERSION} | document | {"application": application.as_dict()})
     if as_json:
@@ -143,7 +153,7 @@ def expand_verb(
     from metasched.signature.expanding import expanded, lines
     from metasched.signature.reporting import checked_count
 
-    known = _application(application)
+    known = read_application(application)[0]
     checked_count(known, processes)
     with output.working("expanding"):
         trace = expanded(known, processes)
@@ -155,9 +165,4 @@ def expand_verb(
         output.say(f"{trace.events} actions of {processes} processes written to {to}")
 
 
-def _application(path: Path) -> Application:
-    document = read_document(path, APPLICATION)
-    try:
-        return Application.of(document.get("application"))
-    except InputError as error:
-        raise InputError(str(error), where=str(path)) from None
+signature.command("predict")(predict_verb)

@@ -46,6 +46,22 @@ class _Actions:
         return self.known[key]
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Some turns of the loops of an expanded trace.
+
+    Parameters
+    ----------
+    trace : the actions of these turns.
+    roles : of each rank, which of ``programs`` it runs.
+    programs : of each role, the shapes of all its actions, and which of them are in the trace, both in order.
+    """
+
+    trace: Trace
+    roles: tuple[int, ...]
+    programs: tuple[tuple[Ints, Ints], ...]
+
+
 def expanded(application: Application, count: int) -> Trace:
     """The trace of ``count`` processes.
 
@@ -53,6 +69,17 @@ def expanded(application: Application, count: int) -> Trace:
     ------
     InputError
         When no grid has so many processes, or a role is needed that no run has shown.
+    """
+    return sampled(application, count, 0).trace
+
+
+def sampled(application: Application, count: int, longest: int) -> Sample:
+    """The trace of ``count`` processes with at most ``longest`` turns of each loop, spread over all; 0 for all.
+
+    Raises
+    ------
+    InputError
+        As :func:`expanded` does.
     """
     if not 1 <= count <= MOST_PROCESSES:
         raise InputError(f"{count} processes are asked for, expected from 1 to {MOST_PROCESSES}")
@@ -68,18 +95,24 @@ def expanded(application: Application, count: int) -> Trace:
     actions = _Actions(ActionTable(), {})
     processes: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)] * count
     total = 0
+    roles = [0] * count
+    programs: list[tuple[Ints, Ints]] = []
     for cell, ranks in members.items():
-        made = _role(application, application.roles[cell], np.array(ranks), count, actions)
+        made, program = _role(application, application.roles[cell], np.array(ranks), count, actions, longest)
         total += made.size
         if total > MOST_EVENTS:
             raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
         for row, rank in enumerate(ranks):
             processes[rank] = made[row]
-    return Trace(actions.table, tuple(processes))
+            roles[rank] = len(programs)
+        programs.append(program)
+    return Sample(Trace(actions.table, tuple(processes)), tuple(roles), tuple(programs))
 
 
-def _role(application: Application, role: Role, ranks: Ints, count: int, actions: _Actions) -> NDArray[np.int32]:
-    """Actions of the processes of a role, an array of shape (ranks, actions)."""
+def _role(
+    application: Application, role: Role, ranks: Ints, count: int, actions: _Actions, longest: int
+) -> tuple[NDArray[np.int32], tuple[Ints, Ints]]:
+    """Actions of the processes of a role, an array of shape (ranks, actions), and its program as samples have it."""
     sides = TOPOLOGIES[application.topology](count)
 
     def env_of(of: Ints, steps: tuple[int, ...], counts: tuple[int, ...]) -> dict[str, Floats]:
@@ -96,19 +129,45 @@ def _role(application: Application, role: Role, ranks: Ints, count: int, actions
         places, length = laid_out(role.program, count_of)
     except ValueError as error:
         raise InputError(str(error)) from None
-    made = np.zeros((ranks.size, length), dtype=np.int32)
-    for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+    shapes = np.zeros(length, dtype=np.int64)
+    kept = np.zeros(length, dtype=bool)
+    tables: dict[int, Ints] = {}
+    for leaf in role.program.leaves:
         rows = places.leaves[leaf.number]
         if not rows:
             continue
         table = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
+        shapes[table[:, 0]] = leaf.shape
+        if longest:
+            table = table[_some(table, longest)]
+        kept[table[:, 0]] = True
+        tables[leaf.number] = table
+    at = np.cumsum(kept) - 1
+    made = np.zeros((ranks.size, int(kept.sum())), dtype=np.int32)
+    for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+        if leaf.number not in tables:
+            continue
+        table = tables[leaf.number]
         depth = (table.shape[1] - 1) // 2
         env = {"n": np.full((1, 1), float(count)), "r": ranks[:, None].astype(np.float64)}
         for place in range(depth):
             env[f"i{place}"] = table[None, :, 1 + place].astype(np.float64)
             env[f"c{place}"] = table[None, :, 1 + depth + place].astype(np.float64)
-        made[:, table[:, 0]] = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions)
-    return made
+        numbered = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions)
+        made[:, at[table[:, 0]]] = numbered
+    return made, (shapes, np.flatnonzero(kept))
+
+
+def _some(table: Ints, longest: int) -> NDArray[np.bool_]:
+    """Which rows of a leaf's table stand in turns that are kept: so many of each loop, evenly spread."""
+    depth = (table.shape[1] - 1) // 2
+    kept = np.ones(len(table), dtype=bool)
+    for place in range(depth):
+        step, times = table[:, 1 + place], table[:, 1 + depth + place]
+        before = np.maximum((step * longest + times - 1) // np.maximum(times, 1), 0)
+        # Of longest buckets of equal width, the first step of each.
+        kept &= (times <= longest) | (before * times // longest == step)
+    return kept
 
 
 def _numbered(shape: Shape, rule: Rule, env: dict[str, Floats], count: int, actions: _Actions) -> Ints:

@@ -117,29 +117,22 @@ def phases_of(trace: Trace, machine: Machine) -> Phases:
     >>> [(each.phase, each.weight, each.relevant) for each in found.phases], found.coverage > 0.95
     ([(0, 1, False), (1, 10, True), (2, 1, False)], True)
     """
-    shapes, table = trace.shapes, trace.table
+    table = trace.table
     seconds = machine.seconds(trace)
     actions = range(len(table.shape))
     flops = np.array([table.instructions(action) for action in actions])
     volumes = np.array([table.volume(action) for action in actions])
+    shapes = trace.shapes
     classes: dict[bytes, list[int]] = {}
     for rank, process in enumerate(trace.processes):
         classes.setdefault(shapes[process].tobytes(), []).append(rank)
-    parts = []
-    for ranks in classes.values():
-        found: list[tuple[int, list[int]]] = []
-        numbered = _segments(folded(shapes[trace.processes[ranks[0]]].tolist()), 1, found)
-        parts.append((ranks, found, unfolded(numbered)))
-    # The process with most actions has every phase; the others' are put beside its own by weight and order.
-    _, whole, _ = max(parts, key=lambda part: part[2].size)
-    weights = np.array([weight for weight, _ in whole])
-    sums = np.zeros((4, len(trace.processes), len(whole)))
-    for ranks, found, segments in parts:
-        places = _beside(found, whole)[segments] if found is not whole else segments
+    weights, places = located([shapes[trace.processes[ranks[0]]] for ranks in classes.values()])
+    sums = np.zeros((4, len(trace.processes), weights.size))
+    for ranks, phases in zip(classes.values(), places, strict=True):
         for rank in ranks:
             process = trace.processes[rank]
             for row, values in enumerate((seconds, flops, volumes, np.ones(len(table.shape)))):
-                sums[row, rank] = np.bincount(places, values[process], len(whole))
+                sums[row, rank] = np.bincount(phases, values[process], weights.size)
     total = float(sums[0].sum()) or 1.0
     shares = sums[0].sum(axis=0) / total
     order = np.argsort(-shares, kind="stable")
@@ -157,9 +150,33 @@ def phases_of(trace: Trace, machine: Machine) -> Phases:
             float(most[3, phase]),
             phase in relevant,
         )
-        for phase in range(len(whole))
+        for phase in range(weights.size)
     )
     return Phases(listed, float(shares[order[:needed]].sum()), float(sums[0].sum(axis=1).max()))
+
+
+def located(programs: Sequence[NDArray[np.integer[Any]]]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """The phases of a run by the shapes of what its processes do, one program for all processes that do the same.
+
+    Returns
+    -------
+    weights, places : how often each phase runs, an array of shape (phases,); of each program, the phase of each action.
+
+    Examples
+    --------
+    >>> weights, places = located([np.array([7, 1, 2, 1, 2, 9]), np.array([7, 1, 1, 9])])
+    >>> weights.tolist(), [each.tolist() for each in places]
+    ([1, 2, 1], [[0, 1, 1, 1, 1, 2], [0, 0, 0, 0]])
+    """
+    parts = []
+    for shapes in programs:
+        found: list[tuple[int, list[int]]] = []
+        numbered = _segments(folded(np.asarray(shapes, dtype=np.int64)), 1, found)
+        parts.append((found, unfolded(numbered)))
+    # The process with most actions has every phase; the others' are put beside its own by weight and order.
+    whole, _ = max(parts, key=lambda part: part[1].size)
+    weights = np.array([weight for weight, _ in whole])
+    return weights, [segments if found is whole else _beside(found, whole)[segments] for found, segments in parts]
 
 
 def _beside(found: list[tuple[int, list[int]]], whole: list[tuple[int, list[int]]]) -> NDArray[np.int64]:

@@ -84,6 +84,23 @@ def simulate(
     for group in groups:
         chosen = slice(group.ranks.start, group.ranks[-1] + 1, group.ranks.step)
         finished[group.label][chosen], busy[group.label][chosen] = group.clock, group.busy
+    return concluded(system, placement, finished, busy, tuple(groups))
+
+
+def concluded(
+    system: System,
+    placement: Placement,
+    finished: Mapping[str, Floats],
+    busy: Mapping[str, Floats],
+    groups: tuple[Group, ...] = (),
+) -> Outcome:
+    """What a run comes to whose processes ended when they did.
+
+    Parameters
+    ----------
+    finished, busy : of each label arrays of shape (n,), when each process ended and how long it computed (s).
+    groups : what they did, for a picture.
+    """
     time = max(float(each.max()) for each in finished.values())
     shares, energy, times, power = _energy(system, placement, finished, busy, time)
     warnings = []
@@ -106,13 +123,13 @@ def simulate(
         math.exp(-rate * time),
         float(from_scratch(time, rate)) if rate else time,
         {
-            label: LabelOutcome(processes[label], float(finished[label].max()), float(shares[label].sum()))
-            for label in processes
+            label: LabelOutcome(ends.size, float(ends.max()), float(shares[label].sum()))
+            for label, ends in finished.items()
         },
         tuple(warnings),
         times,
         power,
-        tuple(groups),
+        groups,
     )
 
 

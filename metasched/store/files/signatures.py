@@ -13,6 +13,7 @@ import numpy as np
 from metasched.json_numbers import finite
 from metasched.records import InputError
 from metasched.signature.actions import ActionTable
+from metasched.signature.application import Application
 from metasched.signature.folding import Loop, Node, folded, unfolded
 from metasched.signature.phases import Phases
 from metasched.signature.traces import Trace
@@ -131,3 +132,42 @@ def _nodes(spelled: Any, actions: int, depth: int, most: int, where: str) -> tup
         if total > most:
             raise InputError(f"comes to more than {MOST_EVENTS} actions", where=where)
     return tuple(nodes), total
+
+
+def read_application(path: Path) -> tuple[Application, dict[str, Any]]:
+    """The application that ``fit`` wrote, and the whole document.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_document` does, and when the rules are of another form.
+    """
+    document = read_document(path, APPLICATION)
+    try:
+        return Application.of(document.get("application")), document
+    except InputError as error:
+        raise InputError(str(error), where=str(path)) from None
+
+
+def measured_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> dict[str, float]:
+    """Execution times (s) of those runs that were timed, by number of processes."""
+    found = {}
+    for document, path in zip(documents, paths, strict=True):
+        time = document.get("execution_time")
+        if time is not None:
+            found[str(document.get("processes"))] = _seconds(time, path)
+    return found
+
+
+def _seconds(time: Any, path: Path) -> float:
+    if type(time) not in (int, float) or not 0.0 < time < 1e30:
+        raise InputError(f"execution_time is {str(time)[:40]}, expected a number above 0", where=str(path))
+    return float(time)
+
+
+def measured_in(document: dict[str, Any], path: Path) -> dict[int, float]:
+    """Execution times (s) of the runs that an application was learned from, by number of processes."""
+    measured = document.get("measured", {})
+    if not isinstance(measured, dict) or not all(isinstance(n, str) and n.isdigit() for n in measured):
+        raise InputError("measured is expected to hold seconds by number of processes", where=str(path))
+    return {int(n): _seconds(time, path) for n, time in measured.items()}

@@ -1,0 +1,264 @@
+"""When each process does what: the operations of a trace on a placement whose blocks are known.
+
+As in :mod:`metasched.simulation.engine`, a message is under way as long as its block takes, and a link carries one
+after another. Here calls may be non-blocking, so posting costs nothing; a blocking send of a small message goes on at
+once, of a large one when it has arrived. All processes advance together, one operation a round, as arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.blocks.entry import Block
+from metasched.records import InputError
+from metasched.signature.actions import ActionTable
+from metasched.signature.exchanges import Exchanges, Operation
+from metasched.signature.traces import Trace
+from metasched.simulation.system import Placement
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: From how many bytes on a send waits for its receiver, as in SimGrid and near what MPI libraries do.
+RENDEZVOUS = 65_536.0
+#: From how many bytes on sums among all go round a ring in parts.
+IN_PARTS = 10_000.0
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """What a run comes to.
+
+    Parameters
+    ----------
+    end : array of shape (processes,), when each has ended (s).
+    computing, waiting : arrays of shape (processes, phases), seconds of work and of calls.
+    """
+
+    end: Floats
+    computing: Floats
+    waiting: Floats
+
+
+def run(trace: Trace, found: Exchanges, phases: Ints, label: str, placement: Placement) -> Clocks:
+    """Run the operations of a trace.
+
+    Parameters
+    ----------
+    trace, found : what is done, and the same as operations.
+    phases : of each event of the trace, its phase.
+    label : of the processes in the placement.
+
+    Raises
+    ------
+    InputError
+        When processes wait for each other.
+    """
+    count = len(trace.processes)
+    nodes = placement.node[label]
+    here, there = nodes[found.source], nodes[found.target]
+    takes = alone = np.zeros(found.size.size)
+    if takes.size:
+        takes = np.broadcast_to(placement.message(here, there, found.size), found.size.shape)
+        alone = np.broadcast_to(placement.message(here, there, 0.0), found.size.shape)
+    # Processes of a node share its link.
+    busy = np.maximum(takes - alone, 0.0) * np.where(here == there, 1, placement.loads[here])
+    takes = alone + busy
+    eager = found.size < RENDEZVOUS
+    work = np.array([trace.table.instructions(each) for each in range(len(trace.table.shape))])
+    per = np.broadcast_to(placement.compute(label, range(count), 1.0), count)
+    meeting = _Collectives(trace.table, placement, label, count)
+
+    at, last = found.first[:-1].copy(), found.first[1:]
+    clock, out, into = np.zeros(count), np.zeros(count), np.zeros(count)
+    sent, asked, there_at = (np.full(found.size.size, np.nan) for _ in range(3))
+    spent = np.zeros((2, count, int(phases.max(initial=0)) + 1))
+    phase = phases[found.event]
+
+    def depart(messages: Ints, since: Floats) -> None:
+        """Messages leave when both they and their links can."""
+        source = found.source[messages]
+        begin = np.maximum(since, out[source])
+        np.maximum.at(out, source, begin + busy[messages])
+        there_at[messages] = begin + takes[messages]
+
+    while True:
+        active = np.flatnonzero(at < last)
+        if not active.size:
+            return Clocks(clock, spent[0], spent[1])
+        now = at[active]
+        kinds = found.kind[now]
+        moved = False
+
+        working = active[kinds == Operation.work]
+        if working.size:
+            step = at[working]
+            took = work[found.action[step]] * per[working]
+            clock[working] += took
+            spent[0, working, phase[step]] += took
+            at[working] += 1
+            moved = True
+
+        posting = active[kinds == Operation.send]
+        if posting.size:
+            messages = found.message[found.request[at[posting]]]
+            sent[messages] = clock[posting]
+            ready = eager[messages] | ~np.isnan(asked[messages])
+            since = np.where(eager[messages], clock[posting], np.fmax(clock[posting], asked[messages]))
+            depart(messages[ready], since[ready])
+            at[posting] += 1
+            moved = True
+
+        asking = active[kinds == Operation.receive]
+        if asking.size:
+            messages = found.message[found.request[at[asking]]]
+            asked[messages] = clock[asking]
+            ready = ~eager[messages] & ~np.isnan(sent[messages])
+            depart(messages[ready], np.fmax(clock[asking], sent[messages])[ready])
+            at[asking] += 1
+            moved = True
+
+        waiting = active[kinds == Operation.wait]
+        if waiting.size:
+            moved |= _wait(waiting, at, clock, into, there_at, found, eager, busy, spent[1], phase)
+
+        together = active[kinds == Operation.collective]
+        if together.size and together.size == count:
+            step = at[together]
+            ends = meeting.ends(found.action[step], clock)
+            spent[1, together, phase[step]] += ends - clock
+            clock[:] = ends
+            np.maximum(out, clock, out=out, where=ends > 0)
+            at[together] += 1
+            moved = True
+        if not moved:
+            stuck = int(active[0])
+            name = trace.table.shapes[trace.table.shape[int(found.action[at[stuck]])]].name
+            raise InputError(f"the processes wait for each other: process {stuck} in {name}")
+
+
+def _wait(
+    waiting: Ints, at: Ints, clock: Floats, into: Floats, there_at: Floats, found: Exchanges,
+    eager: NDArray[np.bool_], busy: Floats, spent: Floats, phase: Ints,
+) -> bool:  # fmt: skip
+    """Let those go on whose requests are complete; whether there were any."""
+    step = at[waiting]
+    first, many = found.request[step], found.end[step] - found.request[step]
+    most = int(many.max(initial=0))
+    complete = np.ones(waiting.size, dtype=bool)
+    for place in range(most):
+        some = np.flatnonzero(complete & (place < many))
+        requests = first[some] + place
+        messages = found.message[requests]
+        complete[some] &= (found.sending[requests] & eager[messages]) | ~np.isnan(there_at[messages])
+    waiting, first, many = waiting[complete], first[complete], many[complete]
+    if not waiting.size:
+        return False
+    until = clock[waiting].copy()
+    for place in range(most):
+        some = np.flatnonzero(place < many)
+        requests = first[some] + place
+        messages, receiver = found.message[requests], waiting[some]
+        arrived = there_at[messages]
+        gets = ~found.sending[requests]
+        arrived = np.where(gets, np.maximum(arrived, into[receiver] + busy[messages]), arrived)
+        into[receiver] = np.where(gets, arrived, into[receiver])
+        arrived = np.where(gets | ~eager[messages], arrived, 0.0)
+        until[some] = np.maximum(until[some], arrived)
+    spent[waiting, phase[at[waiting]]] += until - clock[waiting]
+    clock[waiting] = until
+    at[waiting] += 1
+    return True
+
+
+class _Collectives:
+    """When the processes leave a collective operation that they enter at some times."""
+
+    def __init__(self, table: ActionTable, placement: Placement, label: str, count: int) -> None:
+        self.table, self.placement, self.label, self.count = table, placement, label, count
+        self.known: dict[tuple[str, float], float] = {}
+        self.rounds = math.ceil(math.log2(max(count, 2)))
+
+    def ends(self, actions: Ints, clock: Floats) -> Floats:
+        """Times when each leaves, an array of shape (processes,)."""
+        action = int(actions[0])
+        shape = self.table.shapes[self.table.shape[action]]
+        name = shape.name.lower().removeprefix("i") if shape.name.lower() != "init" else ""
+        if self.count == 1:
+            return clock
+        size = max(self.table.volume(int(each)) for each in np.unique(actions).tolist())
+        if name == "bcast":
+            return self._down(clock, self._root(name, action), size)
+        if name == "reduce":
+            return self._up(clock, self._root(name, action), size)
+        took = self._time(name, size)
+        if name in ("scatter", "scatterv"):
+            return np.asarray(np.maximum(clock, clock[self._root(name, action)] + took))
+        if name in ("gather", "gatherv"):
+            root = self._root(name, action)
+            ends = clock.copy()
+            ends[root] = float(clock.max()) + took
+            return np.asarray(ends)
+        return np.full(clock.size, float(clock.max()) + took)
+
+    def _tree(self, root: int) -> tuple[Ints, Ints]:
+        """Of each process in a binomial tree, how many messages it is from the root, and how many it sends itself."""
+        place = (np.arange(self.count) - root) % self.count
+        depth = np.zeros(self.count, dtype=np.int64)
+        sends = np.full(self.count, self.rounds, dtype=np.int64)
+        for bit in range(self.rounds - 1, -1, -1):
+            depth += place >> bit & 1
+            sends[place >> bit & 1 == 1] = bit
+        return depth, sends
+
+    def _down(self, clock: Floats, root: int, size: float) -> Floats:
+        """A broadcast: each process sends to the larger half of its subtree first."""
+        depth, sends = self._tree(root)
+        late, busy = self._message(0.0), self._message(size) - self._message(0.0)
+        arrived = clock[root] + depth * late + (self.rounds - sends) * busy
+        return np.asarray(np.maximum(clock, arrived) + sends * busy)
+
+    def _up(self, clock: Floats, root: int, size: float) -> Floats:
+        """A reduction: the root has it when the slowest way up has been gone."""
+        depth, _ = self._tree(root)
+        ends = clock.copy()
+        ends[root] = float(np.max(clock + depth * self._message(size)))
+        return ends
+
+    def _root(self, name: str, action: int) -> int:
+        numbers = self.table.numbers[action]
+        place = 1 if name == "bcast" else 2
+        root = int(numbers[place]) if place < len(numbers) else 0
+        return root if 0 <= root < self.count else 0
+
+    def _message(self, size: float) -> float:
+        nodes = self.placement.node[self.label]
+        ends = np.array([nodes[0]]), np.array([nodes[-1]])
+        return float(np.max(self.placement.message(*ends, size)))
+
+    def _time(self, name: str, size: float) -> float:
+        if (name, size) not in self.known:
+            self.known[name, size] = self._asked(name, size)
+        return self.known[name, size]
+
+    def _asked(self, name: str, size: float) -> float:
+        """Blocks where there is one for the operation, else the messages that MPI libraries send for it."""
+        labels, n = [self.label], self.count
+        if name == "barrier":
+            return self.placement.collective(Block.barrier, labels, 0.0)
+        if name in ("scatter", "gather"):
+            return self.placement.collective(Block(name), labels, size * n)
+        if name in ("scatterv", "gatherv"):
+            return self.placement.collective(Block(name[:-1]), labels, size)
+        if name in ("alltoall", "alltoallv"):
+            return self.placement.collective(Block.alltoall, labels, size if name == "alltoall" else size / n)
+        if name in ("allgather", "allgatherv", "reducescatter"):
+            whole = size * n if name == "allgather" else size
+            return sum(self._message(whole / 2**turn) for turn in range(1, self.rounds + 1))
+        if size > IN_PARTS:
+            return 2 * (n - 1) * self._message(size / n)
+        return self.rounds * self._message(size)

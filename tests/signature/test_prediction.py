@@ -1,0 +1,176 @@
+"""Times of processes that were not run: clocks on blocks, sampled loops, intervals from rehearsal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.signature.applications import APPLICATIONS
+from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.records import InputError
+from metasched.signature.application import Application
+from metasched.signature.clocks import RENDEZVOUS, Clocks, run
+from metasched.signature.exchanges import exchanges
+from metasched.signature.expanding import expanded, sampled
+from metasched.signature.fitting import fit
+from metasched.signature.prediction import LABEL, Hardware, PhaseTime, Timed, by_blocks, predictions
+from metasched.signature.traces import trace_of
+
+BY_NAME = {each.name: each for each in APPLICATIONS}
+LATENCY, BANDWIDTH, SPEED = 1e-5, 1e9, 1e9
+ENTRY = Entry(
+    "made",
+    Kind.cluster,
+    "",
+    {
+        "latency": Quantity(LATENCY, "s", "made"),
+        "bandwidth": Quantity(BANDWIDTH, "B/s", "made"),
+        "speed": Quantity(SPEED, "flop/s", "made"),
+        "tdp": Quantity(100.0, "W", "made"),
+        "lambda": Quantity(1e-6, "1/s", "made"),
+    },
+)
+HERE = Hardware(ENTRY, ENTRY)
+
+
+def clocks(actions: dict[int, list[tuple[str, tuple[float, ...]]]]) -> Clocks:
+    trace = trace_of(actions)
+    phases = np.zeros(trace.events, dtype=np.int64)
+    return run(trace, exchanges(trace), phases, LABEL, HERE.placement(len(actions)))
+
+
+def learned(name: str, counts: tuple[int, ...]) -> Application:
+    return fit([BY_NAME[name].trace(n) for n in counts]).application
+
+
+def test_a_message_takes_latency_and_bandwidth() -> None:
+    found = clocks({0: [("send", (1, 0, 1000, 0))], 1: [("recv", (0, 0, 1000, 0))]})
+    assert found.end.tolist() == pytest.approx([0.0, LATENCY + 8000 / BANDWIDTH])
+
+
+def test_a_large_message_keeps_its_sender_until_it_has_arrived() -> None:
+    many = RENDEZVOUS / 8
+    work = ("compute", (1e6,))
+    found = clocks({0: [("send", (1, 0, many, 0))], 1: [work, ("recv", (0, 0, many, 0))]})
+    arrives = 1e6 / SPEED + LATENCY + RENDEZVOUS / BANDWIDTH
+    assert found.end.tolist() == pytest.approx([arrives, arrives])
+
+
+def test_computation_hides_a_message_that_was_asked_for_before() -> None:
+    work = ("compute", (1e6,))
+    found = clocks(
+        {
+            0: [("isend", (1, 0, 1000, 0)), work, ("waitall", (1,))],
+            1: [("irecv", (0, 0, 1000, 0)), work, ("wait", (0, 1, 0))],
+        }
+    )
+    assert found.end.tolist() == pytest.approx([1e6 / SPEED] * 2)
+    assert found.waiting.sum() == 0.0
+
+
+def test_messages_share_the_link_of_their_receiver() -> None:
+    senders: dict[int, list[tuple[str, tuple[float, ...]]]] = {
+        rank: [("send", (0, 0, 1000, 0))] for rank in range(1, 5)
+    }
+    found = clocks({0: [("irecv", (rank, 0, 1000, 0)) for rank in range(1, 5)] + [("waitall", (4,))]} | senders)
+    assert found.end[0] == pytest.approx(LATENCY + 4 * 8000 / BANDWIDTH)
+
+
+@pytest.mark.parametrize("count", [2, 3, 8, 13])
+def test_a_broadcast_reaches_the_last_after_as_many_messages_as_the_tree_is_deep(count: int) -> None:
+    found = clocks({rank: [("bcast", (0, 0, 0))] for rank in range(count)})
+    deepest = max(rank.bit_count() for rank in range(count))
+    assert found.end.max() == pytest.approx(deepest * LATENCY)
+
+
+def test_a_broadcast_does_not_wait_for_those_who_come_late() -> None:
+    found = clocks(
+        {0: [("bcast", (0, 0, 0))], 1: [("bcast", (0, 0, 0))], 2: [("compute", (1e9,)), ("bcast", (0, 0, 0))]}
+    )
+    assert found.end[1] < 0.1
+    assert found.end[2] == pytest.approx(1.0)
+
+
+def test_processes_that_wait_for_each_other_are_named() -> None:
+    many = RENDEZVOUS
+    both = {rank: [("send", (1 - rank, 0, many, 0)), ("recv", (1 - rank, 0, many, 0))] for rank in range(2)}
+    with pytest.raises(InputError, match="wait for each other: process 0 in send"):
+        clocks(both)
+
+
+def test_messages_without_a_receiver_are_refused() -> None:
+    with pytest.raises(InputError, match="that nobody receives"):
+        clocks({0: [("isend", (1, 0, 1, 0))], 1: []})
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 3000)), min_size=1, max_size=30))
+def test_more_bytes_never_end_earlier(messages: list[tuple[int, int, int]]) -> None:
+    def end(factor: int) -> float:
+        actions: dict[int, list[tuple[str, tuple[float, ...]]]] = {rank: [] for rank in range(4)}
+        for source, on, size in messages:
+            actions[source].append(("isend", ((source + on) % 4, 0, factor * size, 0)))
+            actions[(source + on) % 4].append(("recv", (source, 0, factor * size, 0)))
+        return float(clocks(actions).end.max())
+
+    assert end(1) <= end(2) + 1e-12
+
+
+def test_sampled_turns_are_the_first_of_equal_stretches() -> None:
+    application = learned("ring", (16, 32, 64))
+    whole, some = expanded(application, 128), sampled(application, 128, 8)
+    assert some.trace.events < whole.events / 8
+    shapes, kept = some.programs[0]
+    assert whole.shapes[whole.processes[0]].size == shapes.size
+    texts = [whole.table.text(action) for action in whole.processes[5][kept].tolist()]
+    assert texts == [some.trace.table.text(action) for action in some.trace.processes[5].tolist()]
+
+
+@pytest.mark.parametrize(("name", "counts"), [("ring", (16, 32, 64)), ("farm", (16, 32, 64))])
+def test_what_is_left_out_of_loops_is_made_up_for(
+    name: str, counts: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application = learned(name, counts)
+    whole = by_blocks(application, HERE)(256)
+    monkeypatch.setattr("metasched.signature.prediction.MOST_ACTIONS", 1)
+    monkeypatch.setattr("metasched.signature.prediction.FEWEST_TURNS", 4)
+    some = by_blocks(application, HERE)(256)
+    times = [each.computation + each.communication for each in (whole, some)]
+    assert times[1] == pytest.approx(times[0], rel=0.05)
+
+
+def test_phases_come_to_the_whole_time() -> None:
+    (found,) = predictions(by_blocks(learned("2-D halo, around", (16, 32, 64)), HERE), "blocks", [256], {}, True)
+    assert sum(each.weight * each.time for each in found.phases) == pytest.approx(found.execution_time)
+    assert found.energy == pytest.approx(256 * 100.0 * found.execution_time, rel=0.01)
+    assert 0.99 < found.success < 1.0
+    assert any("no run was timed" in line for line in found.warnings)
+
+
+def timed(computation: float, communication: float) -> Timed:
+    return Timed((PhaseTime(0, 1, computation + communication, computation, communication),))
+
+
+def test_runs_correct_what_blocks_say_of_communication() -> None:
+    def engine(n: int) -> Timed:
+        return timed(100.0 / n, 1.0)
+
+    measured = {n: 100.0 / n + 1.5 for n in (4, 8, 16)}
+    (found,) = predictions(engine, "blocks", [64], measured, True)
+    assert found.execution_time == pytest.approx(100.0 / 64 + 1.5, rel=0.01)
+    assert found.interval[0] < found.execution_time < found.interval[1]
+
+
+def test_intervals_are_as_wide_as_the_rehearsal_was_wrong() -> None:
+    def engine(n: int) -> Timed:
+        return timed(100.0 / n, 0.0)
+
+    width = {}
+    for wrong in (1.0, 1.1, 1.3):
+        measured = {4: 25.0, 8: 12.5, 16: 6.25 * wrong}
+        (found,) = predictions(engine, "replay", [64], measured, False)
+        width[wrong] = math.log(found.interval[1] / found.interval[0])
+    assert width[1.0] < width[1.1] < width[1.3]
