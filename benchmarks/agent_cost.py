@@ -56,14 +56,16 @@ def main() -> None:
     daemon = HTTPServer(("127.0.0.1", 0), Intake)
     threading.Thread(target=daemon.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
-        told = {
+        fields = {
             "METASCHED_AGENT_DAEMON": f"http://127.0.0.1:{daemon.server_port}",
             "METASCHED_AGENT_SPOOL": f"{folder}/spool.db",
             "METASCHED_AGENT_INTERVAL": str(INTERVAL),
             "OPENBLAS_NUM_THREADS": "1",
             "MALLOC_ARENA_MAX": "2",
         }
-        running = {"metasched agent": subprocess.Popen([sys.executable, "-m", "monitors.agent"], env=os.environ | told)}
+        running = {
+            "metasched agent": subprocess.Popen([sys.executable, "-m", "monitors.agent"], env=os.environ | fields)
+        }
         exporter, port = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter"), free_port()
         if exporter:
             command = [exporter, f"--web.listen-address=127.0.0.1:{port}"]

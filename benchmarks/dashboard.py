@@ -49,14 +49,14 @@ def main() -> None:
             daemon = Daemon(configuration, store)
             daemon.start()
             try:
-                told = measured(daemon, options.times)
+                answer = measured(daemon, options.times)
             finally:
                 daemon.stop()
-    told = {"nodes": site.NODES, "sorted lists": f"{min(lengths)} to {max(lengths)} models", **told}
+    answer = {"nodes": site.NODES, "sorted lists": f"{min(lengths)} to {max(lengths)} models", **answer}
     if options.json:
-        print(json.dumps(told))
+        print(json.dumps(answer))
     else:
-        for name, value in told.items():
+        for name, value in answer.items():
             print(f"{name:24} {value:.4g}" if isinstance(value, float) else f"{name:24} {value}")
 
 

@@ -41,10 +41,10 @@ def read(path: Path) -> dict[str, list[Run]]:
     with path.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             joules = float(row["package_energy_j"]) + float(row["dram_energy_j"])
-            told = {"frequency": row["frequency_mhz"], "energy": repr(joules), "energy_covers": "package+memory"}
+            fields = {"frequency": row["frequency_mhz"], "energy": repr(joules), "energy_covers": "package+memory"}
             name, size, threads = row["algorithm"], float(row["n"]), int(row["threads"])
             time = float(row["execution_time"])
-            found[name].append(Run(name, "xeon5218r", size, threads, 1.0, 1000.0, time, extra=told))
+            found[name].append(Run(name, "xeon5218r", size, threads, 1.0, 1000.0, time, extra=fields))
     return dict(found)
 
 
@@ -70,8 +70,8 @@ def errors(runs: Sequence[Run]) -> list[tuple[float, float, float, float, float]
         same = float(np.mean([each.energy or 0.0 for each in near]))
         time, joules = (each.predict(run.request).execution_time for each in (predictor, energy))
         measured = (run.execution_time, run.energy or 1.0)
-        told = ((time, measured[0]), (joules, measured[1]), (by_clock, measured[0]), (same, measured[1]))
-        found.append((_clock(run), *(100.0 * abs(one / other - 1.0) for one, other in told)))
+        fields = ((time, measured[0]), (joules, measured[1]), (by_clock, measured[0]), (same, measured[1]))
+        found.append((_clock(run), *(100.0 * abs(one / other - 1.0) for one, other in fields)))
     return found
 
 
@@ -120,10 +120,10 @@ def campaign_table(folder: Path, only: str = "") -> Table:
         rest = [run for run in recorded.runs if run.phase != "train"]
         cells: list[float] = []
         for conditions in (observed, forecast):
-            told = Evaluation(
+            answer = Evaluation(
                 tuple(follow(MeteredPredictor().fit(train), rest, conditions, quantity="energy"))
             ).summary()
-            cells += [told["ppe_mean"], 100.0 * told["interval_coverage"]]
+            cells += [answer["ppe_mean"], 100.0 * answer["interval_coverage"]]
         for peer in ENERGY_PEERS:
             made = peer()
             made.fit(train)

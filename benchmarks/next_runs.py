@@ -62,7 +62,7 @@ def spend(group: Group, every: Sequence[Run], choose: Choice, seed: int) -> list
     """Runs made, mean PPE (%) and median width of 90 % intervals, with the seconds of each of :data:`SPENT` spent."""
     rng, known = np.random.default_rng(seed), list(group.training)
     pool = [run for run in every if run.phase == "train" and run not in known]
-    median, spent, told = float(np.median([run.execution_time for run in pool])), 0.0, []
+    median, spent, answer = float(np.median([run.execution_time for run in pool])), 0.0, []
     model = RobustPredictor().fit(known)
     for target in SPENT:
         while pool and (run := choose(model, group, known, pool, target * median - spent, rng)) is not None:
@@ -75,8 +75,8 @@ def spend(group: Group, every: Sequence[Run], choose: Choice, seed: int) -> list
         made = [model.predict(run.request) for run in group.rest]
         off = [abs(one.execution_time / run.execution_time - 1.0) for one, run in zip(made, group.rest, strict=True)]
         widths = [one.interval.high / one.interval.low for one in made]
-        told.append((len(known) - START, 100.0 * float(np.mean(off)), float(np.median(widths))))
-    return told
+        answer.append((len(known) - START, 100.0 * float(np.mean(off)), float(np.median(widths))))
+    return answer
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ CAMPAIGN = Path(__file__).parent / "testbed" / "campaigns" / "twophase-intel-ran
 
 
 def whole_run_loads(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Loads of every process averaged over the whole run, arrays of shape (P,): no phase is told from another."""
+    """Loads of every process averaged over the whole run, arrays of shape (P,): phases are not distinguished."""
     cpu, bw, time = (np.zeros(run.processors) for _ in range(3))
     for mark in run.marks:
         cpu[mark.process] += mark.avg_avail_cpu * mark.execution_time

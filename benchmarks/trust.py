@@ -196,11 +196,11 @@ def detectors() -> dict[str, Callable[[float], bool]]:
     }
 
     def alarm(detector: Any) -> Callable[[float], bool]:
-        def told(value: float) -> bool:
+        def answer(value: float) -> bool:
             detector.update(value)
             return bool(detector.drift_detected)
 
-        return told
+        return answer
 
     return {name: alarm(detector) for name, detector in made.items()}
 
@@ -242,13 +242,15 @@ def main() -> None:
     print(f"\nruns from a drift (x {' or x '.join(map(str, FACTORS))}) to the alarm, {len(drifts)} drifts")
     print(f"{'':12} {'median':>8} {'within 10':>10} {'missed':>8} {'too early':>10}")
     for name in drifts[0].delays:
-        told = [each.delays[name] for each in drifts]
-        right = [delay for delay in told if delay is not None and delay >= 1]
-        soon, early = sum(delay <= SOON for delay in right), sum(delay is not None and delay < 1 for delay in told)
+        answer = [each.delays[name] for each in drifts]
+        right = [delay for delay in answer if delay is not None and delay >= 1]
+        soon, early = sum(delay <= SOON for delay in right), sum(delay is not None and delay < 1 for delay in answer)
         typical = f"{np.median(right):8.0f}" if right else f"{'-':>8}"
-        print(f"{name:12} {typical} {soon:10} {told.count(None):8} {early:10}")
+        print(f"{name:12} {typical} {soon:10} {answer.count(None):8} {early:10}")
         if name == "metasched":
-            targets.append(Target("drifts noticed within ten runs", "all", f"{soon} of {len(told)}", soon == len(told)))
+            targets.append(
+                Target("drifts noticed within ten runs", "all", f"{soon} of {len(answer)}", soon == len(answer))
+            )
     error, undisturbed = (float(np.median([getattr(each, key) for each in drifts])) for key in ("error", "undisturbed"))
     print(f"\nmedian error from the eleventh run after the drift on: {error:.1f} %, without one {undisturbed:.1f} %")
     targets.append(Target("error after ten runs", "<= 1.5 x without", f"{error:.1f} %", error <= 1.5 * undisturbed))

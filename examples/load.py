@@ -2,7 +2,7 @@
 
 Spells of load and of quiet follow each other with random lengths; in a spell one or more spinners compute for a random
 share of the time, and sometimes a stream of a random rate flows. The same seed gives the same spells. It ends when it
-is told to (SIGTERM, Ctrl-C) or with the process that started it.
+is asked to (SIGTERM, Ctrl-C) or with the process that started it.
 
     python examples/load.py --seed 7
 """
@@ -74,7 +74,7 @@ def stream(rate: float) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Load this host until told to stop."""
+    """Load this host until asked to stop."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)

@@ -94,7 +94,7 @@ class EndedJob:
 
     @property
     def uid(self) -> str:
-        """32 characters that name this run of the job, the same whenever it is told of again."""
+        """32 characters that name this run of the job, the same whenever it is reported again."""
         identity = f"{self.scheduler}\n{self.job}\n{self.start:.2f}"
         return hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=16).hexdigest()
 

@@ -90,10 +90,10 @@ class Settings:
 
     Examples
     --------
-    >>> told = Settings.of_cells({"threads": "2", "parameter:steps": "100", "parameter:solver": "amg", "user": "ann"})
-    >>> told.parameters
+    >>> settings = Settings.of_cells({"threads": "2", "parameter:steps": "100", "parameter:solver": "amg", "user": "a"})
+    >>> settings.parameters
     (('solver', 'amg'), ('steps', 100.0))
-    >>> told.cells
+    >>> settings.cells
     {'threads': '2', 'parameter:solver': 'amg', 'parameter:steps': '100'}
     >>> Settings(threads=0)
     Traceback (most recent call last):
@@ -124,8 +124,8 @@ class Settings:
                 else math.isfinite(value)
             )
             if not sound:
-                told = repr(value[:80]) if isinstance(value, str) else value
-                raise InputError(f"{PARAMETER}{name} is {told}, expected a finite number or a word")
+                shown = repr(value[:80]) if isinstance(value, str) else value
+                raise InputError(f"{PARAMETER}{name} is {shown}, expected a finite number or a word")
 
     @classmethod
     def of(
@@ -147,11 +147,11 @@ class Settings:
         if not any(name in SETTING_COLUMNS or name.startswith(PARAMETER) for name in cells):
             return DEFAULT_SETTINGS
         layout = {name: _whole(name, cells[name]) for name in LAYOUT_COLUMNS if cells.get(name)}
-        told = {name[len(PARAMETER) :]: cell for name, cell in cells.items() if name.startswith(PARAMETER) and cell}
+        named = {name[len(PARAMETER) :]: cell for name, cell in cells.items() if name.startswith(PARAMETER) and cell}
         return cls(
             layout.get("processes_per_node"),
             layout.get("threads", 1),
-            tuple(sorted((name, _value(cell)) for name, cell in told.items())),
+            tuple(sorted((name, _value(cell)) for name, cell in named.items())),
             _number("frequency", cells["frequency"]) if cells.get("frequency") else None,
         )
 
@@ -311,10 +311,10 @@ class Run:
 
         A limit of more processes a node than it had is one that it never met.
         """
-        told = Settings.of_cells(self.extra)
-        if told.processes_per_node is None or told.processes_per_node <= self.processors:
-            return told
-        return replace(told, processes_per_node=self.processors)
+        columns = Settings.of_cells(self.extra)
+        if columns.processes_per_node is None or columns.processes_per_node <= self.processors:
+            return columns
+        return replace(columns, processes_per_node=self.processors)
 
     @property
     def user(self) -> str:
@@ -532,7 +532,7 @@ class Placement:
     def as_dict(self) -> dict[str, Any]:
         """The placement as the JSON contract spells it; energy, power and success where they are known."""
         chosen = self.resource_set
-        told = {name: getattr(self, name) for name in ("energy", "power", "success")}
+        known = {name: getattr(self, name) for name in ("energy", "power", "success")}
         return {
             "cluster": chosen.cluster,
             "nodes": list(chosen.nodes),
@@ -545,4 +545,4 @@ class Placement:
             "slowdown": self.slowdown,
             "completion": self.completion,
             "reason": self.reason,
-        } | {name: value for name, value in told.items() if value is not None}
+        } | {name: value for name, value in known.items() if value is not None}

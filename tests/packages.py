@@ -86,8 +86,8 @@ def whole(tools: Path, work: Path, keep: Path) -> None:
     (work / "runs.csv").write_text(RUNS)
     run(metasched, "fit", work / "runs.csv", "-o", work / "cg.json", cwd=work)
     words = ("--problem-size", "1000", "--processors", "4", "--cpu", "1", "--bandwidth", "100", "--json")
-    told = json.loads(run(metasched, "predict", work / "cg.json", *words, cwd=work))
-    assert 0.2 < told["execution_time"] < 0.3, told
+    document = json.loads(run(metasched, "predict", work / "cg.json", *words, cwd=work))
+    assert 0.2 < document["execution_time"] < 0.3, document
     (work / "slurm.conf").write_text("ClusterName=c8\nSlurmUser=root\n")
     conf = ("--slurm-conf", work / "slurm.conf", "--config", work / "m.toml", "--state", work / "hooks")
     assert "metasched-epilog" in run(metasched, "setup", "slurm", "--plan", *conf, cwd=work)
@@ -113,8 +113,8 @@ def arrives(words: Sequence[str | Path], work: Path) -> float:
 
     class Daemon(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if told.get("samples"):
+            document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if document.get("samples"):
                 heard.set()
             answer = b'{"stored": 1, "refused": 0}'
             self.send_response(200)

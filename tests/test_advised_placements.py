@@ -20,8 +20,10 @@ ADVISED = AdvisedPlacement(4.0, ASK, ANSWER, OUTCOME)
 
 
 def read(document: dict[str, Any]) -> AdvisedPlacement:
-    told = json.loads(json.dumps(document))
-    return AdvisedPlacement.read(told["id"], told["made_at"], told["question"], told["answer"], told["outcome"])
+    answer = json.loads(json.dumps(document))
+    return AdvisedPlacement.read(
+        answer["id"], answer["made_at"], answer["question"], answer["answer"], answer["outcome"]
+    )
 
 
 def test_what_is_written_reads_back() -> None:

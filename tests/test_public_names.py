@@ -41,8 +41,8 @@ def test_every_public_name_is_there_and_comes_from_its_home() -> None:
 
 
 def test_the_import_alone_loads_nothing_heavy() -> None:
-    told = "import sys, metasched; print(sorted({'numpy', 'scipy', 'sklearn', 'pandas'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout == "[]\n"
+    answer = "import sys, metasched; print(sorted({'numpy', 'scipy', 'sklearn', 'pandas'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", answer], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_fit_answers_as_the_predictor_of_its_method() -> None:
@@ -54,15 +54,15 @@ def test_fit_answers_as_the_predictor_of_its_method() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected"),
     [
         ({"runs": []}, "there are no runs"),
         ({"runs": [*runs(), Run("lu", "c8", 1, 1, 1, 1, 1)]}, "cg on c8, lu on c8, expected one application"),
         ({"runs": runs(), "method": "magic"}, "method is 'magic', expected one of robust"),
     ],
 )
-def test_fit_says_what_it_expected(wrong: dict, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_fit_says_what_it_expected(wrong: dict, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
         metasched.fit(**wrong)
 
 
@@ -99,11 +99,11 @@ def test_predictions_come_as_a_frame_with_the_index_of_the_questions() -> None:
     predictor = metasched.fit(runs(), method="published")
     frame = metasched.frame_from_runs(runs())[["problem_size", "processors", "min_avg_avail_cpu", "min_avg_avail_bw"]]
     asked = frame.iloc[5:9]
-    told = metasched.predictions_frame(predictor, asked, level=0.8)
+    answer = metasched.predictions_frame(predictor, asked, level=0.8)
     one = predictor.predict(metasched.Request(*asked.iloc[0]), 0.8)
-    assert list(told.index) == [5, 6, 7, 8]
-    assert told.iloc[0].tolist() == pytest.approx([one.execution_time, one.interval.low, one.interval.high, 0.8])
-    assert metasched.frame_from_predictions([one]).iloc[0].tolist() == pytest.approx(told.iloc[0].tolist())
+    assert list(answer.index) == [5, 6, 7, 8]
+    assert answer.iloc[0].tolist() == pytest.approx([one.execution_time, one.interval.low, one.interval.high, 0.8])
+    assert metasched.frame_from_predictions([one]).iloc[0].tolist() == pytest.approx(answer.iloc[0].tolist())
     with pytest.raises(InputError, match="no column processors"):
         metasched.predictions_frame(predictor, asked.drop(columns="processors"))
 
@@ -130,12 +130,12 @@ def test_the_estimator_takes_a_frame_of_runs_and_works_in_cross_validation() -> 
     model = ExecutionTimeRegressor(method="published")
     whole = model.fit(frame, frame["execution_time"]).predict(frame)
     assert whole == pytest.approx(model.fit(*table(runs())).predict(table(runs())[0]))
-    told = cross_val_predict(model, frame, frame["execution_time"], cv=4)
-    assert np.mean(np.abs(told / frame["execution_time"] - 1)) < 0.05
+    answer = cross_val_predict(model, frame, frame["execution_time"], cv=4)
+    assert np.mean(np.abs(answer / frame["execution_time"] - 1)) < 0.05
 
 
 @pytest.mark.parametrize(
-    ("row", "time", "told"),
+    ("row", "time", "expected"),
     [
         ([100, 0, 1, 90], 1.0, "processors is 0, expected a whole number"),
         ([100, 1.5, 1, 90], 1.0, "processors is 1.5"),
@@ -144,9 +144,9 @@ def test_the_estimator_takes_a_frame_of_runs_and_works_in_cross_validation() -> 
         ([100, 1, 1, 90], 0.0, "execution_time is 0.0"),
     ],
 )
-def test_the_estimator_refuses_what_no_run_can_have(row: list[float], time: float, told: str) -> None:
+def test_the_estimator_refuses_what_no_run_can_have(row: list[float], time: float, expected: str) -> None:
     X, y = table(runs())
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=expected):
         ExecutionTimeRegressor(method="published").fit([*X, row], [*y, time])
 
 

@@ -27,9 +27,9 @@ def main() -> int:
     options = parser.parse_args()
     runs = read(options.truth)
     verdicts = {name: judge(runs, answer) for name, answer in ANSWERS.items()}
-    described = [(run, told) for run in runs if (told := with_fitted_terms(run)) is not None]
-    known, told = [run for run, _ in described], [told for _, told in described]
-    fitted = {name: judge(known, answer, told) for name, answer in ANSWERS.items()}
+    described = [(run, shown) for run in runs if (shown := with_fitted_terms(run)) is not None]
+    known, shown = [run for run, _ in described], [shown for _, shown in described]
+    fitted = {name: judge(known, answer, shown) for name, answer in ANSWERS.items()}
     if options.json:
         every = verdicts | {f"{name}, fitted terms": verdict for name, verdict in fitted.items()}
         document = {name: dataclasses.asdict(verdict) for name, verdict in every.items()}

@@ -29,7 +29,7 @@ Answer = Callable[["CoRun"], Floats]
 BANDWIDTH = {"woodcrest": 100.0, "amd": 1000.0}
 #: Pairs of placements whose true slowdowns differ by more than this must be ordered rightly.
 DIFFERENT = 1.1
-#: Shares of its time that a job communicates, between which errors are told apart.
+#: Shares of its time that a job communicates, between which errors are shown separately.
 SENDING = (0.05, 0.2, 0.4)
 
 
@@ -179,10 +179,10 @@ class Verdict:
     wrong: int
 
 
-def judge(runs: Iterable[CoRun], answer: Answer, told: Sequence[CoRun] | None = None) -> Verdict:
-    """Judge one answer on all runs; where given it is told of these instead, one for each."""
+def judge(runs: Iterable[CoRun], answer: Answer, expected: Sequence[CoRun] | None = None) -> Verdict:
+    """Judge one answer on all runs; where given it uses these instead, one for each."""
     runs = list(runs)
-    predicted = [answer(run) for run in (runs if told is None else told)]
+    predicted = [answer(run) for run in (runs if expected is None else expected)]
     errors = [np.abs(guess / run.slowdown - 1) for run, guess in zip(runs, predicted, strict=True)]
 
     pairs = wrong = 0

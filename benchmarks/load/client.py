@@ -52,7 +52,7 @@ class Connection:
 
 
 async def paced(
-    rate: float, until: float, free: list[Connection], told: Told, make: Callable[[], tuple[str, bytes]]
+    rate: float, until: float, free: list[Connection], expected: Told, make: Callable[[], tuple[str, bytes]]
 ) -> None:
     """Send so many requests a second until a time (of the loop), each by a connection that is free."""
     loop = asyncio.get_running_loop()
@@ -65,9 +65,9 @@ async def paced(
     async def one(at: float, connection: Connection) -> None:
         path, body = make()
         status, later = await connection.post(path, body)
-        told.seconds.append(loop.time() - at)
-        told.refused += status != 200 and not later
-        told.put_off += status != 200 and later
+        expected.seconds.append(loop.time() - at)
+        expected.refused += status != 200 and not later
+        expected.put_off += status != 200 and later
         idle.put_nowait(connection)
 
     while due < until:

@@ -12,8 +12,8 @@ from benchmarks.signature.tables import tables
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    told = verbs.add_parser("tables", help="the paper's numbers, computed anew")
-    told.add_argument("--json", action="store_true")
+    answer = verbs.add_parser("tables", help="the paper's numbers, computed anew")
+    answer.add_argument("--json", action="store_true")
     judged = verbs.add_parser("structure", help="expanded traces beside true ones")
     judged.add_argument("--processes", default="256,1024", help="numbers of processes to expand to")
     judged.add_argument("--only", default="", help="only applications whose name holds this")

@@ -79,8 +79,8 @@ def judge(application: Judged, processes: Sequence[int]) -> list[Judgement]:
             continue
         seconds = time.monotonic() - begin
         calls, flops, many = right(made, application.trace(n))
-        told = "" if found.ruled == 1.0 else f"without rule: {found.unruled}"
-        judged.append(Judgement(application.name, n, calls, flops, many, seconds, told))
+        answer = "" if found.ruled == 1.0 else f"without rule: {found.unruled}"
+        judged.append(Judgement(application.name, n, calls, flops, many, seconds, answer))
     return judged
 
 

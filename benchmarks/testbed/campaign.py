@@ -124,8 +124,8 @@ def make(scenario: Scenario, workers: int = 1, progress: Progress = silent, draw
     phases: list[ProcessPhase] = []
     for index, (request, outcome) in enumerate(zip(drawn.requests, outcomes, strict=True)):
         run = measured(jobs[index], cluster, outcome, samples, float(noise[index]))
-        told = {"dedicated_time": f"{dedicated[index]:.4f}", **Settings.of(request.processes_per_node).cells}
-        runs.append(replace(run, phase=request.phase, extra=told))
+        fields = {"dedicated_time": f"{dedicated[index]:.4f}", **Settings.of(request.processes_per_node).cells}
+        runs.append(replace(run, phase=request.phase, extra=fields))
         phases += measure_phases(index, jobs[index].processors, outcome, samples, float(noise[index]))
     return Made(tuple(runs), tuple(phases), samples)
 

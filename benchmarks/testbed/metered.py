@@ -124,12 +124,12 @@ def make(scenario: campaigns.Scenario, polls: bool, workers: int = 1, progress: 
         run = campaigns.measured(job, cluster, outcome, samples, float(noise[index]))
         joules = consumed(outcome, processor.watts(clock), job.processors, timeline, polls)
         seen = metered(joules, outcome, processor.watts(clock)[0] * len(job.processors)) * float(errors[index])
-        told = {
+        fields = {
             "energy": f"{seen:.1f}",
             "energy_covers": "node",
             "frequency": f"{clock * processor.megahertz:g}",
         }
-        runs.append(replace(run, phase=drawn.requests[index].phase, extra=told))
+        runs.append(replace(run, phase=drawn.requests[index].phase, extra=fields))
     return campaigns.Made(tuple(runs), (), samples)
 
 

@@ -41,24 +41,26 @@ def hosts(path: str, alone: str, slots: int) -> Dict[str, int]:
 
 def ended(_: Path, found: Dict[str, str], now: float) -> Optional[Dict[str, Any]]:
     """The job that Grid Engine's environment and files tell of; None where it never started."""
-    told = os.environ
-    folder = Path(told["SGE_JOB_SPOOL_DIR"])
+    environment = os.environ
+    folder = Path(environment["SGE_JOB_SPOOL_DIR"])
     try:
         start, usage = (folder / "job_pid").stat().st_mtime, pairs(folder / "usage")
         end = (folder / "usage").stat().st_mtime
     except OSError:
         return None
     config = pairs(folder / "config")
-    slots = hosts(told.get("PE_HOSTFILE", ""), told.get("HOSTNAME", ""), int(told.get("NSLOTS", "1")))
-    signal, task = int(usage.get("signal", "0")), told.get("SGE_TASK_ID", "undefined")
-    owner = config.get("job_owner", told.get("USER", ""))
+    slots = hosts(
+        environment.get("PE_HOSTFILE", ""), environment.get("HOSTNAME", ""), int(environment.get("NSLOTS", "1"))
+    )
+    signal, task = int(usage.get("signal", "0")), environment.get("SGE_TASK_ID", "undefined")
+    owner = config.get("job_owner", environment.get("USER", ""))
     with suppress(KeyError):
         owner = str(pwd.getpwnam(owner).pw_uid)
     job = {
         "scheduler": found.get("cluster", ""),
-        "job": told["JOB_ID"] + ("." + task if task.isdigit() else ""),
-        "comment": told.get("METASCHED", "").encode("utf-8", "replace").decode()[:MOST_COMMENT],
-        "partition": told.get("QUEUE", ""),
+        "job": environment["JOB_ID"] + ("." + task if task.isdigit() else ""),
+        "comment": environment.get("METASCHED", "").encode("utf-8", "replace").decode()[:MOST_COMMENT],
+        "partition": environment.get("QUEUE", ""),
         "nodes": ",".join(slots),
         "processors": sum(slots.values()),
         "start": round(start, 2),
@@ -71,7 +73,7 @@ def ended(_: Path, found: Dict[str, str], now: float) -> Optional[Dict[str, Any]
         job["submitted"] = float(config["submission_time"])
     if task.isdigit():
         job["kind"] = "array"
-    elif told.get("JOB_SCRIPT", "") in INTERACTIVE:
+    elif environment.get("JOB_SCRIPT", "") in INTERACTIVE:
         job["kind"] = "interactive"
     return job
 

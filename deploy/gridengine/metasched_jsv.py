@@ -213,8 +213,8 @@ def changes(job: Job, words: Dict[str, str], answer: Any, names: List[str], foun
         lines.append("PARAM l_soft " + hosts)
     if "pe_name" in job:
         lines += ["PARAM pe_min {}".format(answer["processors"]), "PARAM pe_max {}".format(answer["processors"])]
-    told = dict(words, p=answer["processors"], placement=answer["id"])
-    mark = ",".join("{}={}".format(*each) for each in told.items())
+    fields = dict(words, p=answer["processors"], placement=answer["id"])
+    mark = ",".join("{}={}".format(*each) for each in fields.items())
     before = job.get("ac", "")[: job["ac"].index("metasched=")]
     lines += ["PARAM ac {}metasched={}".format(before, mark), "ENV ADD METASCHED metasched:{}".format(mark)]
     if any(re.search(r"[\x00-\x1f]", line) for line in lines):
@@ -259,7 +259,7 @@ class Verifier:
         job, self._job = self._job, {}
         if "ac" not in job or "metasched=" not in job["ac"]:
             return ["RESULT STATE ACCEPT"]
-        told = []  # type: List[List[str]]
+        answers = []  # type: List[List[str]]
         wrong = []  # type: List[str]
         try:
             deadline = float(settings(HERE).get("deadline", "0.2"))
@@ -270,7 +270,7 @@ class Verifier:
 
         def think() -> None:
             try:
-                told.append(advice(job, ends))
+                answers.append(advice(job, ends))
             except Exception as error:
                 wrong.append(str(error))
 
@@ -281,9 +281,9 @@ class Verifier:
             self._thread = threading.Thread(target=think, daemon=True)
             self._thread.start()
             self._thread.join(max(0.0, ends + 0.02 - time.monotonic()))
-        if told and told[0]:
-            return told[0] + ["RESULT STATE CORRECT"]
-        if not told:
+        if answers and answers[0]:
+            return answers[0] + ["RESULT STATE CORRECT"]
+        if not answers:
             said = re.sub(r"[^ -~]", " ", " ".join(wrong) or "no answer in time")[:200]
             return ["LOG WARNING metasched: job unchanged: {}".format(said), "RESULT STATE ACCEPT"]
         return ["RESULT STATE ACCEPT"]

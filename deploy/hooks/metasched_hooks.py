@@ -15,11 +15,11 @@ from typing import Any, Callable, Dict, List, Optional
 
 #: How long the daemon may take in all to take jobs (s), and how many jobs one epilog tells of.
 PATIENCE, MOST = 5.0, 50
-#: Statuses that say that a job itself cannot be taken, whenever it is told of. All others may be different tomorrow.
+#: Statuses that say that a job itself cannot be taken, whenever it is sent. All others may be different tomorrow.
 REFUSED = (400, 413, 422)
 #: Bytes of a script that count, and of an answer that are looked at.
 MOST_SCRIPT, MOST_ANSWER = 65536, 262144
-#: Bytes of a comment that are told.
+#: Bytes of a comment that are sent.
 MOST_COMMENT = 65536
 
 
@@ -91,17 +91,17 @@ def ask(found: Dict[str, str], path: str, document: Any, ends: float) -> Any:
         connection.connect(where)
         connection.settimeout(_left(ends))
         connection.sendall(request)
-        told = b""
-        while not _whole(told):
+        received = b""
+        while not _whole(received):
             # The time that is left of the whole, so that single bytes do not start it anew.
             connection.settimeout(_left(ends))
             part = connection.recv(65536)
             if not part:
                 break
-            told += part
-            if len(told) > MOST_ANSWER:
+            received += part
+            if len(received) > MOST_ANSWER:
                 raise ValueError("the answer is too long")
-    head, _, body = told.partition(b"\r\n\r\n")
+    head, _, body = received.partition(b"\r\n\r\n")
     words = head.split(None, 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or words[1] != b"200":
         raise ValueError("the daemon answers {!r}".format(head[:60]))
@@ -120,9 +120,9 @@ def _left(ends: float) -> float:
     return left
 
 
-def _whole(told: bytes) -> bool:
+def _whole(received: bytes) -> bool:
     """Whether all that the answer's header promises has come."""
-    head, found, body = told.partition(b"\r\n\r\n")
+    head, found, body = received.partition(b"\r\n\r\n")
     for line in head.lower().split(b"\r\n") if found else ():
         name, _, value = line.partition(b":")
         if name == b"content-length" and value.strip().isdigit():
@@ -139,7 +139,7 @@ def connected(found: Dict[str, str]) -> http.client.HTTPConnection:
 
 
 def check(found: Dict[str, str]) -> None:
-    """Raise an error where jobs could not be kept, or the daemon not be told of them."""
+    """Raise an error where jobs could not be kept, or not be sent to the daemon."""
     trial = Path(found["state"]) / "check.{}".format(os.getpid())
     trial.write_text("")
     trial.unlink()
@@ -164,7 +164,7 @@ def tell(found: Dict[str, str], waiting: List[Path]) -> None:
         try:
             body = path.read_bytes()
         except FileNotFoundError:
-            continue  # another epilog has told of it
+            continue  # another epilog has sent it
         connection = connected(found)
         try:
             connection.request("POST", "/v1/jobs", body, headers)

@@ -23,8 +23,8 @@ def of_processors(watts: float) -> Entry:
     values = {"P_low": 1.0, "P_hi": 1.0, "KW_low": watts, "PW_max": watts, "cores": 1.0}
     named = {name: values.get(name, 0.0) for name in (*TABLE_1[Block.power], "cores")}
     units = {name: "1" if name in ("P_low", "P_hi", "cores") else "W" for name in named}
-    told = {name: Quantity(value, units[name], "told") for name, value in named.items()}
-    return Entry("watts", Kind.cluster, f"{watts:g} W a processor", told)
+    quantities = {name: Quantity(value, units[name], "stated") for name, value in named.items()}
+    return Entry("watts", Kind.cluster, f"{watts:g} W a processor", quantities)
 
 
 def cores_of(entry: Entry) -> int:

@@ -16,7 +16,7 @@ from metasched.records import InputError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Columns of names that a log may have. What a job is called tells more of it than anything else, where it is told.
+#: Columns of names that a log may have. A job's name says more about it than anything else, where it is recorded.
 LABELS = ("user", "account", "name", "partition", "qos", "executable", "state")
 #: How a job ended, as Slurm calls it; other formats are put into these words.
 COMPLETED, FAILED, CANCELLED, TIMEOUT = "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"

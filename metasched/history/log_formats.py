@@ -24,7 +24,7 @@ from metasched.slurm_times import span
 
 #: Numbers beyond these are torn or made up: seconds since 1970, seconds of a run, processors.
 LATEST, LONGEST, MOST_PROCESSORS = 1e11, 1e9, 10_000_000
-#: Longest name that is told apart from others.
+#: Longest name that is distinguished from others.
 LONGEST_NAME = 1000
 #: What a line may be called in a CSV file, in the words of other programs.
 OTHER_NAMES = {"job_id": "job", "jobid": "job", "submit": "submit_time", "runtime": "run_time", "cpus": "processors",
@@ -34,9 +34,9 @@ REQUIRED = ("submit_time", "run_time", "processors")
 
 TORN = "torn or unreadable"
 NOT_RUN = "never ran"
-PARTIAL = "parts of a job told of as a whole elsewhere"
+PARTIAL = "parts of a job listed as a whole elsewhere"
 NO_PROCESSORS = "without processors"
-DOUBLE = "told of twice"
+DOUBLE = "listed twice"
 CLOCK = "submitted before the job above (clock went back; sorted)"
 ZERO = "with a run time of 0 (kept)"
 OVERRUN = "with a request below the run time (kept)"
@@ -76,7 +76,7 @@ class Columns:
 
         Parameters
         ----------
-        job : its number, empty where there is none; a job is told of twice where number, submission and start agree.
+        job : its number, empty where there is none; a job is listed twice where number, submission and start agree.
         submit, run, processors, request, wait : as in :class:`JobLog`; not a number, or below 0, where not known.
         labels : its names.
         """
@@ -262,27 +262,27 @@ def _read_sacct(columns: Columns, header: Sequence[str], rest: Iterator[str]) ->
         if len(cells) != len(names):
             columns.wrong[TORN] += 1
             continue
-        told = {what: cells[where].strip() for what, where in place.items()}
-        if "." in told["job"]:
+        fields = {what: cells[where].strip() for what, where in place.items()}
+        if "." in fields["job"]:
             continue  # a step of a job
-        told["state"] = state = _state(told.get("state", ""))
+        fields["state"] = state = _state(fields.get("state", ""))
         if state in ("RUNNING", "PENDING", "SUSPENDED", "CONFIGURING", "COMPLETING", "REQUEUED", "RESIZING"):
             columns.wrong[PARTIAL if state in ("REQUEUED", "RESIZING") else RUNNING] += 1
             continue
-        submit, eligible, start, end = (clock(told.get(what, "")) for what in ("submit", "eligible", "start", "end"))
+        submit, eligible, start, end = (clock(fields.get(what, "")) for what in ("submit", "eligible", "start", "end"))
         if eligible > submit:  # what waits for another job, or for its time, does not wait for processors
             submit = eligible
         if math.isnan(start):
             columns.wrong[NOT_RUN] += 1
             continue
-        run = (clock if in_seconds else _spanned)(told["run"]) if "run" in told else end - start
-        asked = _spanned(told.get("request", ""))
-        processors = told["processors"]
+        run = (clock if in_seconds else _spanned)(fields["run"]) if "run" in fields else end - start
+        asked = _spanned(fields.get("request", ""))
+        processors = fields["processors"]
         if not (processors.isdecimal() and processors.isascii()):
             columns.wrong[TORN] += 1
             continue
-        labels = {label: told[label] for label in LABELS if label in told}
-        columns.add(told["job"], submit, run, float(processors), asked, labels, start - submit)
+        labels = {label: fields[label] for label in LABELS if label in fields}
+        columns.add(fields["job"], submit, run, float(processors), asked, labels, start - submit)
 
 
 def clock(text: str) -> float:

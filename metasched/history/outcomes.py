@@ -25,7 +25,7 @@ MOST_KEYS = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """The chances that a job fails early, and that it runs into its limit; of how many jobs like it they are told."""
+    """The chances that a job fails early, and that it runs into its limit; and how many jobs like it they come from."""
 
     early_failure: float
     time_limit: float

@@ -50,7 +50,7 @@ class Expected(NamedTuple):
 
 
 class RunTimes(Protocol):
-    """Expects run times, and is told of each job what has become of it, in the order of time."""
+    """Expects run times, and receives the outcome of each job, in the order of time."""
 
     #: Whether it learns from what it expected; where not, neither is learned from the waits that were forecast by it.
     learns: bool
@@ -68,7 +68,7 @@ class RunTimes(Protocol):
         ...
 
     def reordered(self, ended: int, now: float) -> Iterable[tuple[int, float]]:
-        """Jobs that wait and what they are now put in order by (s), as a job has ended and told of them."""
+        """Jobs that wait and what they are now put in order by (s), as a job has ended."""
         ...
 
     def left(self, job: int, ran: float) -> Sequence[float]:

@@ -17,9 +17,9 @@ from metasched.history.outcomes import AT_LIMIT
 from metasched.history.replay import Policy, replay
 from metasched.history.run_times.known import PREDICTORS
 
-#: Users and applications that are told of, those with the most processor hours.
+#: Users and applications that are listed, those with the most processor hours.
 LISTED = 10
-#: Edges of the classes that waits are told by: processors, and requested time (s).
+#: Edges of the classes that waits are listed by: processors, and requested time (s).
 WIDTHS, REQUESTS = (1, 2, 9, 65, 513), (0.0, 3601.0, 6 * 3600.0 + 1, 86_401.0)
 #: Jobs whose waits are looked into, evenly spread.
 MOST_WAITS = 5000
@@ -208,11 +208,11 @@ def _spread(values: Floats, users: Ints, processors: Ints) -> float:
 
 def _rank_correlation(numbers: list[list[str]], run_time: Floats) -> float | None:
     """Spearman's correlation of the numbers that there are with the run times."""
-    rows = [row for row, told in enumerate(numbers) if told and len(told[0]) < 16]
-    told = np.array([float(numbers[row][0]) for row in rows])
-    if np.unique(told).size < 5:
+    rows = [row for row, stated in enumerate(numbers) if stated and len(stated[0]) < 16]
+    stated = np.array([float(numbers[row][0]) for row in rows])
+    if np.unique(stated).size < 5:
         return None
-    ranks = [np.unique(each, return_inverse=True)[1].astype(float) for each in (told, run_time[rows])]
+    ranks = [np.unique(each, return_inverse=True)[1].astype(float) for each in (stated, run_time[rows])]
     if np.ptp(ranks[1]) == 0:
         return None
     return float(np.corrcoef(ranks)[0, 1])

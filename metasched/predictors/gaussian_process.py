@@ -189,7 +189,7 @@ class ResidualProcess:
 
         Returns
         -------
-        told, absorbed, before : arrays of shape (m, m), of shape (m, l), what is taken over of each lever, and (m, m).
+        learned, absorbed, before : arrays of shape (m, m); of shape (m, l), what is taken over of each lever; (m, m).
         """
         across = self._form(points)
         inverse = self._asked[:, 1 + len(self.spreads) :]

@@ -90,8 +90,8 @@ def suggestions(
         limits = [times.limit(each) for each in question.chances or (() if question.limits else CHANCES)]
         limits += [Limit(each, times.chance(each)) for each in question.limits]
         limits.sort(key=lambda each: each.seconds)
-        told = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance} for each in limits]
-        found.append({"cluster": platform, "median": times.limit(0.5).seconds, "limits": told})
+        shown = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance} for each in limits]
+        found.append({"cluster": platform, "median": times.limit(0.5).seconds, "limits": shown})
     return {
         "application": question.application, "problem_size": size, "processors": processors, "clusters": found
     }  # fmt: skip
@@ -130,9 +130,9 @@ def of_placement(placement: Placement, chances: Sequence[float] = (), limits: Se
     for limit in limits:
         away = math.log(limit / median)
         found.append(Limit(limit, float(scipy.special.ndtr(-away / (slower if away > 0 else faster)))))
-    told = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance}
+    shown = [{"seconds": each.seconds, "minutes": each.minutes, "chance": each.chance}
             for each in sorted(found, key=lambda each: each.seconds)]  # fmt: skip
-    return {"clusters": [{"cluster": placement.resource_set.cluster, "median": median, "limits": told}]}
+    return {"clusters": [{"cluster": placement.resource_set.cluster, "median": median, "limits": shown}]}
 
 
 def _check_chance(chance: float) -> None:

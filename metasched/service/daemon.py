@@ -170,7 +170,7 @@ class Daemon:
         self.leadership.release()
 
     def follow(self) -> None:
-        """Read what the daemon that leads has learned and was told."""
+        """Read what the daemon that leads has learned and received."""
         if not self.leads:
             self.models.read()
             self.mode.read()

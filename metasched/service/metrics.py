@@ -23,7 +23,7 @@ LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
 
 class _LearnedRuns(Collector):
-    """How many runs each model has learned, told anew at each scrape: models come while the daemon runs."""
+    """How many runs each model has learned, read anew at each scrape: models come while the daemon runs."""
 
     def __init__(self, models: Models) -> None:
         self._models = models

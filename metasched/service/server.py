@@ -1,4 +1,4 @@
-"""Serves the application on an address and on a Unix socket, until it is told to end."""
+"""Serves the application on an address and on a Unix socket, until it is asked to end."""
 
 from __future__ import annotations
 

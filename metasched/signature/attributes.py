@@ -185,7 +185,7 @@ class Attribute:
         return cls(topology=topology, axes=axes)
 
 
-#: How steps of a loop are told apart.
+#: How steps of a loop are distinguished.
 TURNS = ("steps", "first", "last", "halves")
 
 
@@ -536,7 +536,7 @@ def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> At
     ----------
     rule : of a number of the message.
     peer : the rule of its partner.
-    samples : the rows; sides that are the same at all their counts are not told apart.
+    samples : the rows; sides that are the same at all their counts are not distinguished.
     """
     topology = rule.topology or samples.topology
     shifts = [each for each in peer.table or (peer,) if each.axes] if peer is not None else []

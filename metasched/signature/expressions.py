@@ -335,7 +335,7 @@ class Rows:
             return None
         scale = np.maximum(np.abs(self.matrix).max(axis=1), 1e-300)
         few, some = (self.matrix / scale[:, None])[:, picked], values[picked]
-        # Rows that differ in both atoms are told apart by one number.
+        # Rows that differ in both atoms are distinguished by one number.
         mixed = np.sort(np.round(few[pairs[:, 0]] + np.pi * few[pairs[:, 1]], 10), axis=1)
         different = 1 + np.count_nonzero(np.diff(mixed, axis=1) > 0, axis=1)
         for width in (2, 3):

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 #: How many ways to see the roles are tried out, of those that the order of calls allows.
 MOST_TRIED = 8
-#: Grids whose sides numbers depend on where no peer has told one, and how many are tried.
+#: Grids whose sides numbers depend on where no peer shows one, and how many are tried.
 USUAL, MOST_GRIDS = ("grid 01", "grid 10", "grid 012"), 3
 USUAL_FIRST = ("grid", "equal sides")
 #: Ranks, places, and numbers of a list that rules are looked for on, of each count and action.
@@ -104,9 +104,9 @@ def fit(traces: Sequence[Trace]) -> Fit:
     if len(counts) < len(traces):
         raise InputError("two signatures have the same number of processes, expected one of each")
     if len(counts) < FEWEST:
-        told = ", ".join(map(str, counts))
+        listed = ", ".join(map(str, counts))
         raise InputError(
-            f"there are signatures of {told} processes, expected at least {FEWEST} different counts: each run by "
+            f"there are signatures of {listed} processes, expected at least {FEWEST} different counts: each run by "
             "itself still tells its phases and weights (metasched signature extract)"
         )
     numbered: dict[tuple[Shape, float], int] = {}
@@ -182,10 +182,10 @@ def _same_program(runs: Sequence[_Run], shapes: Sequence[Shape]) -> None:
             )
     totals = {run.count: run.trace.instructions for run in runs}
     if not one_workload(totals):
-        told = ", ".join(f"{total:g} with {n}" for n, total in totals.items())
+        listed = ", ".join(f"{total:g} with {n}" for n, total in totals.items())
         raise InputError(
-            f"the instructions of all processes together are {told} processes, expected runs with one workload, whose "
-            "total stays or drifts without a jump"
+            f"the instructions of all processes together are {listed} processes, expected runs with one workload, "
+            "whose total stays or drifts without a jump"
         )
 
 
@@ -288,7 +288,7 @@ class _Fitter:
         amounts = np.array([shape.name in AMOUNTS for shape in self.shapes])
         keys = np.zeros(sequence.size, dtype=np.uint64)
         for rank in ranks.tolist():
-            # Columns of actions, told apart by a number that mixes them.
+            # Columns of actions, distinguished by a number that mixes them.
             keys = (keys * np.uint64(6364136223846793005)) ^ (
                 run.trace.processes[rank].astype(np.uint64) + np.uint64(1)
             )
@@ -419,7 +419,7 @@ class _Fitter:
 
         found = self._pooled(key, samples, values, search, tolerance)
         if found is None:
-            # What differs at one count may still be told by other roles; what does not, by none.
+            # What differs at one count may still follow from other roles; what does not, from none.
             varied = any(np.ptp(values[samples.counts == n]) for n in samples.distinct)
             self.divided = self.divided or (varied and not tolerance)
             return regression(samples, values), False

@@ -186,7 +186,7 @@ def likened(program: Program, nodes: Sequence[Node]) -> Places | None:
     if alike(program.parts, nodes, 0, True) < 0:
         return None
     places, _ = laid_out(program, lambda repeat, steps, around: counts.get(repeat.number, 0))
-    # Whoever lays out knows the counts around each action; here they are told by the loops themselves.
+    # Whoever lays out knows the counts around each action; here they follow from the loops themselves.
     places.leaves = [
         [row[: 1 + len(leaf.loops)] for row in rows] for leaf, rows in zip(program.leaves, places.leaves, strict=True)
     ]
@@ -200,7 +200,7 @@ def _flattened(node: Loop) -> Loop | None:
 
 
 def laid_out(program: Program, count_of: CountOf) -> tuple[Places, int]:
-    """Run a program: where each action stands when the loops run as often as they are told to.
+    """Run a program: where each action stands when the loops run as often as they should.
 
     Parameters
     ----------

@@ -105,9 +105,9 @@ def checked_count(application: Application, count: int) -> None:
     if count < 1 or [*_possible(application, [count])]:
         return
     near = sorted((abs(each - count), each) for each in _possible(application, range(1, 2 * count + 64)))[:2]
-    told = " or ".join(str(each) for _, each in sorted(near, key=lambda pair: pair[1]))
+    nearest = " or ".join(str(each) for _, each in sorted(near, key=lambda pair: pair[1]))
     raise InputError(
-        f"the rules are not valid for {count} processes (they are for {valid_counts(application)}), try {told}"
+        f"the rules are not valid for {count} processes (they are for {valid_counts(application)}), try {nearest}"
     )
 
 

@@ -104,7 +104,7 @@ class Trace:
     def steadied(self) -> Trace:
         """The trace with computations that differ by chance put in the place of their mean.
 
-        Programs whose computation was measured, not told, have another amount at every turn, and nothing in them
+        Programs whose computation was measured, not stated, have another amount at every turn, and nothing in them
         repeats. Where more than a quarter of the computations of a trace are of an amount of their own, each has the
         mean of those of its process between the same two actions.
         """

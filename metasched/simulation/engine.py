@@ -3,7 +3,7 @@
 A message is under way from when its sender begins until as long after as its block takes; the sender is busy meanwhile.
 Its receiver goes on when it has asked for it, it is there, and the receiver's link is free of the message before it.
 All who take part in a collective operation go on when the last has come and its block's time has passed. What a process
-receives is told by the sender's name, so clocks need no calendar of events: any order of running gives the same ones.
+receives is known by the sender's name, so clocks need no calendar of events: any order of running gives the same ones.
 
 A group runs until it must wait; where its processes differ (in a condition, in whose message is there) it is split.
 """

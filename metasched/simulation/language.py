@@ -237,7 +237,7 @@ class _Compiler:
         first, last, step = ((zero, ends[0], one) if len(ends) == 1 else (*ends, one))[:3]
         slot = f"_{len(self.code)}"
         self.emit(Instruction("loop", line, slot, (first, last, step)))
-        assert isinstance(node.target, ast.Name)  # noqa: S101 - told before
+        assert isinstance(node.target, ast.Name)  # noqa: S101 - checked before
         if node.target.id in self.labels:
             raise _Wrong(node, f"{node.target.id} cannot be set: it is a label")
         self.emit(Instruction("next", line, slot, labels=(_free(node.target),)))
@@ -414,30 +414,32 @@ def _truth(inner: Expression) -> Expression:
 
 def _all(parts: list[Expression]) -> Expression:
     def both(scope: Scope) -> Value:
-        told: Value = True
+        truth: Value = True
         for part in parts:
-            told = (
-                settled(np.logical_and(told, part(scope))) if isinstance(told, np.ndarray) else (told and part(scope))
+            truth = (
+                settled(np.logical_and(truth, part(scope)))
+                if isinstance(truth, np.ndarray)
+                else (truth and part(scope))
             )
-            if told is False:
+            if truth is False:
                 return False
-        return told
+        return truth
 
     return both
 
 
 def _any(parts: list[Expression]) -> Expression:
     def either(scope: Scope) -> Value:
-        told: Value = False
+        truth: Value = False
         for part in parts:
             now = part(scope)
-            told = (
-                settled(np.logical_or(told, now))
-                if isinstance(told, np.ndarray) or isinstance(now, np.ndarray)
+            truth = (
+                settled(np.logical_or(truth, now))
+                if isinstance(truth, np.ndarray) or isinstance(now, np.ndarray)
                 else now
             )
-            if told is True:
+            if truth is True:
                 return True
-        return told
+        return truth
 
     return either

@@ -99,7 +99,7 @@ def _link(latency: float, bandwidth: float, fast: str, late: str) -> dict[str, s
 def _add_nodes(zone: ElementTree.Element, nodes: Nodes, latency: float, bandwidth: float) -> None:
     """The hosts of nodes alike, each on a link of its own."""
     speed, cores = _speed(nodes)
-    told = {
+    attributes = {
         "id": nodes.name,
         "prefix": f"{nodes.name}-",
         "suffix": "",
@@ -108,7 +108,7 @@ def _add_nodes(zone: ElementTree.Element, nodes: Nodes, latency: float, bandwidt
         "core": str(cores),
         "router_id": _router(nodes),
     }
-    cluster = ElementTree.SubElement(zone, "cluster", told | _link(latency, bandwidth, "bw", "lat"))
+    cluster = ElementTree.SubElement(zone, "cluster", attributes | _link(latency, bandwidth, "bw", "lat"))
     if nodes.bus is not None:
         bus_latency, bus_bandwidth = _line(nodes.bus)
         cluster.set("loopback_bw", f"{bus_bandwidth:.9g}Bps")

@@ -134,7 +134,7 @@ def _line(name: str, one: Value, other: Value) -> Value:
 
 
 def _same_for_all(name: str, one: Value, other: Value, ranks: range) -> bool | None:
-    """Whether a comparison is true of all or of none, told from the first and the last; None where it differs."""
+    """Whether a comparison is true of all or of none, by the first and the last; None where it differs."""
     difference = _line("Sub", one, other)
     if not isinstance(difference, Affine):
         return None

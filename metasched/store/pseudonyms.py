@@ -51,8 +51,8 @@ class Pseudonyms:
         """What a user is called; a name that is hidden already stays as it is."""
         if self._key is None or not user or is_hidden(user):
             return user
-        told = hmac.new(self._key, user.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
-        return f"user-{told[:16]}"
+        digest = hmac.new(self._key, user.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        return f"user-{digest[:16]}"
 
 
 def is_hidden(user: str) -> bool:

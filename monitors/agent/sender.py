@@ -117,7 +117,7 @@ class Sender:
 def _refusals(answer: requests.Response) -> dict[str, int]:
     """How many samples of a batch that was taken were refused all the same, by reason."""
     try:
-        told = answer.json()["refused"]
-        return {str(reason)[:60]: int(count) for reason, count in told.items() if int(count) > 0}
+        refused = answer.json()["refused"]
+        return {str(reason)[:60]: int(count) for reason, count in refused.items() if int(count) > 0}
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}

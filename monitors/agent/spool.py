@@ -123,8 +123,8 @@ class Spool:
         self._file = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None, timeout=10.0)
         for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-256"):
             self._file.execute(f"PRAGMA {setting}")
-        if (told := self._file.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-            raise _DamagedError(told)
+        if (result := self._file.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise _DamagedError(result)
         self._file.execute(
             "CREATE TABLE IF NOT EXISTS samples (number INTEGER PRIMARY KEY AUTOINCREMENT,"
             " node TEXT NOT NULL, time REAL NOT NULL, cpu REAL NOT NULL, bandwidth REAL NOT NULL)"
@@ -156,8 +156,8 @@ class Spool:
             log = self._path.with_name(self._path.name + beside)
             if log.exists():
                 log.rename(aside.with_name(aside.name + beside))
-        told = " ".join(str(error).split())
-        _log.error("%s is damaged (%s): it is kept as %s, and a new spool begun", self._path, told, aside)
+        reason = " ".join(str(error).split())
+        _log.error("%s is damaged (%s): it is kept as %s, and a new spool begun", self._path, reason, aside)
         self.set_aside.append(aside)
         named = self._path.parent.glob(f"{self._path.name}.damaged-*")
         kept = sorted(each for each in named if each.suffix[-1].isdigit())

@@ -44,9 +44,9 @@ def test_a_meter_that_steps_gives_a_run_its_part_of_the_steps_that_it_fills_part
 
 @pytest.mark.parametrize("processor", PROCESSORS.values(), ids=PROCESSORS)
 def test_a_lower_clock_draws_less_down_to_the_floor_of_its_voltage(processor: Processor) -> None:
-    told = [processor.watts(clock) for clock in (0.4, 0.55, 0.7, 0.85, 1.0)]
-    assert [full for _, full in told] == sorted(full for _, full in told)
-    assert told[0][0] == told[1][0] == told[2][0] < told[3][0]
+    answer = [processor.watts(clock) for clock in (0.4, 0.55, 0.7, 0.85, 1.0)]
+    assert [full for _, full in answer] == sorted(full for _, full in answer)
+    assert answer[0][0] == answer[1][0] == answer[2][0] < answer[3][0]
 
 
 @pytest.mark.slow

@@ -16,8 +16,8 @@ def test_more_seconds_buy_at_least_as_many_runs_and_none_twice(which: str) -> No
     training = [replace(run, phase="train") for run in runs(16)]
     every = [*training, *(replace(run, phase="predict") for run in runs(6, seed=1))]
     (group,) = groups(every, 5, 1)
-    told = spend(group, every, CHOICES[which], seed=1)
-    bought = [count for count, _, _ in told]
-    assert len(told) == len(SPENT)
+    answer = spend(group, every, CHOICES[which], seed=1)
+    bought = [count for count, _, _ in answer]
+    assert len(answer) == len(SPENT)
     assert bought == sorted(bought)
     assert 0 < bought[-1] <= len(training) - 5

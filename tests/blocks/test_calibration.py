@@ -43,16 +43,16 @@ def calibrated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 def test_published_forms_are_found_again_with_their_breakpoints(capsys, tmp_path: Path) -> None:
     file = made(tmp_path / "m.csv", ["compute", "p2p", "bcast", "barrier", "read"], 8, 0.02)
-    told = calibrated(capsys, str(file), "--method", "published", "-o", str(tmp_path / "own.toml"))
-    found = told["parameters"]
+    answer = calibrated(capsys, str(file), "--method", "published", "-o", str(tmp_path / "own.toml"))
+    found = answer["parameters"]
     # T_hi is a tenth of what is measured beyond P_hi: its own uncertainty says how little is known of it.
     wrong = {name for name, each in found.items() if abs(each["value"] / (TRUTH[name] or 1) - 1) > 0.05}
     assert wrong <= {"T_hi"}
     assert abs(found["T_hi"]["value"] - TRUTH["T_hi"]) < 4 * found["T_hi"]["uncertainty"]
     assert (found["D_tu"]["value"], found["P_low"]["value"], found["P_hi"]["value"]) == (2048, 12, 24)
-    assert {each["form"] for each in told["blocks"].values()} == {"published"}
-    assert min(each["r_squared"] for each in told["blocks"].values()) > 0.99
-    assert max(each["mean_percentage_error"] for each in told["blocks"].values()) < 2.5
+    assert {each["form"] for each in answer["blocks"].values()} == {"published"}
+    assert min(each["r_squared"] for each in answer["blocks"].values()) > 0.99
+    assert max(each["mean_percentage_error"] for each in answer["blocks"].values()) < 2.5
     assert read_entry(str(tmp_path / "own.toml"))["K_p2p"] == pytest.approx(TRUTH["K_p2p"], rel=0.05)
 
 
@@ -62,14 +62,14 @@ def test_robust_forms_bend_where_a_protocol_switches(capsys, tmp_path: Path) -> 
         time = 2e-6 + 1e-9 * size if size <= 8192 else 30e-6 + 0.4e-9 * size
         lines += [f"p2p,{time * factor:.9g},{size:g}" for factor in 1 + 0.01 * rng.standard_normal(3)]
     (tmp_path / "m.csv").write_text("\n".join(lines))
-    told = calibrated(capsys, str(tmp_path / "m.csv"), "-o", str(tmp_path / "own.toml"))["blocks"]["p2p"]
-    assert told["form"] == "terms"
-    assert told["mean_percentage_error"] < 4
-    assert told["r_squared"] > 0.99
+    answer = calibrated(capsys, str(tmp_path / "m.csv"), "-o", str(tmp_path / "own.toml"))["blocks"]["p2p"]
+    assert answer["form"] == "terms"
+    assert answer["mean_percentage_error"] < 4
+    assert answer["r_squared"] > 0.99
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("block,value\n", "has no rows"),
         ("block,seconds\np2p,1\n", "column value missing"),
@@ -81,7 +81,7 @@ def test_robust_forms_bend_where_a_protocol_switches(capsys, tmp_path: Path) -> 
     ],
 )
 def test_unfit_measurements_end_in_one_line_and_nothing_is_written(
-    capsys, tmp_path: Path, text: str, told: str
+    capsys, tmp_path: Path, text: str, expected: str
 ) -> None:
     (tmp_path / "m.csv").write_text(text)
     arguments = [str(tmp_path / "m.csv"), "--method", "published", "-o", str(tmp_path / "own.toml")]
@@ -89,12 +89,12 @@ def test_unfit_measurements_end_in_one_line_and_nothing_is_written(
         main(["hardware", "calibrate", *arguments])
     captured = capsys.readouterr()
     assert (left.value.code, captured.out, len(captured.err.splitlines())) == (2, "", 1)
-    assert told in captured.err
+    assert expected in captured.err
     assert not (tmp_path / "own.toml").exists()
 
 
 @pytest.mark.parametrize(
-    ("options", "status", "told"),
+    ("options", "status", "expected"),
     [
         (["--compiler", "no-such-compiler"], 1, "no-such-compiler is not installed"),
         (["--processes", "2,x"], 2, "--processes is '2,x', expected whole numbers above 0"),
@@ -102,8 +102,12 @@ def test_unfit_measurements_end_in_one_line_and_nothing_is_written(
     ],
 )
 def test_what_cannot_be_measured_ends_in_one_line(
-    capsys, tmp_path: Path, options: list[str], status: int, told: str
+    capsys, tmp_path: Path, options: list[str], status: int, expected: str
 ) -> None:
     with pytest.raises(SystemExit) as left:
         main(["hardware", "measure", "-o", str(tmp_path / "m.csv"), *options])
-    assert (left.value.code, told in capsys.readouterr().err, (tmp_path / "m.csv").exists()) == (status, True, False)
+    assert (left.value.code, expected in capsys.readouterr().err, (tmp_path / "m.csv").exists()) == (
+        status,
+        True,
+        False,
+    )

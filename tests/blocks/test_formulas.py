@@ -44,10 +44,10 @@ EXPECTED = [
 
 @pytest.mark.parametrize(("name", "block", "asked", "expected"), EXPECTED)
 def test_blocks_come_out_as_the_printed_parameters_say(name: str, block: str, asked: dict, expected: float) -> None:
-    told = answer(read_entry(name), Block(block), **asked)
-    unit = 1e6 if told.quantity == "time" else 1.0
+    shown = answer(read_entry(name), Block(block), **asked)
+    unit = 1e6 if shown.quantity == "time" else 1.0
     # the expected values are rounded to 5 decimals of a microsecond, 7 of a probability
-    assert told.value * unit == pytest.approx(expected, rel=1e-6, abs=6e-6 if unit > 1 else 6e-8)
+    assert shown.value * unit == pytest.approx(expected, rel=1e-6, abs=6e-6 if unit > 1 else 6e-8)
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_blocks_come_out_as_the_printed_parameters_say(name: str, block: str, as
     ],
 )
 def test_what_is_odd_about_printed_parameters_is_said(name: str, block: str, asked: dict, warned: str) -> None:
-    told = answer(read_entry(name), Block(block), **asked)
-    assert told.value >= 0
-    assert [warned in line for line in told.warnings] == [True] * bool(warned)
+    shown = answer(read_entry(name), Block(block), **asked)
+    assert shown.value >= 0
+    assert [warned in line for line in shown.warnings] == [True] * bool(warned)
 
 
 @pytest.mark.parametrize(
-    ("block", "asked", "told"),
+    ("block", "asked", "expected"),
     [
         ("p2p", {}, "p2p needs --data-size"),
         ("p2p", {"data_size": -1}, "data size is -1, expected a number from 0"),
@@ -83,8 +83,8 @@ def test_what_is_odd_about_printed_parameters_is_said(name: str, block: str, ask
         ("success", {"nodes": 4, "duration": 1}, "kask has no lambda, which success needs"),
     ],
 )
-def test_a_question_without_an_answer_is_refused_in_a_line(block: str, asked: dict, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_a_question_without_an_answer_is_refused_in_a_line(block: str, asked: dict, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
         answer(read_entry("kask"), Block(block), **asked)
 
 

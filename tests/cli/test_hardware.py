@@ -60,7 +60,7 @@ def test_a_system_becomes_a_platform_of_simgrid(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["block", "gallera", "p2p", "--data-size", "1"], "there is no hardware 'gallera'"),
         (["block", "galera", "send", "--data-size", "1"], "there is no block 'send', expected one of compute, p2p"),
@@ -70,7 +70,9 @@ def test_a_system_becomes_a_platform_of_simgrid(capsys: pytest.CaptureFixture[st
         (["detect", "-o", "host.json"], "expected a name that ends in .toml"),
     ],
 )
-def test_a_wrong_question_ends_in_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
+def test_a_wrong_question_ends_in_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
     status, out, err = run(capsys, *arguments)
     assert (status, out, len(err.splitlines())) == (2, "", 1)
-    assert told in err
+    assert expected in err

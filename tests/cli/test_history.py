@@ -30,25 +30,25 @@ def log(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("predictor", ["requests", "last-two", "keyed", "metasched", "clairvoyant"])
 def test_every_predictor_is_judged_under_every_policy(capsys, log: str, predictor: str) -> None:
-    told = {}
+    fields = {}
     for policy in ("easy", "sjbf", "order-only"):
         arguments = [log, "--processors", "64", "--policy", policy, "--predictor", predictor, "--json"]
         status, out, _ = _run(capsys, "evaluate", *arguments)
         assert status == 0
-        told[policy] = json.loads(out)
-        assert set(told[policy]) >= KEYS
-        assert told[policy]["jobs"] == 600
-        assert told[policy]["avebsld"] >= 1.0
-    assert (told["easy"]["mae"] == 0) == (predictor == "clairvoyant")
+        fields[policy] = json.loads(out)
+        assert set(fields[policy]) >= KEYS
+        assert fields[policy]["jobs"] == 600
+        assert fields[policy]["avebsld"] >= 1.0
+    assert (fields["easy"]["mae"] == 0) == (predictor == "clairvoyant")
 
 
 def test_shaken_replays_are_told_one_by_one_and_by_their_mean(capsys, log: str) -> None:
     status, out, _ = _run(
         capsys, "evaluate", log, "--processors", "64", "--predictor", "requests", "--shakes", "3", "--json"
     )
-    told = json.loads(out)
-    assert (status, len(told["shaken"])) == (0, 3)
-    assert told["avebsld"] == pytest.approx(sum(each["avebsld"] for each in told["shaken"]) / 3)
+    document = json.loads(out)
+    assert (status, len(document["shaken"])) == (0, 3)
+    assert document["avebsld"] == pytest.approx(sum(each["avebsld"] for each in document["shaken"]) / 3)
 
 
 def test_what_a_log_lacks_is_done_without_and_said(capsys, tmp_path: Path) -> None:
@@ -89,11 +89,11 @@ def test_an_expectation_from_the_database_names_its_reason(
 ) -> None:
     database = str(tmp_path / "site.db")
     assert _run(capsys, "import", log, "--database", database)[0] == 0
-    told = ("predict", "--user", "user1", "--requested", "3600", "--processors", "8", "--database", database)
-    document = json.loads(_run(capsys, *told, "--json")[1])
+    fields = ("predict", "--user", "user1", "--requested", "3600", "--processors", "8", "--database", database)
+    document = json.loads(_run(capsys, *fields, "--json")[1])
     assert 0 < document["interval"]["low"] <= document["run_time"] <= document["interval"]["high"] <= 3600
     assert document["reason"]
     assert document["complete"]
-    assert "runs into its limit" in _run(capsys, *told)[1]
-    status, _, said = _run(capsys, *told[:-1], str(tmp_path / "empty.db"))
+    assert "runs into its limit" in _run(capsys, *fields)[1]
+    status, _, said = _run(capsys, *fields[:-1], str(tmp_path / "empty.db"))
     assert (status, "no jobs of an unnamed cluster are known" in said) == (2, True)

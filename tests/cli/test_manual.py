@@ -35,9 +35,9 @@ def test_the_formatter_takes_them_without_a_warning(tmp_path: Path) -> None:
 
 def completed(*words: str) -> list[str]:
     program = "import sys; sys.argv = ['metasched']; from metasched.cli import main; main()"
-    told = {"_METASCHED_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("metasched", *words)), "COMP_CWORD": "0"}
-    told["COMP_CWORD"] = str(len(words))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=told, check=True)
+    fields = {"_METASCHED_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("metasched", *words)), "COMP_CWORD": "0"}
+    fields["COMP_CWORD"] = str(len(words))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=fields, check=True)
     return done.stdout.split()
 
 

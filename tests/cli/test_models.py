@@ -149,9 +149,9 @@ def test_unmeasured_loads_and_further_columns_are_learned_and_evaluated(
 ) -> None:
     path = campaign / "runs.csv"
     header, *rows = path.read_text().splitlines()
-    told = [",".join(cell for place, cell in enumerate(row.split(",")) if place not in (5, 6)) for row in rows]
+    answer = [",".join(cell for place, cell in enumerate(row.split(",")) if place not in (5, 6)) for row in rows]
     names = header.replace("min_avg_avail_cpu,min_avg_avail_bw,", "") + ",min_avg_avail_cpu,min_avg_avail_bw"
-    path.write_text("\n".join([f"{names},processes_per_node,user", *(f"{row},,,2,ann" for row in told)]) + "\n")
+    path.write_text("\n".join([f"{names},processes_per_node,user", *(f"{row},,,2,ann" for row in answer)]) + "\n")
     for method in ("published", "robust"):
         status, out, _ = metasched("evaluate", campaign, "--method", method, "--peers", "--no-learning", "--json")
         assert status == 0
@@ -280,9 +280,9 @@ def test_a_table_of_sizes_processors_and_times_alone_is_learned_and_asked_withou
         with pytest.raises(SystemExit) as left:
             main([*words])
         assert left.value.code == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["execution_time"] == pytest.approx(0.25, rel=0.05)
-    assert told["loads"] == {"available_cpu": 1.0, "available_bandwidth": 1000.0}
+    output = json.loads(capsys.readouterr().out)
+    assert output["execution_time"] == pytest.approx(0.25, rel=0.05)
+    assert output["loads"] == {"available_cpu": 1.0, "available_bandwidth": 1000.0}
     assert json.loads(model.read_text())["application"] == "jacobi"
 
 

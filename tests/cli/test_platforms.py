@@ -22,7 +22,7 @@ def on(platform: str, factor: float, count: int, seed: int, phase: str = "train"
     ]
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> Any:
+def answer(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> Any:
     with pytest.raises(SystemExit) as left:
         main([*map(str, arguments)])
     out, err = capsys.readouterr()
@@ -35,7 +35,7 @@ def test_a_campaign_of_several_platforms_is_judged_where_few_or_no_rows_train(
 ) -> None:
     asked = [*on("few", 2.0, 8, 5, "predict"), *on("none", 0.5, 8, 6, "predict")]
     write_runs(tmp_path / "runs.csv", [*on("many", 1.0, 30, 1), *on("few", 2.0, 3, 2), *asked])
-    found = told(capsys, "evaluate", tmp_path, "--json")
+    found = answer(capsys, "evaluate", tmp_path, "--json")
     parts = {part["cluster"]: part for part in found["evaluated"]}
     assert found["not_evaluated"] == []
     assert {name: part["training"] for name, part in parts.items()} == {"few": 3, "none": 0}
@@ -48,17 +48,17 @@ def test_a_campaign_of_several_platforms_is_judged_where_few_or_no_rows_train(
 def test_a_model_of_several_platforms_predicts_on_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_runs(tmp_path / "runs.csv", [*on("a", 1.0, 25, 1), *on("b", 3.0, 25, 2)])
     model = tmp_path / "made.json"
-    fitted = told(capsys, "fit", tmp_path / "runs.csv", "-o", model, "--json")
+    fitted = answer(capsys, "fit", tmp_path / "runs.csv", "-o", model, "--json")
     assert fitted["cluster"] == "a, b"
     assert [part["platform"] for part in fitted["platforms"]] == ["a", "b"]
     request = ("--problem-size", 1000, "--processors", 4, "--cpu", 0.8, "--bandwidth", 60, "--json")
-    a, b, new = (told(capsys, "predict", model, *request, "--platform", name) for name in ("a", "b", "new"))
+    a, b, new = (answer(capsys, "predict", model, *request, "--platform", name) for name in ("a", "b", "new"))
     assert b["execution_time"] / a["execution_time"] == pytest.approx(3.0, rel=0.15)
     assert new["interval"]["high"] / new["interval"]["low"] > 5.0 > a["interval"]["high"] / a["interval"]["low"]
     (tmp_path / "site.toml").write_text(
         "".join(f'[[cluster]]\nname = "{name}"\nnodes = [{{ names = "{name}[1-4]" }}]\n' for name in "ac")
     )
-    ranked = told(
+    ranked = answer(
         capsys, "rank", "--application", "made", "--problem-size", 1000, "--processors", "4", "--model", model,
         "--clusters", tmp_path / "site.toml", "--json",
     )  # fmt: skip
@@ -68,10 +68,10 @@ def test_a_model_of_several_platforms_predicts_on_each(tmp_path: Path, capsys: p
 
 def test_what_does_not_fit_gets_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_runs(tmp_path / "runs.csv", on("a", 1.0, 5, 1))
-    told(capsys, "fit", tmp_path / "runs.csv", "-o", tmp_path / "a.json", "--json")
+    answer(capsys, "fit", tmp_path / "runs.csv", "-o", tmp_path / "a.json", "--json")
     request = ("--problem-size", 1000, "--processors", 4, "--cpu", 0.8, "--bandwidth", 60)
-    wrong = told(capsys, "predict", tmp_path / "a.json", *request, "--platform", "b", status=2)
+    wrong = answer(capsys, "predict", tmp_path / "a.json", *request, "--platform", "b", status=2)
     assert "--platform is b, expected a, the only platform of the model" in wrong
     write_runs(tmp_path / "two.csv", [*on("a", 1.0, 5, 1), *on("b", 1.0, 5, 1)])
-    wrong = told(capsys, "fit", tmp_path / "two.csv", "-o", tmp_path / "b.json", "--method", "published", status=2)
+    wrong = answer(capsys, "fit", tmp_path / "two.csv", "-o", tmp_path / "b.json", "--method", "published", status=2)
     assert "expected --cluster to choose one" in wrong

@@ -274,17 +274,17 @@ def test_a_wrong_source_is_refused(files, capsys, options: tuple[str, ...], comp
 def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, capsys) -> None:
     options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
 
-    def told(*more: str) -> dict:
+    def answer(*more: str) -> dict:
         with pytest.raises(SystemExit) as leaving:
             main(["whatif", "--application", "cg", *options, *more, "--json"])
         assert leaving.value.code == 0
         return json.loads(capsys.readouterr().out)
 
-    calm = told()
+    calm = answer()
     assert "failures" not in calm
     best = calm["after"]
     nodes, time = len({*best["nodes"]}), best["execution_time"]
-    struck = told("--node-mttf", str(10 * time), "--checkpoint", "0.01")["failures"]
+    struck = answer("--node-mttf", str(10 * time), "--checkpoint", "0.01")["failures"]
     rate = nodes / (10 * time)
     assert struck["nodes"] == nodes
     assert struck["success"]["value"] == pytest.approx(np.exp(-rate * time))
@@ -293,7 +293,7 @@ def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, cap
     assert struck["checkpoint"]["exact"] < struck["checkpoint"]["young"]
     assert time < struck["checkpoint"]["expected_completion"] < struck["expected_completion"]
     # the more often nodes fail, the fewer of them finish first
-    often = told("--node-mttf", str(time / 10))["failures"]
+    often = answer("--node-mttf", str(time / 10))["failures"]
     assert (often["fastest"], often["checkpoint"]) == (1, None)
     assert struck["fastest"] > 1
 

@@ -135,9 +135,9 @@ def test_what_cannot_be_forgotten_gets_one_line(
 ) -> None:
     Store.open(tmp_path / "runs.db").close()
     assert main_status(["runs", "forget", "--db", str(tmp_path / "runs.db"), *which]) == 2
-    told = capsys.readouterr().err
-    assert says in told
-    assert told.count("\n") == 1
+    output = capsys.readouterr().err
+    assert says in output
+    assert output.count("\n") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -226,8 +226,8 @@ def test_what_was_not_measured_is_shown_as_such(metasched: Metasched, environmen
 
 
 def test_a_run_keeps_its_layout_and_parameters(metasched: Metasched) -> None:
-    told = ("--processes-per-node", 2, "--parameter", "solver=amg", "--json")
-    done = metasched(*RUN, *told, *python("pass"))
+    fields = ("--processes-per-node", 2, "--parameter", "solver=amg", "--json")
+    done = metasched(*RUN, *fields, *python("pass"))
     kept = document(metasched("runs", "--json"))["runs"]
     found = [(run["processes_per_node"], run["threads"], run["parameters"]) for run in (document(done), *kept)]
     assert found == [(2, 1, {"solver": "amg"})] * 2

@@ -28,26 +28,26 @@ def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 
 def test_the_papers_second_figure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    told = answered(capsys, *FIGURE_2, "-o", str(tmp_path / "figure.png"))
-    slaves, master = told["labels"]["slave1"], told["labels"]["master"]
+    answer = answered(capsys, *FIGURE_2, "-o", str(tmp_path / "figure.png"))
+    slaves, master = answer["labels"]["slave1"], answer["labels"]["master"]
     assert (slaves["processes"], master["processes"]) == (12_800, 1)
     assert slaves["finished"] == pytest.approx(13.208545, abs=1e-9)
     assert slaves["energy"] / 3600 == pytest.approx(892.311, abs=5e-4)
-    assert told["execution_time"] == master["finished"] == pytest.approx(26.144715, abs=1e-9)
+    assert answer["execution_time"] == master["finished"] == pytest.approx(26.144715, abs=1e-9)
     assert master["energy"] == pytest.approx(679.766, abs=0.01)
-    assert told["energy"] / 3600 == pytest.approx(892.4995, abs=1e-4)
-    assert told["power"]["peak"] == pytest.approx(2560 * 95 + 26)
-    assert told["power"]["mean"] == pytest.approx(told["energy"] / told["execution_time"])
-    assert (told["success"], told["expected_completion"]) == (None, None)
+    assert answer["energy"] / 3600 == pytest.approx(892.4995, abs=1e-4)
+    assert answer["power"]["peak"] == pytest.approx(2560 * 95 + 26)
+    assert answer["power"]["mean"] == pytest.approx(answer["energy"] / answer["execution_time"])
+    assert (answer["success"], answer["expected_completion"]) == (None, None)
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_hundred_thousand_processes(capsys: pytest.CaptureFixture[str]) -> None:
-    told = answered(capsys, *STENCIL, "--processes", "cell=100000", "--set", "iterations=10")
+    answer = answered(capsys, *STENCIL, "--processes", "cell=100000", "--set", "iterations=10")
     few = answered(capsys, *STENCIL, "--processes", "cell=24", "--set", "iterations=10", "--set", "points=2.4e7")
-    assert told["execution_time"] == pytest.approx(few["execution_time"], rel=1e-6)
-    assert 0 < told["success"] < few["success"] < 1
-    assert told["expected_completion"] > told["execution_time"]
+    assert answer["execution_time"] == pytest.approx(few["execution_time"], rel=1e-6)
+    assert 0 < answer["success"] < few["success"] < 1
+    assert answer["expected_completion"] > answer["execution_time"]
 
 
 def test_several_values_make_a_sweep_with_its_front(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,15 +62,15 @@ def test_several_values_make_a_sweep_with_its_front(capsys: pytest.CaptureFixtur
         "--set",
         "points=1e6",
     ]
-    told = answered(capsys, *sweep, "--set", "points=2e6")
-    assert [(run["processes"], run["variables"]) for run in told["runs"]] == [
+    answer = answered(capsys, *sweep, "--set", "points=2e6")
+    assert [(run["processes"], run["variables"]) for run in answer["runs"]] == [
         ({"cell": cells}, {"iterations": 5, "points": points}) for cells in (12, 24) for points in (1e6, 2e6)
     ]
-    assert told["pareto"] == [0, 2]  # 12 cells take fewer joules, 24 less time
+    assert answer["pareto"] == [0, 2]  # 12 cells take fewer joules, 24 less time
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["--processes", "slave1"], "--processes is 'slave1', expected LABEL=N"),
         (["--processes", "slave1=1.5"], "expected LABEL=N with a whole number N"),
@@ -85,14 +85,14 @@ def test_several_values_make_a_sweep_with_its_front(capsys: pytest.CaptureFixtur
         ),
     ],
 )
-def test_wrong_options_end_in_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
+def test_wrong_options_end_in_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str) -> None:
     status, out, err = run(capsys, *FIGURE_2, *arguments)
     assert (status, out, len(err.splitlines())) == (2, "", 1)
-    assert told in err
+    assert expected in err
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         (('entry = "ethernet-1g"', 'entry = "string"'), "there is no hardware 'string'"),
         (('device = "i7-2600k"', 'device = "ethernet-1g"'), "ethernet-1g has no T_min, speed or peak_double"),
@@ -104,9 +104,9 @@ def test_wrong_options_end_in_one_line(capsys: pytest.CaptureFixture[str], argum
     ],
 )
 def test_a_system_that_is_wrong_ends_in_one_line(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, change: tuple[str, str], told: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, change: tuple[str, str], expected: str
 ) -> None:
     (tmp_path / "system.toml").write_text(Path(FIGURE_2[0]).read_text().replace(*change))
     status, out, err = run(capsys, str(tmp_path / "system.toml"), FIGURE_2[1])
     assert (status, out, len(err.splitlines())) == (2, "", 1)
-    assert told in err
+    assert expected in err

@@ -40,8 +40,8 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     capsys.readouterr()
     with pytest.raises(SystemExit) as left:
         main([*argv])
-    told = capsys.readouterr()
-    return int(left.value.code or 0), told.out, told.err
+    output = capsys.readouterr()
+    return int(left.value.code or 0), output.out, output.err
 
 
 def as_(daemon: Daemon, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +54,8 @@ def test_an_admin_switches_the_running_daemon_and_a_restart_keeps_it(
 ) -> None:
     with served(tmp_path) as (daemon, url):
         as_(daemon, "admin", monkeypatch)
-        told = run(capsys, "mode", "--url", url)[1]
-        assert told == "shadow: advice is recorded, users see none of it, no job is changed; as configured\n"
+        answer = run(capsys, "mode", "--url", url)[1]
+        assert answer == "shadow: advice is recorded, users see none of it, no job is changed; as configured\n"
         status, out, _ = run(capsys, "mode", "act", "--url", url)
         assert (status, "act: jobs are placed; set by admin" in out) == (0, True)
         assert daemon.mode.mode == "act"
@@ -65,8 +65,8 @@ def test_an_admin_switches_the_running_daemon_and_a_restart_keeps_it(
         assert daemon.mode.mode == "act"
     with served(tmp_path) as (daemon, url):
         as_(daemon, "reader", monkeypatch)
-        told = json.loads(run(capsys, "mode", "--url", url, "--json")[1])
-        assert (told["mode"], told["configured"], told["set_by"][:5]) == ("act", "shadow", "admin")
+        answer = json.loads(run(capsys, "mode", "--url", url, "--json")[1])
+        assert (answer["mode"], answer["configured"], answer["set_by"][:5]) == ("act", "shadow", "admin")
     # Whoever changes the configuration afterwards has the last word.
     with served(tmp_path, mode="advise") as (daemon, _):
         assert daemon.mode.mode == "advise"
@@ -95,7 +95,7 @@ def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
         status, out, _ = run(capsys, "status", "--url", url)
         text = " ".join(out.split())
         assert status == 0
-        for told in (
+        for answer in (
             "clock the clock went back by 3600 s",
             "80 ran elsewhere, 40 of them slower than predicted where advised",
             "following the advice would have saved 20 % of the time",
@@ -105,7 +105,7 @@ def test_the_status_tells_how_good_the_advice_is_and_how_to_go_on(
             "cg east 40 8.4 % 95% 0 of 40 40% (40% to 40%) act",
             "lu east 40 8.4 % 95% 0 of 40 0% (0% to 0%) advise",
         ):
-            assert told in text, (told, text)
+            assert answer in text, (answer, text)
         document = json.loads(run(capsys, "status", "--url", url, "--json")[1])
         assert document["verdict"]["mode"] == "act"
         assert document["next_step"]["command"] == "metasched mode act"
@@ -129,10 +129,10 @@ def test_a_placement_has_one_upper_end_whoever_tells_it(
         explained = json.loads(run(capsys, "explain", answer.id, "--json", "--config", str(own))[1])
         words = ("walltime", "--placement", answer.id, "--chance", "0.05", "--json")
         status, out, _ = run(capsys, *words, "--config", str(own))
-        told = json.loads(out)
-        assert (status, told["application"], told["processors"]) == (0, "cg", 2)
-        assert told["clusters"][0]["limits"][0]["seconds"] == pytest.approx(explained["interval"]["high"])
-        assert json.loads(run(capsys, *words, "--db", str(tmp_path / "metasched.db"))[1]) == told
+        document = json.loads(out)
+        assert (status, document["application"], document["processors"]) == (0, "cg", 2)
+        assert document["clusters"][0]["limits"][0]["seconds"] == pytest.approx(explained["interval"]["high"])
+        assert json.loads(run(capsys, *words, "--db", str(tmp_path / "metasched.db"))[1]) == document
         for wrong in (("--placement", "0a"), ("--placement", answer.id, "--cpu", "0.5"), ()):
             status, _, err = run(capsys, "walltime", *wrong, "--config", str(own))
             assert (status, err.count("\n"), "expected" in err) == (2, 1, True)

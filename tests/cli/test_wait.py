@@ -18,14 +18,14 @@ MORE = {"wait": 60.0, "low": 0.0, "high": 90.0, "run_time": 600.0, "reason": "th
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was asked of a daemon that always answers the same."""
-    told: list[Any] = []
+    answer: list[Any] = []
 
     def consult(config: Any, url: Any, method: str, path: str, document: Any = None) -> Any:
-        told.append((method, path, document))
+        answer.append((method, path, document))
         return MORE if method == "POST" else [JOB, JOB | {"wait": None}] if path == "/v1/waits" else JOB
 
     monkeypatch.setattr(verb, "consult", consult)
-    return told
+    return answer
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -47,10 +47,10 @@ def test_all_jobs_that_wait_are_shown(asked: list[Any], capsys: pytest.CaptureFi
 
 
 def test_a_job_that_is_not_submitted_is_described(asked: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
-    told = ("--partition", "p", "--processors", "4", "--requested", "3600", "--user", "ada")
-    assert "the last 9 jobs took 10 min" in _run(capsys, *told)[1]
+    fields = ("--partition", "p", "--processors", "4", "--requested", "3600", "--user", "ada")
+    assert "the last 9 jobs took 10 min" in _run(capsys, *fields)[1]
     assert asked[0][2]["requested_time"] == 3600.0
-    assert json.loads(_run(capsys, *told, "--json")[1]) == MORE
+    assert json.loads(_run(capsys, *fields, "--json")[1]) == MORE
 
 
 @pytest.mark.parametrize(

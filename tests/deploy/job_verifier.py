@@ -72,11 +72,11 @@ class Verifier:
 
     def _hear(self) -> str:
         assert self.process.stdout is not None
-        told, end = b"", time.monotonic() + PATIENCE
-        while not told.endswith(b"\n"):
+        answer, end = b"", time.monotonic() + PATIENCE
+        while not answer.endswith(b"\n"):
             ready, _, _ = select.select([self.process.stdout], [], [], end - time.monotonic())
             assert ready, "the verifier would be given up"
             byte = self.process.stdout.read(1)
             assert byte, "the verifier has ended: the job would be refused"
-            told += byte
-        return told.decode("utf-8", "surrogateescape").rstrip("\n")
+            answer += byte
+        return answer.decode("utf-8", "surrogateescape").rstrip("\n")

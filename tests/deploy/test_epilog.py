@@ -28,13 +28,13 @@ Answer = Callable[[dict[str, str]], int]
 
 @contextmanager
 def answering(answer: Answer) -> Iterator[tuple[str, list[str]]]:
-    """A daemon that answers with a status for each job; its address, and the jobs it was told of."""
-    told: list[str] = []
+    """A daemon that answers with a status for each job; its address, and the jobs it received."""
+    shown: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             job = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            told.append(job["job"])
+            shown.append(job["job"])
             if (status := answer(job)) == 0:
                 self.connection.close()
                 return
@@ -54,7 +54,7 @@ def answering(answer: Answer) -> Iterator[tuple[str, list[str]]]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"127.0.0.1:{server.server_address[1]}", told
+        yield f"127.0.0.1:{server.server_address[1]}", shown
     finally:
         server.shutdown()
         thread.join()
@@ -94,21 +94,21 @@ def kept(folder: Path, kind: str = "json") -> set[str]:
 
 @pytest.mark.parametrize("status", [401, 403, 404, 408, 429, 500, 502, 503, 504, 507, 302, 0])
 def test_what_the_daemon_cannot_store_now_is_kept_and_told_of_later(folder: Path, status: int) -> None:
-    with answering(lambda job: status) as (address, told):
+    with answering(lambda job: status) as (address, answer):
         run(folder, address, "--tell")
-        assert told
+        assert answer
         assert kept(folder) == {"1", "2", "3"}
-    with answering(lambda job: 200) as (address, told):
+    with answering(lambda job: 200) as (address, answer):
         run(folder, address, "--tell")
-        assert sorted(told) == ["1", "2", "3"]
+        assert sorted(answer) == ["1", "2", "3"]
         assert kept(folder) == kept(folder, "refused") == set()
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_job_that_cannot_be_taken_at_all_is_put_aside_and_holds_up_no_other(folder: Path, status: int) -> None:
-    with answering(lambda job: status if job["job"] == "1" else 200) as (address, told):
+    with answering(lambda job: status if job["job"] == "1" else 200) as (address, answer):
         run(folder, address, "--tell")
-        assert told == ["1", "2", "3"]
+        assert answer == ["1", "2", "3"]
     assert kept(folder, "refused") == {"1"}
     assert kept(folder) == set()
 
@@ -150,9 +150,9 @@ def test_a_job_that_has_ended_is_told_of_with_what_it_is_known_by(
 
 
 def test_a_job_that_never_started_is_not_told_of(folder: Path) -> None:
-    with answering(lambda job: 503) as (address, told):
+    with answering(lambda job: 503) as (address, answer):
         run(folder, address, **ENDED)
-        assert sorted(told) == ["1", "2", "3"]
+        assert sorted(answer) == ["1", "2", "3"]
     assert kept(folder) == {"1", "2", "3"}
 
 
@@ -176,19 +176,19 @@ def test_every_python_from_3_6_on_keeps_a_job_and_tells_of_it(python: str, folde
         done = run(folder, address, python=python, **ENDED)
     assert done.stderr == ""
     assert kept(folder) == {"1", "2", "3", "17"}
-    with answering(lambda job: 200) as (address, told):
+    with answering(lambda job: 200) as (address, answer):
         run(folder, address, "--tell", python=python)
         run(folder, address, "--check", python=python)
-    assert sorted(told) == ["1", "17", "2", "3"]
+    assert sorted(answer) == ["1", "17", "2", "3"]
     assert kept(folder) == set()
 
 
 def test_a_file_stops_the_epilog(folder: Path) -> None:
     (folder / "hooks" / "start.17").write_text("1500.25\n")
     (folder / "metasched.off").touch()
-    with answering(lambda job: 200) as (address, told):
+    with answering(lambda job: 200) as (address, answer):
         run(folder, address, **ENDED)
-    assert (told, kept(folder)) == ([], {"1", "2", "3"})
+    assert (answer, kept(folder)) == ([], {"1", "2", "3"})
 
 
 def test_what_keeps_the_epilog_from_its_work_is_told(folder: Path) -> None:

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def told(folder: Path, **environment: str) -> list[dict[str, Any]]:
+def answer(folder: Path, **environment: str) -> list[dict[str, Any]]:
     """The jobs that are kept after an epilog."""
     given = ENVIRONMENT | {"SGE_JOB_SPOOL_DIR": str(folder / "7.1"), "PATH": os.environ["PATH"]} | environment
     done = subprocess.run([str(folder / "metasched-epilog")], env=given, check=False, capture_output=True, timeout=60)
@@ -45,7 +45,7 @@ def told(folder: Path, **environment: str) -> list[dict[str, Any]]:
 
 
 def test_a_job_is_told_with_the_moments_at_which_its_files_were_written(folder: Path) -> None:
-    assert told(folder) == [
+    assert answer(folder) == [
         {
             "scheduler": "c", "job": "7", "comment": MARK, "partition": "new", "nodes": "n3",
             "processors": 3, "start": 100.25, "end": 110.5, "exit_status": 0, "user": "0", "name": "cg",
@@ -56,7 +56,7 @@ def test_a_job_is_told_with_the_moments_at_which_its_files_were_written(folder: 
 
 def test_the_hosts_of_a_parallel_job_are_those_of_its_host_file(folder: Path) -> None:
     (folder / "pe_hostfile").write_text("n3 2 new@n3 UNDEFINED\nn4 1 new@n4 UNDEFINED\nn3 1 old@n3 UNDEFINED\n")
-    (job,) = told(folder, PE_HOSTFILE=str(folder / "pe_hostfile"))
+    (job,) = answer(folder, PE_HOSTFILE=str(folder / "pe_hostfile"))
     assert (job["nodes"], job["processors"]) == ("n3,n4", 4)
 
 
@@ -65,7 +65,7 @@ def test_the_hosts_of_a_parallel_job_are_those_of_its_host_file(folder: Path) ->
 )
 def test_how_a_job_ended_is_told(usage: str, status: int, folder: Path) -> None:
     (folder / "7.1" / "usage").write_text(usage)
-    (job,) = told(folder)
+    (job,) = answer(folder)
     assert job["exit_status"] == status
 
 
@@ -74,7 +74,7 @@ def test_how_a_job_ended_is_told(usage: str, status: int, folder: Path) -> None:
     [({"SGE_TASK_ID": "2"}, "7.2", "array"), ({"JOB_SCRIPT": "QRSH"}, "7", "interactive"), ({}, "7", None)],
 )
 def test_what_kind_of_job_it_was_is_told(more: dict[str, str], number: str, kind: str | None, folder: Path) -> None:
-    (job,) = told(folder, **more)
+    (job,) = answer(folder, **more)
     assert (job["job"], job.get("kind")) == (number, kind)
 
 
@@ -87,4 +87,4 @@ def test_an_epilog_that_has_nothing_to_tell_or_cannot_does_not_fail(gone: str, f
         path.unlink()
     else:
         path.touch()
-    assert told(folder) == []
+    assert answer(folder) == []

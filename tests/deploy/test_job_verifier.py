@@ -20,12 +20,12 @@ from tests.system.bad_daemons import Bad, changed, http
 
 def verified(folder: Path, job: dict[str, str | None], conf: str = "nodes = b[1-4]\n", **answer: object) -> Any:
     """What was changed of the job, with these parameters instead of others, by a sound answer."""
-    told = {key: value for key, value in (JOB | job).items() if value is not None}
+    shown = {key: value for key, value in (JOB | job).items() if value is not None}
     with (
         closing(Bad(changed(**answer))) as daemon,
         Verifier(folder, f"address = {daemon.address}\ndeadline = 2\n{conf}") as verifier,
     ):
-        return verifier.judge(told)[1]
+        return verifier.judge(shown)[1]
 
 
 def test_a_job_is_bound_to_hosts_and_its_mark_completed(tmp_path: Path) -> None:

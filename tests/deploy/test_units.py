@@ -54,8 +54,8 @@ def test_systemd_finds_what_is_wrong(unit: Path) -> None:
 def test_units_are_closed_to_what_they_do_not_need(unit: Path) -> None:
     found = analyze("security", "--offline=true", f"--threshold={10 * EXPOSED:.0f}", unit.name, folder=unit.parent)
     assert found.returncode == 0, found.stdout
-    told = analyze("security", "--offline=true", "--json=short", unit.name, folder=unit.parent)
-    checks = {each["json_field"]: each["set"] for each in json.loads(told.stdout)}
+    answer = analyze("security", "--offline=true", "--json=short", unit.name, folder=unit.parent)
+    checks = {each["json_field"]: each["set"] for each in json.loads(answer.stdout)}
     for needed in ("NoNewPrivileges", "ProtectHome", "ProtectSystem", "UserOrDynamicUser", "PrivateTmp"):
         assert checks[needed], needed
 

@@ -191,8 +191,8 @@ def test_a_database_that_root_makes_is_the_folders_owners_and_one_that_is_not_is
         assert {each.owner() for each in tmp_path.iterdir()} == {"nobody"}
     assert states(check_database(str(path))) == {"database": "well"}
     os.chown(path, 0, -1)
-    (told,) = check_database(str(path))
-    assert (told.state, "belongs to root" in told.found, "chown nobody" in told.remedy) == ("wrong", True, True)
+    (answer,) = check_database(str(path))
+    assert (answer.state, "belongs to root" in answer.found, "chown nobody" in answer.remedy) == ("wrong", True, True)
 
 
 def test_agents_that_are_silent_or_whose_clocks_run_ahead_are_found(tmp_path: Path) -> None:
@@ -208,16 +208,16 @@ def test_agents_that_are_silent_or_whose_clocks_run_ahead_are_found(tmp_path: Pa
 
 
 def test_a_daemon_that_does_not_hear_its_scheduler_is_found() -> None:
-    told = {"version": "1", "mode": "act", "sources": {"c8": 5.0}, "releases": ["c8"], "learning_failures": 0}
-    assert set(states(check_daemon(SETTINGS, lambda path: told)).values()) == {"well"}
-    assert states(check_daemon(SETTINGS, lambda path: told | {"sources": {"c8": 5000.0}}))["scheduler c8"] == "wrong"
-    assert states(check_daemon(SETTINGS, lambda path: told | {"learning_failures": 2}))["learning"] == "watch"
-    assert states(check_daemon(SETTINGS, lambda path: told | {"releases": []}))["steering c8"] == "watch"
+    fields = {"version": "1", "mode": "act", "sources": {"c8": 5.0}, "releases": ["c8"], "learning_failures": 0}
+    assert set(states(check_daemon(SETTINGS, lambda path: fields)).values()) == {"well"}
+    assert states(check_daemon(SETTINGS, lambda path: fields | {"sources": {"c8": 5000.0}}))["scheduler c8"] == "wrong"
+    assert states(check_daemon(SETTINGS, lambda path: fields | {"learning_failures": 2}))["learning"] == "watch"
+    assert states(check_daemon(SETTINGS, lambda path: fields | {"releases": []}))["steering c8"] == "watch"
     by_features = SETTINGS.model_copy(update={"steer": "features"})
-    assert "steering c8" not in states(check_daemon(by_features, lambda path: told | {"releases": []}))
+    assert "steering c8" not in states(check_daemon(by_features, lambda path: fields | {"releases": []}))
     source = {"name": "P", "age": 5.0, "period": 15.0, "nodes": 4, "fault": ""}
     for change, state in (({}, "well"), ({"age": None}, "wrong"), ({"age": 61.0}, "wrong"), ({"fault": "no"}, "wrong")):
-        found = states(check_daemon(SETTINGS, lambda path, change=change: told | {"load_sources": [source | change]}))
+        found = states(check_daemon(SETTINGS, lambda path, change=change: fields | {"load_sources": [source | change]}))
         assert found["source P"] == state
 
     def down(path: str) -> Any:
@@ -245,9 +245,9 @@ def test_what_the_doctor_says_is_shown_whole_however_narrow(
     configuration.write_text('database = "m.db"\n[[slurm]]\nname = "c8"\nconfiguration = "/nowhere/slurm.conf"\n')
     with pytest.raises(SystemExit):
         main(["doctor", "--config", str(configuration)])
-    told = capsys.readouterr().out
-    assert "…" not in told
-    assert "[[slurm]]" in "".join(told.split())
+    answer = capsys.readouterr().out
+    assert "…" not in answer
+    assert "[[slurm]]" in "".join(answer.split())
 
 
 def test_the_verb_tells_in_json_and_leaves_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,9 +255,9 @@ def test_the_verb_tells_in_json_and_leaves_with_1(tmp_path: Path, capsys: pytest
     configuration.write_text('database = "m.db"\n[listen]\nsocket = "nobody.sock"\n')
     with pytest.raises(SystemExit) as left:
         main(["doctor", "--config", str(configuration), "--json"])
-    told = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
     assert left.value.code == 1
-    assert {each["check"]: each["state"] for each in told} == {
+    assert {each["check"]: each["state"] for each in output} == {
         "database": "wrong",
         "daemon": "wrong",
         "socket": "wrong",

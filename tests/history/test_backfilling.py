@@ -107,11 +107,11 @@ def test_order_only_with_requests_is_sjbf_with_requests() -> None:
 
 def test_better_knowledge_brings_shorter_slowdowns() -> None:
     log = made_log(2000, seed=1)
-    told = {
+    fields = {
         name: float(np.mean(replay(log, 64, Policy.sjbf, kind(log)).bounded_slowdown))
         for name, kind in (("requests", Requests), ("clairvoyant", Clairvoyant))
     }
-    assert told["clairvoyant"] < told["requests"]
+    assert fields["clairvoyant"] < fields["requests"]
 
 
 def test_a_queue_led_on_with_the_truth_tells_the_truth_when_nobody_comes() -> None:

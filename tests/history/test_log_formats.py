@@ -49,7 +49,7 @@ def test_swf_is_read_and_what_is_wrong_with_it_is_counted() -> None:
     assert log.capacity == 16
     assert log.labels["user"].tolist() == [0, -1, 0, 1]
     assert dict(log.wrong) == {
-        "torn or unreadable": 2, "never ran": 1, "parts of a job told of as a whole elsewhere": 1,
+        "torn or unreadable": 2, "never ran": 1, "parts of a job listed as a whole elsewhere": 1,
         "without processors": 1, "submitted before the job above (clock went back; sorted)": 1,
         "with a run time of 0 (kept)": 1, "with a request below the run time (kept)": 1, "without a request (kept)": 1,
     }  # fmt: skip
@@ -61,7 +61,7 @@ def test_what_sacct_prints_is_read_whatever_people_call_their_jobs() -> None:
     assert log.wait.tolist() == [60.0, 60.0]
     np.testing.assert_array_equal(log.requested_time, [7200.0, np.nan])
     assert dict(log.wrong) == {
-        "with a separator in the name (mended)": 1, "never ran": 1, "not ended yet": 1, "told of twice": 1,
+        "with a separator in the name (mended)": 1, "never ran": 1, "not ended yet": 1, "listed twice": 1,
         "torn or unreadable": 1, "without a request (kept)": 1,
     }  # fmt: skip
 
@@ -125,8 +125,8 @@ def test_a_packed_file_is_read_like_a_plain_one(tmp_path: Path) -> None:
 
 def test_a_log_that_names_no_capacity_makes_one_likely() -> None:
     ones = np.ones(3)
-    told = JobLog(np.array([0.0, 1.0, 2.0]), 10 * ones, np.array([4, 4, 4]), 60 * ones, np.array([0.0, 0.0, 9.0]))
-    assert told.likely_capacity() == 8
+    answer = JobLog(np.array([0.0, 1.0, 2.0]), 10 * ones, np.array([4, 4, 4]), 60 * ones, np.array([0.0, 0.0, 9.0]))
+    assert answer.likely_capacity() == 8
     untold = JobLog(np.array([0.0, 1.0, 2.0]), 10 * ones, np.array([4, 4, 4]), 60 * ones)
     assert untold.likely_capacity() == 15
 

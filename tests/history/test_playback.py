@@ -38,9 +38,9 @@ def test_a_job_that_is_withdrawn_teaches_nothing_and_leaves_nothing() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["COMPLETED", "FAILED", "TIMEOUT", ""])), max_size=30))
-def test_chances_are_probabilities_whatever_happened(told: list[tuple[str, str]]) -> None:
+def test_chances_are_probabilities_whatever_happened(expected: list[tuple[str, str]]) -> None:
     outcomes = Outcomes()
-    for user, state in told:
+    for user, state in expected:
         outcomes.learn(submission(user, 1, 100.0), 5.0 if state == "FAILED" else 100.0, state)
     for user in ("a", "c"):
         chances = outcomes.chances(submission(user, 1, 100.0))
@@ -60,16 +60,16 @@ def test_a_user_who_is_forgotten_is_like_one_never_seen() -> None:
 def test_where_users_differ_chances_beat_how_often_it_happens_at_all_and_are_calibrated() -> None:
     draw = np.random.default_rng(11)
     fails = draw.beta(0.4, 3.0, (40, 3))
-    outcomes, told, base, happened, failures = Outcomes(), [], [], [], 0
+    outcomes, answer, base, happened, failures = Outcomes(), [], [], [], 0
     for number in range(6000):
         user, name = int(draw.zipf(1.5)) % 40, int(draw.integers(3))
         job, failed = submission(f"u{user}", 1, 3600.0, name=f"n{name}"), bool(draw.random() < fails[user, name])
-        told.append(outcomes.chances(job).early_failure)
+        answer.append(outcomes.chances(job).early_failure)
         base.append(failures / max(number, 1))
         happened.append(failed)
         failures += failed
         outcomes.learn(job, 20.0 if failed else 900.0, "FAILED" if failed else "COMPLETED")
-    chances, usual, really = np.array(told), np.array(base), np.array(happened, dtype=float)
+    chances, usual, really = np.array(answer), np.array(base), np.array(happened, dtype=float)
     assert np.mean((chances - really) ** 2) < 0.95 * np.mean((usual - really) ** 2)
     often = chances > np.quantile(chances, 0.8)
     assert abs(chances[often].mean() - really[often].mean()) < 0.05

@@ -87,9 +87,9 @@ def test_what_was_imported_is_reported_too(tmp_path: Path, capsys: pytest.Captur
     log, database = tmp_path / "log.csv", str(tmp_path / "site.db")
     log.write_text(as_csv(made_log(300, seed=1)))
     assert _run(capsys, "import", str(log), "--database", database)[0] == 0
-    told = json.loads(_run(capsys, "report", "--from-store", "--database", database, "--json")[1])
+    document = json.loads(_run(capsys, "report", "--from-store", "--database", database, "--json")[1])
     same = json.loads(_run(capsys, "report", str(log), "--json")[1])
-    assert told["requests"]["used_hours"] == pytest.approx(same["requests"]["used_hours"])
+    assert document["requests"]["used_hours"] == pytest.approx(same["requests"]["used_hours"])
     assert _run(capsys, "report")[0] == 2
     assert _run(capsys, "report", str(log), "--from-store")[0] == 2
     assert _run(capsys, "import", str(log), "--database", database, "--cluster", "other")[0] == 0

@@ -31,21 +31,21 @@ def past(runs: list[float], job: Submission = ADA, begin: float = 0.0) -> Neighb
 
 
 def test_nothing_is_known_at_first_but_the_limit() -> None:
-    told = Neighbours().expect(ADA, 0.0)
-    assert (told.run_time, told.low, told.high) == (3600.0, 0.0, 3600.0)
+    answer = Neighbours().expect(ADA, 0.0)
+    assert (answer.run_time, answer.low, answer.high) == (3600.0, 0.0, 3600.0)
     assert Neighbours().reason(ADA, 0.0) == "nothing is known of such jobs; the limit is 60 min"
 
 
 def test_a_job_is_expected_to_take_what_its_like_took() -> None:
-    told = past([600.0, 610.0, 590.0, 605.0, 595.0]).expect(ADA, 10_000.0)
-    assert 590 <= told.run_time <= 610
-    assert told.low <= told.run_time <= told.high
+    answer = past([600.0, 610.0, 590.0, 605.0, 595.0]).expect(ADA, 10_000.0)
+    assert 590 <= answer.run_time <= 610
+    assert answer.low <= answer.run_time <= answer.high
 
 
 def test_a_changed_habit_is_followed_within_a_few_jobs() -> None:
     for before, after in ((600.0, 90.0), (90.0, 600.0)):
-        told = past([before] * 30 + [after] * 6).expect(ADA, 40_000.0)
-        assert told.run_time == pytest.approx(after, rel=0.1)
+        answer = past([before] * 30 + [after] * 6).expect(ADA, 40_000.0)
+        assert answer.run_time == pytest.approx(after, rel=0.1)
 
 
 def test_jobs_of_other_sizes_and_limits_count_less() -> None:
@@ -114,8 +114,8 @@ def test_a_user_can_be_forgotten() -> None:
 
 def test_what_is_left_of_a_run_shrinks_and_never_ends_before_now() -> None:
     found = past([600.0, 900.0, 1200.0, 1500.0, 1800.0])
-    told = found.submitted("on", ADA, 10_000.0)
-    assert found.remaining("on", 0.0) == told.run_time
+    answer = found.submitted("on", ADA, 10_000.0)
+    assert found.remaining("on", 0.0) == answer.run_time
     left = [found.remaining("on", ran) for ran in (1.0, 500.0, 1300.0, 3000.0)]
     assert min(left) > 0
     assert left[0] > left[1]
@@ -192,9 +192,9 @@ def test_the_simple_ways_do_what_they_say() -> None:
 
 def test_waits_are_forecast_better_with_run_times_than_with_requests() -> None:
     log = made_log(1500, seed=6)
-    told = {name: evaluate(log, 64, Policy.easy, PREDICTORS[name], waits=500) for name in ("requests", "clairvoyant")}
-    assert told["clairvoyant"]["wait_mae"] < told["requests"]["wait_mae"]
-    assert told["clairvoyant"]["wait_mae"] < 0.5 * told["clairvoyant"]["mean_wait"]
+    answer = {name: evaluate(log, 64, Policy.easy, PREDICTORS[name], waits=500) for name in ("requests", "clairvoyant")}
+    assert answer["clairvoyant"]["wait_mae"] < answer["requests"]["wait_mae"]
+    assert answer["clairvoyant"]["wait_mae"] < 0.5 * answer["clairvoyant"]["mean_wait"]
 
 
 def test_waits_learn_from_what_earlier_forecasts_missed() -> None:
@@ -204,8 +204,8 @@ def test_waits_learn_from_what_earlier_forecasts_missed() -> None:
     for _ in range(600):
         said = float(generator.uniform(300, 7000))
         waited = said * float(np.exp(generator.normal(0.3, 0.4)))
-        told = errors.expect(said)
-        inside.append(told.low <= waited <= told.high)
+        answer = errors.expect(said)
+        inside.append(answer.low <= waited <= answer.high)
         errors.learn(said, waited)
     assert 0.85 <= np.mean(inside[100:]) <= 0.95
     assert errors.expect(0.0).seconds == 0.0

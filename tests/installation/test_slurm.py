@@ -79,11 +79,11 @@ def test_what_the_site_has_is_left_and_the_lines_it_needs_are_told(
     (site / "metasched.toml").write_text('[[slurm]]\nname = "east"\n')
     before = files(site)
     assert setup(site, "--yes", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
     assert before.items() <= files(site).items()
-    assert len(told["left_to_you"]) == 4
+    assert len(output["left_to_you"]) == 4
     for expected in ("pcall(dofile", "metasched-prolog || true", "metasched-epilog || true", "all_partitions,lua"):
-        assert any(expected in line for line in told["left_to_you"])
+        assert any(expected in line for line in output["left_to_you"])
     assert setup(site, "--undo", "--yes") == 0
     assert files(site) == before
 
@@ -109,10 +109,10 @@ def test_what_was_changed_by_hand_stays(site: Path, capsys: pytest.CaptureFixtur
 def test_an_older_file_of_ours_is_renewed(site: Path) -> None:
     assert setup(site, "--yes") == 0
     journal, epilog = (site / "slurm" / "metasched" / name for name in ("installed.json", "metasched-epilog"))
-    newest, told = epilog.read_text(), json.loads(journal.read_text())
+    newest, document = epilog.read_text(), json.loads(journal.read_text())
     epilog.write_text("older\n")
-    told["files"][str(epilog)] = digest("older\n")
-    journal.write_text(json.dumps(told))
+    document["files"][str(epilog)] = digest("older\n")
+    journal.write_text(json.dumps(document))
     assert setup(site, "--yes") == 0
     assert epilog.read_text() == newest
 

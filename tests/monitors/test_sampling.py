@@ -14,7 +14,7 @@ from monitors.sampling import Average, Sampler, _Account
 
 
 class Scripted:
-    """A sensor that says what it is told, then repeats the last; an exception among it is raised."""
+    """A sensor that returns what it is given, then repeats the last; an exception among it is raised."""
 
     def __init__(self, *readings: float | Exception) -> None:
         self.readings = list(readings)

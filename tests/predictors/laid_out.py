@@ -27,9 +27,9 @@ def laid_out(count: int, seed: int = 0, *, layouts: bool = True, parameters: boo
         threads = 1
         if parameters:
             solver, threads = str(rng.choice(list(SOLVERS))), int(rng.choice([1, 2, 4]))
-        told = Settings.of(k, threads, {"steps": steps, "solver": solver})
+        stated = Settings.of(k, threads, {"steps": steps, "solver": solver})
         time = true_time(n, p, k, steps, solver, threads) * np.exp(rng.normal(0, 0.01))
-        made.append(Run("cg", "c8", n, p, 0.9, 90.0, time, extra=told.cells))
+        made.append(Run("cg", "c8", n, p, 0.9, 90.0, time, extra=stated.cells))
     return made
 
 

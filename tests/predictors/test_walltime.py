@@ -1,4 +1,4 @@
-"""Time limits: the chance that is told is the share of runs that they would have killed."""
+"""Time limits: the stated chance is the share of runs that they would have killed."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def test_the_verb_suggests_limits_around_what_runs_took(tmp_path: Path, capsys: 
     def run(*words: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as left:
             main(["walltime", "--db", str(path), *words])
-        told = capsys.readouterr()
-        return int(left.value.code or 0), told.out, told.err
+        output = capsys.readouterr()
+        return int(left.value.code or 0), output.out, output.err
 
     asked = ("--application", "cg", "--problem-size", "1000", "--processors", "2")
     status, out, _ = run(*asked, "--cluster", "east", "--json", "--limit", "1000", "--chance", "0.05")

@@ -53,8 +53,8 @@ def pending(number: int, state: str = "qw", host: str = "n1|n2", more: str = "")
       <hard_request name="h_rt">1:0:0</hard_request>{more}</job_list></job_info></job_info>"""
 
 
-def waits(cell: Path, number: int, **told: str) -> None:
-    (cell / "qstat.xml").write_text(QSTAT.replace("</job_info>\n</job_info>", pending(number, **told)))
+def waits(cell: Path, number: int, **answer: str) -> None:
+    (cell / "qstat.xml").write_text(QSTAT.replace("</job_info>\n</job_info>", pending(number, **answer)))
 
 
 def test_cluster_queues_are_partitions_with_the_free_slots_of_their_hosts(cell: Path) -> None:
@@ -70,8 +70,8 @@ def test_cluster_queues_are_partitions_with_the_free_slots_of_their_hosts(cell: 
 
 @pytest.mark.parametrize("state", ["d", "au", "E", "s", "C", "c"])
 def test_no_job_is_sent_to_an_instance_that_is_in_some_state(state: str, cell: Path) -> None:
-    told = QSTAT.replace("<arch>lx-amd64</arch>", f"<arch>lx-amd64</arch><state>{state}</state>", 1)
-    (cell / "qstat.xml").write_text(told)
+    answer = QSTAT.replace("<arch>lx-amd64</arch>", f"<arch>lx-amd64</arch><state>{state}</state>", 1)
+    (cell / "qstat.xml").write_text(answer)
     assert source(cell).partitions()[0].state.up.tolist() == [False, True]
 
 

@@ -33,7 +33,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 TABLE = """#!{python} -IS
 import json, os, sys
-told = json.load(open({data!r}))
+answers = json.load(open({data!r}))
 words = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
 if words.get("--starttime", "").isdigit():  # as the real sacct does
     sys.exit("sacct: Invalid time specification")
@@ -44,9 +44,9 @@ if "--Format" in words:
 elif "--format" in words:
     columns = [(name, words["--delimiter"]) for name in words["--format"].split(",")]
 else:
-    json.dump(told["otherwise"], sys.stdout)
+    json.dump(answers["otherwise"], sys.stdout)
     sys.exit()
-for row in told["rows"]:
+for row in answers["rows"]:
     text = "".join(row.get(name, "N/A") + mark for name, mark in columns) + chr(10)
     sys.stdout.buffer.write(os.fsencode(text))
 """

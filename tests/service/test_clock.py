@@ -63,8 +63,8 @@ def test_a_clock_that_is_set_wrongly_changes_nothing_but_health(jump: float, tmp
         made = daemon.clusters.view
         assert within(60.0, lambda: daemon.clusters.view is not made)
         assert [send(client, f"e{n}", time.time()) for n in (1, 2, 3, 4)] == [200] * 4
-        told = client.get("/v1/health").json()
-        assert (told["status"], told["faults"]) == (
+        answer = client.get("/v1/health").json()
+        assert (answer["status"], answer["faults"]) == (
             "clock",
             [f"the time of day was set by {jump:.0f} s; the daemon goes by its own, as the nodes do"],
         )

@@ -32,9 +32,9 @@ def test_a_second_daemon_on_the_same_file_is_refused_in_one_line(tmp_path: Path)
     (tmp_path / "link.db").symlink_to(tmp_path / "metasched.db")
     with running(tmp_path) as daemon, Store.open(tmp_path / "link.db") as store:
         second = Daemon(Configuration(), store)
-        with pytest.raises(InputError) as told:
+        with pytest.raises(InputError) as raised:
             second.start()
-        assert str(told.value) == f"{store.name}: another daemon uses it, expected one daemon for each SQLite file"
+        assert str(raised.value) == f"{store.name}: another daemon uses it, expected one daemon for each SQLite file"
         assert daemon.leads
         assert not second.leads
     with running(tmp_path) as daemon:

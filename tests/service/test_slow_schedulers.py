@@ -39,10 +39,10 @@ class Scheduler(QuietScheduler):
 
     def finished(self, since: float) -> Sequence[EndedJob]:
         self._may_answer.wait()
-        return [told(self.name, 1)]
+        return [answer(self.name, 1)]
 
 
-def told(scheduler: str, number: int) -> EndedJob:
+def answer(scheduler: str, number: int) -> EndedJob:
     return EndedJob(
         scheduler,
         str(number),
@@ -76,7 +76,7 @@ def test_a_scheduler_that_does_not_answer_holds_up_no_other(tmp_path: Path, monk
         try:
             wait(lambda: quick.asked > 2 and [each.name for each in daemon.clusters.view.partitions] == ["p"])
             for name in ("slow", "quick"):
-                daemon.jobs.take(told(name, 2))
+                daemon.jobs.take(answer(name, 2))
 
             def learned() -> set[tuple[str, str]]:
                 return {

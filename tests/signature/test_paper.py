@@ -39,14 +39,14 @@ def test_a_line_in_n_goes_astray(document: dict[str, Any]) -> None:
 
 
 def test_instructions_of_tables_2_4_and_5(document: dict[str, Any]) -> None:
-    told = document["instructions"]
+    answer = document["instructions"]
     printed = {"256": 6944666984521470, "324": 7010059180350640, "484": 7063260748176780}
-    assert told["totals"] == pytest.approx(printed, rel=1e-14)
-    assert told["computed_totals"] == pytest.approx(printed, rel=1e-14)
-    at = told["per_process"]
+    assert answer["totals"] == pytest.approx(printed, rel=1e-14)
+    assert answer["computed_totals"] == pytest.approx(printed, rel=1e-14)
+    at = answer["per_process"]
     assert [at[n][0] for n in ("1024", "2025", "4096")] == [62678681, 22330775, 7710473]
     assert [at[n][6] for n in ("1024", "2025", "4096", "4900")] == [731934355, 370123842, 182983589, 152959343]
-    assert [*told["dif"].values()] == [0.01, 7.17, 0.21, 1.15]
+    assert [*answer["dif"].values()] == [0.01, 7.17, 0.21, 1.15]
 
 
 def test_table_9(document: dict[str, Any]) -> None:

@@ -55,7 +55,7 @@ def test_a_trace_is_written_as_it_was_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("", "holds no action"),
         ("../../etc/passwd\n", "no file beside the trace"),
@@ -71,11 +71,11 @@ def test_a_trace_is_written_as_it_was_read(tmp_path: Path) -> None:
         ("0 init\n\xff\n", "is not plain text"),
     ],
 )
-def test_bad_traces_are_refused_in_a_line(tmp_path: Path, text: str, told: str) -> None:
+def test_bad_traces_are_refused_in_a_line(tmp_path: Path, text: str, expected: str) -> None:
     (tmp_path / "bad.ti").write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError) as caught:
         read_ti_trace(tmp_path / "bad.ti")
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -104,9 +104,9 @@ def test_from_traces_to_a_larger_one_by_three_commands(
     for n in (4, 9, 16):
         write_ti_trace(f"{n}.ti", lines(BY_NAME["cannon"].trace(n)))
         _run(capsys, "extract", f"{n}.ti", "-o", f"{n}.json", "--json")
-    told = _run(capsys, "extract", "16.ti", "-o", "16.json", "--json")
-    assert {"processes", "events", "duration", "coverage", "phases"} <= {*told}
-    assert told["coverage"] >= 0.95
+    answer = _run(capsys, "extract", "16.ti", "-o", "16.json", "--json")
+    assert {"processes", "events", "duration", "coverage", "phases"} <= {*answer}
+    assert answer["coverage"] >= 0.95
     fitted = _run(capsys, "fit", "4.json", "9.json", "16.json", "-o", "app.json", "--json")
     assert (fitted["ruled"], fitted["valid"]) == (1.0, "squares")
     assert {"phase", "weights", "equation"} <= {*fitted["weights"][0]}

@@ -141,10 +141,10 @@ def slave():
     compute(1e9)
     send(master, 0)
 """
-    told = simulate(system(master=1, slave=1, count=50), parse(text), {"master": 1, "slave": 49})
-    assert told.labels["slave"].finished == pytest.approx(49 * message(1e6) + 2.0 + message(0))
-    assert len([group for group in told.groups if group.label == "slave"]) == 1
-    assert told.execution_time == pytest.approx(49 * message(1e6) + 2.0 + message(0))
+    answer = simulate(system(master=1, slave=1, count=50), parse(text), {"master": 1, "slave": 49})
+    assert answer.labels["slave"].finished == pytest.approx(49 * message(1e6) + 2.0 + message(0))
+    assert len([group for group in answer.groups if group.label == "slave"]) == 1
+    assert answer.execution_time == pytest.approx(49 * message(1e6) + 2.0 + message(0))
 
 
 def test_messages_cross_the_lowest_common_level_and_collectives_each_level() -> None:
@@ -162,14 +162,14 @@ def test_messages_cross_the_lowest_common_level_and_collectives_each_level() -> 
 
 def test_energy_is_what_active_processes_draw_until_each_has_ended() -> None:
     text = "def w():\n    compute(1e9 * (1 + rank))\n"
-    told = simulate(system(slots=4, count=1), parse(text), {"w": 3})
+    answer = simulate(system(slots=4, count=1), parse(text), {"w": 3})
     # four slots share the processor: 4, 8 and 12 s at a quarter of 100 W each
-    assert told.execution_time == pytest.approx(12.0)
-    assert told.energy == pytest.approx(25.0 * (4 + 8 + 12))
-    assert told.labels["w"].energy == pytest.approx(told.energy)
-    assert (told.peak_power, told.mean_power) == (pytest.approx(75.0), pytest.approx(told.energy / 12))
-    assert told.success == pytest.approx(np.exp(-1e-6 * 12))
-    assert told.expected_completion == pytest.approx(np.expm1(1e-6 * 12) / 1e-6)
+    assert answer.execution_time == pytest.approx(12.0)
+    assert answer.energy == pytest.approx(25.0 * (4 + 8 + 12))
+    assert answer.labels["w"].energy == pytest.approx(answer.energy)
+    assert (answer.peak_power, answer.mean_power) == (pytest.approx(75.0), pytest.approx(answer.energy / 12))
+    assert answer.success == pytest.approx(np.exp(-1e-6 * 12))
+    assert answer.expected_completion == pytest.approx(np.expm1(1e-6 * 12) / 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_what_cannot_run_is_refused_with_its_lines(text: str, lines: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("", "has no label"),
         ("def a(:\n", "line 1: "),
@@ -223,8 +223,8 @@ def test_what_cannot_run_is_refused_with_its_lines(text: str, lines: str) -> Non
         ("def a():\n    barrier(b)\n\ndef b():\n    pass\n", "line 2: barrier is called by a"),
     ],
 )
-def test_what_is_not_of_the_language_is_refused_with_its_line(text: str, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_is_not_of_the_language_is_refused_with_its_line(text: str, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
         parse(text, "x.app")
 
 

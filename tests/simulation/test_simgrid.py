@@ -73,10 +73,10 @@ def test_every_host_has_speed_power_and_failures_of_its_device(system: System) -
     platform = ElementTree.fromstring(platform_xml(system))
     hosts = {each.get("id"): each for each in platform.iter("cluster")}
     assert {name: each.get("radical") for name, each in hosts.items()} == {"a": "0-1", "b": "0-2", "c": "0-0"}
-    told = {name: {prop.get("id"): prop.get("value") for prop in each} for name, each in hosts.items()}
-    assert told["a"] == {"wattage_per_state": "78:82.84:136.08", "lambda": "1e-09"}
-    assert told["b"] == {"wattage_per_state": "0:19:95"}
-    assert told["c"] == {}
+    answer = {name: {prop.get("id"): prop.get("value") for prop in each} for name, each in hosts.items()}
+    assert answer["a"] == {"wattage_per_state": "78:82.84:136.08", "lambda": "1e-09"}
+    assert answer["b"] == {"wattage_per_state": "0:19:95"}
+    assert answer["c"] == {}
     assert (hosts["a"].get("core"), hosts["c"].get("core"), hosts["c"].get("speed")) == ("12", "1", "800000000f")
     assert 1e9 / float(str(hosts["a"].get("speed"))[:-1]) == pytest.approx(1.65)  # T_min in nanoseconds
 
@@ -95,7 +95,7 @@ def test_every_two_parts_of_a_network_are_joined_by_known_routers_and_links(syst
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         (('name = "far"', 'name = "f r"'), "the name 'f r' is none for SimGrid"),
         (('name = "b"', 'name = "near"'), "two networks or nodes are called near"),
@@ -104,10 +104,10 @@ def test_every_two_parts_of_a_network_are_joined_by_known_routers_and_links(syst
         (('entry = "ethernet-1g"', 'entry = "i7-2600k"'), "i7-2600k has neither bandwidth nor T_p2p"),
     ],
 )
-def test_a_system_that_no_platform_can_hold_is_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+def test_a_system_that_no_platform_can_hold_is_refused(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
     text = SYSTEM.replace(*change)
     (tmp_path / "system.toml").write_text(text.replace('network = "far"', 'network = "f r"') if "f r" in text else text)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=expected):
         platform_xml(read_system(tmp_path / "system.toml"))
 
 
@@ -126,8 +126,8 @@ def test_messages_take_in_simgrid_what_the_slowest_level_that_they_cross_says(sy
         done = subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True, text=True)
         return float(done.stdout)
 
-    told = answer(read_entry("galera-plus"), Block.p2p, data_size=2**20).value
-    assert seconds("a-0", "a-1") == pytest.approx(told, rel=0.01)
+    shown = answer(read_entry("galera-plus"), Block.p2p, data_size=2**20).value
+    assert seconds("a-0", "a-1") == pytest.approx(shown, rel=0.01)
     assert seconds("b-0", "b-1") == pytest.approx(2**20 / 125e6, rel=0.01)
     assert seconds("a-0", "b-0") == pytest.approx(2**20 / 12.5e6, rel=0.01)
     assert seconds("a-0", "a-0") == pytest.approx(2**20 / 15.75e9, rel=0.01)

@@ -21,7 +21,7 @@ Answer = Callable[[socket.socket], None]
 
 
 class Bad:
-    """Listens on a port, or on the Unix socket of a path, takes what it is sent, and then does what it is told."""
+    """Listens on a port, or on the Unix socket of a path, reads what it is sent, and then does what the test sets."""
 
     def __init__(self, answer: Answer, path: str = "") -> None:
         self._answer, self._path = answer, path

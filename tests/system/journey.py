@@ -43,7 +43,7 @@ class Journey:
         yield "metasched mode act; the next job is placed", self.act
         yield "its nodes are drained before it starts", self.drain
         yield "one file stops all hooks", self.switch_off
-        yield "the daemon is killed; a job runs, and is told of later", self.kill
+        yield "the daemon is killed; a job runs, and is reported later", self.kill
         yield "metasched setup slurm --undo", self.undo
 
     def metasched(self, *words: str, check: bool = True) -> Any:
@@ -69,9 +69,9 @@ class Journey:
         """Install the hooks."""
         self.daemon = Daemon(self.folder, "[periods]\npartitions = 1.0\nconfirm = 0.5\nrelease = 2.0\n")
         planned = self.setup("--plan")
-        told = self.setup("--yes")
-        assert (told["steps"], told["left_to_you"]) == (planned["steps"], [])
-        return f"{len(told['steps'])} steps"
+        answer = self.setup("--yes")
+        assert (answer["steps"], answer["left_to_you"]) == (planned["steps"], [])
+        return f"{len(answer['steps'])} steps"
 
     def start(self) -> str:
         """Start what the setup says."""
@@ -86,7 +86,7 @@ class Journey:
         """Nothing is wrong."""
         self.load()
         found = self.metasched("doctor", check=False)
-        wrong = [f"{each['check']}: {each['told']}" for each in found if each["state"] == "wrong"]
+        wrong = [f"{each['check']}: {each['found']}" for each in found if each["state"] == "wrong"]
         assert not wrong, wrong
         return f"{len(found)} checks, nothing wrong"
 
@@ -99,7 +99,7 @@ class Journey:
         time.sleep(1.2)  # until placements see it
 
     def submit(self, size: int, processors: int, seconds: float) -> tuple[int, str]:
-        """Submit a job; its number, and what its user is told."""
+        """Submit a job; its number, and what its user is shown."""
         words = (f"--ntasks={processors}", "--partition=new", f"--comment=metasched:app=cg,n={size}")
         done = self.slurm.sbatch(*words, script=f"#!/bin/sh\nsleep {seconds}\n".encode())
         assert done.job, done.said
@@ -203,10 +203,10 @@ def main() -> None:
         sys.exit(why)
     with tempfile.TemporaryDirectory() as folder, begun(Path(folder)) as journey:
         began = time.monotonic()
-        for told, step in journey.steps():
+        for answer, step in journey.steps():
             start = time.monotonic()
             found = step()
-            print(f"{time.monotonic() - start:6.1f} s  {told}: {found}", flush=True)
+            print(f"{time.monotonic() - start:6.1f} s  {answer}: {found}", flush=True)
         print(f"{time.monotonic() - began:6.1f} s  in all")
 
 

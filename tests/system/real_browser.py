@@ -1,4 +1,4 @@
-"""Debian's chromium without a screen, told what to do by its DevTools protocol over a pair of pipes."""
+"""Debian's chromium without a screen, driven by its DevTools protocol over a pair of pipes."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ class Browser:
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page."""
-        told = self._call("Runtime.evaluate", expression=script, returnByValue=True)
-        assert "exceptionDetails" not in told, told
-        return told["result"].get("value")
+        answer = self._call("Runtime.evaluate", expression=script, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
 
     def screenshot(self, path: Path, *, whole: bool = True) -> None:
         """Write a picture of the page."""
-        told = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(told["data"]))
+        answer = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(answer["data"]))
 
     def _call(self, method: str, **parameters: Any) -> Any:
         self._number += 1
@@ -97,11 +97,11 @@ class Browser:
         os.write(self._out, json.dumps(message).encode() + b"\0")
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            told = self._read()
-            if told.get("id") == self._number:
-                assert "error" not in told, told
-                return told["result"]
-            self._note(told)
+            answer = self._read()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self._note(answer)
         raise TimeoutError(method)
 
     def _wait_for(self, event: str) -> None:
@@ -112,15 +112,15 @@ class Browser:
 
     def _note(self, event: dict[str, Any]) -> None:
         self._events.append(event)
-        method, told = event.get("method"), event.get("params", {})
+        method, answer = event.get("method"), event.get("params", {})
         if method == "Runtime.exceptionThrown":
-            self.complaints.append(json.dumps(told["exceptionDetails"]))
-        elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
-            self.complaints.append(json.dumps(told["args"]))
-        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-            self.complaints.append(json.dumps(told["entry"]))
+            self.complaints.append(json.dumps(answer["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and answer["type"] in ("error", "warning", "assert"):
+            self.complaints.append(json.dumps(answer["args"]))
+        elif method == "Log.entryAdded" and answer["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(json.dumps(answer["entry"]))
         elif method == "Network.loadingFailed":
-            self.complaints.append(json.dumps(told))
+            self.complaints.append(json.dumps(answer))
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:

@@ -115,7 +115,7 @@ class GridEngine:
         self.commands = folder / "commands"
 
     def start(self) -> None:
-        """Start all daemons and wait until all hosts have told their loads."""
+        """Start all daemons and wait until all hosts have reported their loads."""
         for name in ("default/common", "bin", "utilbin", "qmaster/job_scripts", "exec", "hooks", "state", "commands"):
             (self.folder / name).mkdir(parents=True)
         for name in ("bin/lx-amd64", "utilbin/lx-amd64"):
@@ -148,11 +148,11 @@ class GridEngine:
             )  # fmt: skip
         self.wait(lambda: (self.folder / "ready").exists())
         inside = Path(f"/proc/{self._holder.pid}/task/{self._holder.pid}/children").read_text().strip()
-        told = " ".join(f"{name}={value}" for name, value in self.environment.items())
+        answer = " ".join(f"{name}={value}" for name, value in self.environment.items())
         for name in ("qsub", "qstat", "qconf", "qalter", "qacct", "qhost", "qmod", "qdel"):
             script = self.commands / name
             enter = f"nsenter -t {inside} --net --mount --uts --pid --wdns={self.folder}"
-            script.write_text(f'#!/bin/sh\nexec {enter} env {told} {PROGRAMS}/{name} "$@"\n')
+            script.write_text(f'#!/bin/sh\nexec {enter} env {answer} {PROGRAMS}/{name} "$@"\n')
             script.chmod(0o755)
         self.wait(lambda: self.run("qstat", "-f").count("lx-amd64") == len(HOSTS))
 
@@ -182,8 +182,8 @@ class GridEngine:
 
     def job(self, number: int) -> dict[str, str]:
         """What the master knows of a job that has not ended, line by line."""
-        told = self.run("qstat", "-j", str(number)).splitlines()
-        return {key.strip(): value.strip() for key, found, value in (line.partition(":") for line in told) if found}
+        answer = self.run("qstat", "-j", str(number)).splitlines()
+        return {key.strip(): value.strip() for key, found, value in (line.partition(":") for line in answer) if found}
 
     def wait(self, holds: object, patience: float = PATIENCE) -> None:
         """Wait until a condition holds."""

@@ -43,7 +43,7 @@ def sockets(daemon: Daemon) -> int:
 
 
 class SlowClients:
-    """The clients; ``held`` is how many sockets the daemon held at most, ``answers`` what another client was told."""
+    """The clients; ``held`` is how many sockets the daemon held at most, ``answers`` what another client received."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.held, self.left, self.answers = 0, 0, set[str]()

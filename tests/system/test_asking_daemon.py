@@ -43,8 +43,8 @@ def configured(daemon: Daemon, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as left:
         main([*words])
-    told = capsys.readouterr()
-    return int(left.value.code or 0), told.out, told.err
+    output = capsys.readouterr()
+    return int(left.value.code or 0), output.out, output.err
 
 
 def test_rank_shows_the_daemons_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,9 +87,9 @@ def test_a_placement_is_explained_by_its_id(capsys: pytest.CaptureFixture[str], 
 def test_whatif_drains_the_daemons_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "whatif", *CG, "--drain", "e[1-4]", "--times", "2", "--json")
     assert (status, err) == (0, "")
-    told = json.loads(out)
-    assert (told["before"]["cluster"], told["after"]["cluster"]) == ("east", "west")
-    assert told["change"] > 1.0
+    document = json.loads(out)
+    assert (document["before"]["cluster"], document["after"]["cluster"]) == ("east", "west")
+    assert document["change"] > 1.0
     assert run(capsys, "whatif", *CG, "--drain", "n1")[0] == 2
 
 

@@ -42,9 +42,9 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GridEngine]:
 
 
 def unchanged(cell: GridEngine, job: int) -> bool:
-    told = cell.job(job)
-    requests = {key for key in told if "resource_list" in key}
-    return (told["context"], told["parallel environment"], told["hard_queue_list"], requests) == (
+    answer = cell.job(job)
+    requests = {key for key in answer if "resource_list" in key}
+    return (answer["context"], answer["parallel environment"], answer["hard_queue_list"], requests) == (
         "metasched=app=cg,n=1400", "mpi range: 2", "new", set()
     )  # fmt: skip
 

@@ -125,11 +125,11 @@ def check_integrity(database: str) -> None:
         return
     assert BINARIES is not None
     host = database.partition("host=")[2]
-    told = subprocess.run(
+    answer = subprocess.run(
         [BINARIES / "pg_amcheck", "--install-missing", "--heapallindexed", "-h", host, "-U", "metasched",
          "postgres"], capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert told.returncode == 0, told.stdout + told.stderr
+    assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
 def test_what_was_acknowledged_is_there_after_kill_9(database: str, tmp_path: Path) -> None:

@@ -72,9 +72,9 @@ def test_a_shadow_changes_nothing_and_yet_finds_what_became_of_its_advice(
             submitted = slurm.sbatch("--ntasks=2", *marked, script=b"#!/bin/sh\nsleep 0.5\n")
             assert "metasched" not in submitted.said
             jobs[submitted.job] = size
-            told = slurm.job(submitted.job)
-            assert (told["Partition"], told["ReqNodeList"], told["TimeLimit"]) == ("old", "(null)", "00:05:00")
-            assert told.get("Comment") == (marked[0].removeprefix("--comment=") if size == 600 else None)
+            answer = slurm.job(submitted.job)
+            assert (answer["Partition"], answer["ReqNodeList"], answer["TimeLimit"]) == ("old", "(null)", "00:05:00")
+            assert answer.get("Comment") == (marked[0].removeprefix("--comment=") if size == 600 else None)
         for job, size in jobs.items():
             record = run_of(shadow, job)
             assert (record.learnable, record.run.problem_size, record.run.processors) == (True, size, 2)
@@ -84,9 +84,9 @@ def test_a_shadow_changes_nothing_and_yet_finds_what_became_of_its_advice(
             outcomes = {each["outcome"]["job"]: each for each in shadow.ask("GET", "/v1/placements") if each["outcome"]}
             time.sleep(0.2)
         assert {int(job): each["question"]["problem_size"] for job, each in outcomes.items()} == jobs
-        told = shadow.ask("GET", "/v1/status")
-        assert told["quality"]["jobs"] == told["quality"]["judged"] == len(jobs)
-        assert [(each["application"], each["cluster"], each["judged"]) for each in told["by_application"]] == [
+        answer = shadow.ask("GET", "/v1/status")
+        assert answer["quality"]["jobs"] == answer["quality"]["judged"] == len(jobs)
+        assert [(each["application"], each["cluster"], each["judged"]) for each in answer["by_application"]] == [
             ("cg", "proof", len(jobs))
         ]
         # An admin lets it act: the next job is placed already, and those after a restart.
@@ -120,7 +120,7 @@ def run_of(daemon: Daemon, job: int) -> RecordedRun:
         # Until the scheduler has said how a job ended it is kept with status 0 and not learned from.
         if found and (found[0].learnable or found[0].exit_status):
             return found[0]
-        assert time.monotonic() < end, "the job was not told of"
+        assert time.monotonic() < end, "the job was not reported"
         time.sleep(0.2)
 
 
@@ -173,12 +173,12 @@ def test_what_no_epilog_told_is_caught_up_with_once_from_slurms_own_records(slur
     slurm.wait_for([job.job])
     kept = slurm.folder / "hooks"
     slurm.wait(lambda: list(kept.glob("ended.*.json")))
-    (told,) = kept.glob("ended.*.json")
-    late = told.rename(slurm.folder / told.name)
+    (answer,) = kept.glob("ended.*.json")
+    late = answer.rename(slurm.folder / answer.name)
     daemon.start()
     assert run_of(daemon, job.job).run.problem_size == 900.0
     # An epilog that comes late all the same brings it once more.
-    late.rename(told)
+    late.rename(answer)
     later = slurm.sbatch("--ntasks=1", "--comment=metasched:app=cg,n=800")
     run_of(daemon, later.job)
     run_of(daemon, job.job)
@@ -222,8 +222,8 @@ def test_a_job_goes_where_it_is_done_soonest_and_unchanged_where_nobody_can_tell
         capfd.readouterr()
         with pytest.raises(SystemExit) as left:
             main(["submit", "--config", str(config), *more, *words])
-        told = capfd.readouterr()
-        return int(left.value.code or 0), told.out, told.err
+        output = capfd.readouterr()
+        return int(left.value.code or 0), output.out, output.err
 
     # The default partition is full for an hour.
     full = slurm.sbatch(
@@ -232,15 +232,15 @@ def test_a_job_goes_where_it_is_done_soonest_and_unchanged_where_nobody_can_tell
     slurm.wait(lambda: slurm.job(full.job)["JobState"] == "RUNNING")
     try:
         status, out, err = submit(two, "--json")
-        told = json.loads(out)
-        assert (status, told["chosen"]["cluster"], told["chosen"]["partition"]) == (0, "proof", "new")
-        by_name = {each["partition"]: each for each in told["estimates"]}
+        output = json.loads(out)
+        assert (status, output["chosen"]["cluster"], output["chosen"]["partition"]) == (0, "proof", "new")
+        by_name = {each["partition"]: each for each in output["estimates"]}
         assert by_name["new"]["wait"] == 0.0
         assert 2000.0 < by_name["old"]["wait"] <= 3000.0
         assert "gone is left out" in err
-        job = slurm.job(int(told["said"]))
+        job = slurm.job(int(output["said"]))
         assert job["Partition"] == "new"
-        slurm.run("scancel", told["said"])
+        slurm.run("scancel", output["said"])
     finally:
         slurm.run("scancel", str(full.job))
     # A daemon that does not answer: submitted all the same.
@@ -311,7 +311,7 @@ def test_slurm_tells_which_jobs_run_where(slurm: Slurm) -> None:
     source = SlurmSource("proof", configuration=str(slurm.folder / "slurm.conf"))
     end = time.monotonic() + 30.0
     while not (found := [job for job in source.running() if job.application == "lu"]):
-        assert time.monotonic() < end, "the job was not told of"
+        assert time.monotonic() < end, "the job was not reported"
         time.sleep(0.2)
     (job,) = found
     assert (job.problem_size, job.processors, job.dedicated) == (700.0, (1, 1), True)

@@ -74,20 +74,20 @@ def test_a_sites_own_hook_comes_first_and_a_broken_one_of_ours_harms_it_not(tmp_
 
         def submitted(*words: str) -> dict[str, str]:
             job = slurm.sbatch("--ntasks=2", f"--comment={MARK}", *words, script=b"#!/bin/sh\nsleep 60\n").job
-            told = slurm.job(job) if job else {}
+            answer = slurm.job(job) if job else {}
             slurm.run("scancel", "--user=root")
-            return told
+            return answer
 
-        told = submitted()
-        assert (told["AdminComment"], told["ReqNodeList"]) == ("the", "b[1-2]")
+        answer = submitted()
+        assert (answer["AdminComment"], answer["ReqNodeList"]) == ("the", "b[1-2]")
         assert submitted("--job-name=refused") == {}
         (slurm.folder / "metasched" / "metasched.off").touch()
         assert submitted()["ReqNodeList"] == "(null)"
         (slurm.folder / "metasched" / "metasched.off").unlink()
         ours.write_text("this is no Lua")
         os.utime(slurm.folder / "job_submit.lua", (1.5e9, 1.5e9))
-        told = submitted()
-        assert (told["AdminComment"], told["ReqNodeList"]) == ("the", "(null)")
+        answer = submitted()
+        assert (answer["AdminComment"], answer["ReqNodeList"]) == ("the", "(null)")
 
 
 def test_a_hundred_jobs_are_accepted_unchanged_whatever_the_daemon_does(slurm: Slurm) -> None:
@@ -128,8 +128,8 @@ def test_a_sound_answer_is_followed_and_the_user_told(slurm: Slurm) -> None:
     job = slurm.job(submitted.job)
     assert (job["Partition"], job["ReqNodeList"], job["TimeLimit"]) == ("new", "b[1-2]", "00:02:00")
     assert "metasched: go" in submitted.said
-    told = slurm.run("squeue", "-h", "-o", "%k", "-j", str(submitted.job)).strip()
-    assert told == "please metasched:app=cg,n=1400,p=2,placement=0f now"
+    answer = slurm.run("squeue", "-h", "-o", "%k", "-j", str(submitted.job)).strip()
+    assert answer == "please metasched:app=cg,n=1400,p=2,placement=0f now"
     slurm.run("scancel", str(submitted.job))
 
 
@@ -165,8 +165,8 @@ def test_rules_recognise_applications(
     with closing(Bad(changed())) as good:
         slurm.hooks({"address": good.address}, f"return {{ {rule} }}\n")
         submitted = slurm.sbatch("--ntasks=2", *words, script=script)
-        told = slurm.run("squeue", "-h", "-o", "%k", "-j", str(submitted.job)).strip()
-        assert told == f"metasched:app=cg,n={size},p=2,placement=0f"
+        answer = slurm.run("squeue", "-h", "-o", "%k", "-j", str(submitted.job)).strip()
+        assert answer == f"metasched:app=cg,n={size},p=2,placement=0f"
         slurm.run("scancel", str(submitted.job))
 
 

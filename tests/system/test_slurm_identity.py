@@ -87,8 +87,8 @@ def test_jobs_of_a_loop_that_end_in_any_order_each_keep_what_they_were(slurm: Sl
     found = learned(daemon, set(sizes))
     assert {job: (each.run.application, each.run.problem_size) for job, each in found.items()} == sizes
     assert {each.run.processors for each in found.values()} == {1}
-    told = outcomes(daemon)
-    assert {job: (told[job]["application"], told[job]["question"]["problem_size"]) for job in sizes} == sizes
+    answer = outcomes(daemon)
+    assert {job: (answer[job]["application"], answer[job]["question"]["problem_size"]) for job in sizes} == sizes
 
 
 def test_what_is_no_ordinary_job_is_left_alone_or_learned_with_its_own_processes(slurm: Slurm, daemon: Daemon) -> None:

@@ -52,7 +52,7 @@ def traces(path: Path, origin: float) -> dict[str, Any]:
     times, cpu, bandwidth = loads.grid()
     rows = times < times[0] + WINDOW
     order = cpu[rows].mean(axis=0).argsort()
-    told = {
+    fields = {
         "origin": origin,
         "step": float(times[1] - times[0]) / SPEED,
         "nodes": {
@@ -60,8 +60,8 @@ def traces(path: Path, origin: float) -> dict[str, Any]:
             for node, column in zip(NODES, order.tolist(), strict=True)
         },
     }
-    path.write_text(json.dumps(told))
-    return told
+    path.write_text(json.dumps(fields))
+    return fields
 
 
 @contextmanager
@@ -103,10 +103,10 @@ def submissions(played: Path) -> Iterator[tuple[list[str], bytes]]:
 
 def kept_by_epilog(slurm: Slurm) -> dict[int, tuple[float, set[str]]]:
     """Run times (s) and nodes that the epilog noted, by job, where no daemon has taken them."""
-    told = [json.loads(path.read_text()) for path in (slurm.folder / "hooks").glob("ended.*.json")]
+    document = [json.loads(path.read_text()) for path in (slurm.folder / "hooks").glob("ended.*.json")]
     return {
         int(each["job"]): (each["end"] - each["start"], set(application.unfold(each["nodes"])))
-        for each in told
+        for each in document
         if each["exit_status"] == 0
     }
 

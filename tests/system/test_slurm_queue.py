@@ -18,8 +18,8 @@ def test_jobs_start_when_the_queue_was_said_to_let_them(long_queue: LongQueue | 
         pytest.skip(real_slurm.why_not())
     waits = [(each, long_queue.waited(each)) for each in long_queue.waiting]
     for each, actual in waits:
-        told = f"wait estimated {each.estimated:.0f} s, really {actual:.0f} s"
-        print(f"{each.processors} processors of {each.partition}: {told}")
+        answer = f"wait estimated {each.estimated:.0f} s, really {actual:.0f} s"
+        print(f"{each.processors} processors of {each.partition}: {answer}")
     # Two are first in line, two wait for those as well.
     assert [round(each.estimated, -1) for each, _ in waits] == [60, 120, 60, 120]
     assert all(abs(actual - each.estimated) <= BOUND for each, actual in waits)

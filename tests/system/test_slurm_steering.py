@@ -57,8 +57,8 @@ def taken(slurm: Slurm) -> Iterator[int]:
     other = slurm.sbatch(*words, script=b"#!/bin/sh\nsleep 200\n").job
     slurm.wait(lambda: slurm.job(other)["JobState"] == "RUNNING")
     job = submit(slurm)
-    told = slurm.job(job)
-    assert (told["JobState"], told["ReqNodeList"], told["TimeLimit"]) == ("PENDING", BEST, "00:01:00")
+    answer = slurm.job(job)
+    assert (answer["JobState"], answer["ReqNodeList"], answer["TimeLimit"]) == ("PENDING", BEST, "00:01:00")
     try:
         yield job
     finally:
@@ -79,9 +79,9 @@ def submit(slurm: Slurm, *words: str) -> int:
 
 def runs_elsewhere(slurm: Slurm, job: int) -> None:
     slurm.wait(lambda: slurm.job(job)["JobState"] == "RUNNING", 30.0)
-    told = slurm.job(job)
-    assert told["NodeList"] not in ("b2", "b4", BEST)
-    assert (told["TimeLimit"], told["NumTasks"]) == ("00:05:00", "2")
+    answer = slurm.job(job)
+    assert answer["NodeList"] not in ("b2", "b4", BEST)
+    assert (answer["TimeLimit"], answer["NumTasks"]) == ("00:05:00", "2")
 
 
 def test_a_job_whose_nodes_are_taken_or_drained_before_its_start_runs_elsewhere(slurm: Slurm) -> None:
@@ -104,8 +104,8 @@ def test_a_job_whose_nodes_are_reserved_before_its_start_runs_elsewhere(slurm: S
 
 def test_held_jobs_are_not_bound(slurm: Slurm) -> None:
     held = submit(slurm, "--hold")
-    told = slurm.job(held)
-    assert (told["ReqNodeList"], told["TimeLimit"], told["Partition"]) == ("(null)", "00:05:00", "old")
+    answer = slurm.job(held)
+    assert (answer["ReqNodeList"], answer["TimeLimit"], answer["Partition"]) == ("(null)", "00:05:00", "old")
     slurm.run("scancel", str(held))
     with taken(slurm) as job:
         slurm.run("scontrol", "hold", str(job))

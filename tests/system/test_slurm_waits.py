@@ -60,7 +60,7 @@ def test_a_job_starts_when_what_is_known_of_those_ahead_says(tmp_path: Path) -> 
             slurm.wait(lambda: slurm.job(first)["JobState"] == "RUNNING")
             slurm.wait(lambda: len([each for each in daemon.ask("GET", "/v1/waits") if each["wait"] is not None]) == 2)
             asked_at = time.time()
-            told = [metasched(daemon, "wait", str(job)) for job in others]
+            answer = [metasched(daemon, "wait", str(job)) for job in others]
             more = metasched(
                 daemon, "wait", "--partition=old", "--processors=16", f"--requested={LIMIT}", "--name=short"
             )
@@ -71,11 +71,11 @@ def test_a_job_starts_when_what_is_known_of_those_ahead_says(tmp_path: Path) -> 
             slurm.wait(lambda: metasched_stored(daemon) == 43, 60.0)
         finally:
             daemon.stop()
-    for each, actual in zip(told, really, strict=True):
+    for each, actual in zip(answer, really, strict=True):
         interval = f"{each['low']:.0f} to {each['high']:.0f}"
         print(f"job {each['job']}: wait {each['wait']:.0f} s ({interval}), really {actual:.0f} s")
     print(f"one more: {more['wait']:.0f} s; Slurm plans the last in {planned:.0f} s")
-    assert [abs(each["wait"] - actual) < 15.0 for each, actual in zip(told, really, strict=True)] == [True, True]
+    assert [abs(each["wait"] - actual) < 15.0 for each, actual in zip(answer, really, strict=True)] == [True, True]
     assert 40 < more["wait"] < 3 * RUNS + 15
     assert planned > LIMIT
 

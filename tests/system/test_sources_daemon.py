@@ -158,8 +158,8 @@ def test_slurms_own_view_of_its_nodes_counts_where_no_monitor_runs(tmp_path: Pat
             daemon.start()
             until(lambda: report(daemon, "Slurm")["nodes"] == len(real_slurm.NODES))
             seen = until(lambda: found if (found := node(daemon, "b3"))["available_bandwidth"] == 940.0 else None)
-            told = json.loads(slurm.run("sinfo", "--json"))["nodes"]
-            assert all(each["cpu_load"] >= 0 for each in told)
+            document = json.loads(slurm.run("sinfo", "--json"))["nodes"]
+            assert all(each["cpu_load"] >= 0 for each in document)
             assert 0 < seen["available_cpu"] <= 1
             with Store.open(daemon.database) as store:
                 assert seen["available_cpu"] in store.loads.all(node="b3").available_cpu.tolist()

@@ -21,9 +21,9 @@ class Played:
     """A recorded trace that is going on now: at every moment the last sample that had been recorded by then."""
 
     def __init__(self, traces: Path, node: str) -> None:
-        told = json.loads(traces.read_text())
-        self._node, self._origin, self._step = node, told["origin"], told["step"]
-        self._cpu, self._bandwidth = (told["nodes"][node][kind] for kind in ("cpu", "bandwidth"))
+        document = json.loads(traces.read_text())
+        self._node, self._origin, self._step = node, document["origin"], document["step"]
+        self._cpu, self._bandwidth = (document["nodes"][node][kind] for kind in ("cpu", "bandwidth"))
         self.name = f"trace of {node}"
 
     def read(self) -> Readings:
@@ -38,8 +38,8 @@ def main() -> None:
     settings, traces = Path(sys.argv[1]), Path(sys.argv[2])
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
-    told = read_settings(settings)
-    agent = Agent(told, Played(traces, told.node))
+    answer = read_settings(settings)
+    agent = Agent(answer, Played(traces, answer.node))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())
     agent.run()

@@ -174,7 +174,7 @@ def _hardware(cluster: ClusterTable, entry: ReadEntry | None, where: str) -> Ent
     if not cluster.idle_watts:
         return found
     known = found or Entry("idle_watts", Kind.cluster, f"{cluster.idle_watts:g} W an idle node", {})
-    idle = Quantity(cluster.idle_watts, "W", "told")
+    idle = Quantity(cluster.idle_watts, "W", "stated")
     return replace(known, values={**known.values, "idle_power": idle})
 
 

@@ -116,10 +116,12 @@ def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -
         gained = float(predictor.expect_many(problem_size, *where)[0]) - sum(part.seconds for part in parts[1:])
         how = f"the slowest node has {chosen.available_cpu:.3g} times a free processor of the reference node"
         parts.append(Term("faster processors", how, gained))
-    time, told = sum(part.seconds for part in parts[1:]), placement.prediction.execution_time
-    if abs(time - told) > AGREES * told:
-        parts.append(Term("model then", f"since then the model has learned, and now says {plain(time)}", told - time))
-        time = told
+    time, predicted = sum(part.seconds for part in parts[1:]), placement.prediction.execution_time
+    if abs(time - predicted) > AGREES * predicted:
+        parts.append(
+            Term("model then", f"since then the model has learned, and now says {plain(time)}", predicted - time)
+        )
+        time = predicted
     if placement.slowdown != 1.0:
         how = f"stretched {placement.slowdown:.3g} times by jobs already running"
         parts.append(Term("contention", how, (placement.slowdown - 1.0) * time))

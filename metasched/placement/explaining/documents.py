@@ -65,8 +65,8 @@ class PlacementTable(_Table):
         )  # fmt: skip
         interval = Interval(*_ends(self.interval), self.interval.level)
         prediction = Prediction(self.execution_time, interval, self.model, tuple(self.warnings))
-        told = (self.energy, self.success)
-        return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason, *told)
+        further = (self.energy, self.success)
+        return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason, *further)
 
 
 class CurveTable(_Table):

@@ -21,7 +21,7 @@ class Sampled:
     ----------
     loads : those that may be believed.
     screened : how many were refused and repaired, by reason.
-    nodes, foreign : how many nodes it told of that are known, and that it may not speak for or nobody knows.
+    nodes, foreign : how many of the nodes it reported are known, and that it may not speak for or nobody knows.
     fault : one line on what an administrator should mend; empty when nothing.
     """
 
@@ -52,7 +52,7 @@ def sampled(
     rules : what is believed of a node.
     bandwidth : what to count with where the source knows no bandwidth (Mbit/s); None where nobody knows.
     newest : time of the newest sample of a node that came before (s).
-    taken : time of the sample of a node that the source told of before (s): a server may be asked more often than it
+    taken : time of the sample of a node that the source reported before (s): a server may be asked more often than it
         measures, and what it says again is no news.
 
     Examples

@@ -50,18 +50,18 @@ class Column:
             return math.log(settings.threads)
         if self.kind == "clock":
             return math.nan if settings.frequency is None else math.log(settings.frequency / self.middle)
-        told = dict(settings.parameters).get(self.name)
-        if told is None:
+        given = dict(settings.parameters).get(self.name)
+        if given is None:
             return math.nan
         if self.kind == "word":
-            return float(_word(told) == self.word)
-        if isinstance(told, str):
-            raise InputError(f"parameter {self.name} is {told!r}, expected a number, as in the runs learned")
+            return float(_word(given) == self.word)
+        if isinstance(given, str):
+            raise InputError(f"parameter {self.name} is {given!r}, expected a number, as in the runs learned")
         if self.kind == "range":
-            return (told - self.middle) / self.unit
-        if told <= 0.0:
-            raise InputError(f"parameter {self.name} is {told:g}, expected a number above 0, as in the runs learned")
-        return math.log(told / self.middle)
+            return (given - self.middle) / self.unit
+        if given <= 0.0:
+            raise InputError(f"parameter {self.name} is {given:g}, expected a number above 0, as in the runs learned")
+        return math.log(given / self.middle)
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class SettingColumns:
 
     Examples
     --------
-    >>> told = [Settings.of(4, parameters={"steps": steps, "k": 3}) for steps in (10, 1000)]
-    >>> found = SettingColumns.of(told, np.log([8.0, 16.0]))
-    >>> found.names, found.rows(told).round(2).tolist()
+    >>> stated = [Settings.of(4, parameters={"steps": steps, "k": 3}) for steps in (10, 1000)]
+    >>> found = SettingColumns.of(stated, np.log([8.0, 16.0]))
+    >>> found.names, found.rows(stated).round(2).tolist()
     (('steps',), [[-2.3], [2.3]])
     >>> found.rows([Settings.of(parameters={"step": 7})])
     Traceback (most recent call last):
@@ -101,15 +101,17 @@ class SettingColumns:
         columns: list[Column] = []
         constant: dict[str, str] = {}
         knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-        told = np.array([math.nan if each.processes_per_node is None else each.processes_per_node for each in settings])
-        known = ~np.isnan(told)
-        if len(set(told[known])) > 1:
+        processes = np.array(
+            [math.nan if each.processes_per_node is None else each.processes_per_node for each in settings]
+        )
+        known = ~np.isnan(processes)
+        if len(set(processes[known])) > 1:
             columns.append(Column("per_node", "processes_per_node"))
             counts = np.unique(log_p[known])
-            usual = [float(np.log(told[known & (log_p == count)]).mean()) for count in counts]
+            usual = [float(np.log(processes[known & (log_p == count)]).mean()) for count in counts]
             knots = tuple(counts.tolist()), tuple(usual)
         elif known.any():
-            constant["processes_per_node"] = f"{told[known][0]:g}"
+            constant["processes_per_node"] = f"{processes[known][0]:g}"
         threads = {each.threads for each in settings}
         if len(threads) > 1:
             columns.append(Column("threads", "threads"))
@@ -168,8 +170,8 @@ class SettingColumns:
         asked["threads"] = str(settings.threads)
         if settings.frequency is not None:
             asked["frequency"] = f"{settings.frequency:g}"
-        told = dict(self.constant).keys() | {column.name for column in self.columns}
-        if settings.processes_per_node is not None and "processes_per_node" not in told:
+        names = dict(self.constant).keys() | {column.name for column in self.columns}
+        if settings.processes_per_node is not None and "processes_per_node" not in names:
             return (
                 f"processes_per_node {asked['processes_per_node']}: no learned run states it, so its effect is unknown",
             )
@@ -179,8 +181,8 @@ class SettingColumns:
             if asked.get(name, value) != value
         ]
         words = {name: known for name, known in self.known if known}
-        if settings.frequency is not None and "frequency" not in told:
-            notes.append(f"frequency {asked['frequency']}: no run learned told any, its effect is not known")
+        if settings.frequency is not None and "frequency" not in names:
+            notes.append(f"frequency {asked['frequency']}: no learned run states one, its effect is not known")
         for name in dict.fromkeys(column.name for column in self.columns):
             if name not in asked:
                 notes.append(f"{name} is not given, the usual value is assumed")

@@ -30,7 +30,7 @@ class Prior(NamedTuple):
     least: float = -np.inf
 
 
-#: Memory and link are shared without loss at best. The smallest share of partners outside a node that is told apart.
+#: Memory and link are shared without loss at best. The smallest share of partners outside a node that is distinguished.
 SHARING, LINKING, INSIDE = Prior(0.1, 0.3, 0.0), Prior(0.5, 0.4, 0.0), Prior(float(np.log(0.1)), 1.0)
 THREADING, POWER, WORD = Prior(0.85, 0.2, 0.0), Prior(0.5, 0.7), Prior(0.0, 0.7)
 
@@ -61,11 +61,11 @@ class Effects:
     Examples
     --------
     >>> from metasched.records import Settings
-    >>> told = [Settings.of(k) for k in (1, 4)]
-    >>> effects = Effects(SettingColumns.of(told, np.log([8.0, 8.0])))
+    >>> layouts = [Settings.of(k) for k in (1, 4)]
+    >>> effects = Effects(SettingColumns.of(layouts, np.log([8.0, 8.0])))
     >>> effects.names
     ('sharing', 'linking', 'inside')
-    >>> found = effects.factors((0.5, 1.0, -20.0), np.log([8.0, 8.0]), effects.columns.rows(told))
+    >>> found = effects.factors((0.5, 1.0, -20.0), np.log([8.0, 8.0]), effects.columns.rows(layouts))
     >>> np.exp(found.computation).round(2), np.exp(found.communication).round(2)
     (array([1., 2.]), array([1.  , 2.29]))
     """

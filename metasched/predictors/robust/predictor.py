@@ -51,7 +51,7 @@ BORROWED = 96
 MOST_VIEWS = 64
 #: Decimal digits that a size or a time may have before or after the point.
 LARGEST_DIGITS = 60
-#: Inputs whose logarithms vary by less than this told nothing of their effect.
+#: Inputs whose logarithms vary by less than this say nothing about their effect.
 HARDLY = 0.1
 
 

@@ -82,7 +82,7 @@ class Structure:
     size, processors, bandwidth : N0, P0 and bw0 (Mbit/s).
     effects : what the runs' settings do besides; none where all are alike.
     powers : the numbers of the effects.
-    setting : the row of settings that it answers for, NaN where not told, shape (c,).
+    setting : the row of settings that it answers for, NaN where not stated, shape (c,).
 
     Examples
     --------

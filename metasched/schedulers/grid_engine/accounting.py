@@ -13,7 +13,7 @@ from pathlib import Path
 #: Bytes at the end of the file that are read.
 MOST_READ = 32 * 1024 * 1024
 #: Fields of a line at least: the requests among them may hold colons of their own. The process of a parallel job that a
-#: line is about, NONE where it is about the whole job, is told from the end.
+#: line is about, NONE where it is about the whole job, is counted from the end.
 _FIELDS, _PROCESS = 45, -4
 
 

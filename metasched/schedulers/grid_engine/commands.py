@@ -31,8 +31,8 @@ class Commands:
         RuntimeError
             When it is not there, fails, or takes too long.
         """
-        told = {"SGE_ROOT": self.root, "SGE_CELL": self.cell, "SGE_LONG_QNAMES": "255"}
-        own = {name: value for name, value in told.items() if value}
+        variables = {"SGE_ROOT": self.root, "SGE_CELL": self.cell, "SGE_LONG_QNAMES": "255"}
+        own = {name: value for name, value in variables.items() if value}
         return run(*words, environment=own, patience=self.patience)
 
     def xml(self, *words: str) -> ElementTree.Element:

@@ -32,7 +32,7 @@ class Instance:
     slots, used : how many there are, and how many jobs or reservations hold.
     up : whether jobs may start there.
     time_limit : the longest that a job may run there (s), None where there is no limit.
-    memory : of the host (MB), NaN where that is not told.
+    memory : of the host (MB), NaN where that is not reported.
     """
 
     queue: str
@@ -56,7 +56,7 @@ class Listed:
     slots : by host, where it runs; how many it waits for, by an empty name, where it waits.
     queues : names of the queues that it runs in, or names and patterns of those that it asks for.
     requests : resources that it must have, by name.
-    since : when it started, or was submitted where it waits (s), None where that is not told.
+    since : when it started, or was submitted where it waits (s), None where that is not reported.
     tasks : how many tasks of an array wait in this line.
     """
 
@@ -132,12 +132,12 @@ def read_listing(document: ElementTree.Element) -> Listing:
         queue, at, host = each.findtext("name", "").partition("@")
         if not at:
             raise ValueError(f"a queue instance is called {queue[:80]!r}, expected QUEUE@HOST")
-        told = {one.get("name", ""): one.text or "" for one in each.findall("resource")}
+        resources = {one.get("name", ""): one.text or "" for one in each.findall("resource")}
         used = _count(each, "slots_used") + _count(each, "slots_resv")
         instances.append(
             Instance(
                 queue, host, _count(each, "slots_total"), used, not each.findtext("state", ""),
-                seconds(told.get("h_rt", "")), megabytes(told.get("mem_total", "")),
+                seconds(resources.get("h_rt", "")), megabytes(resources.get("mem_total", "")),
             )
         )  # fmt: skip
         for one in each.findall("job_list"):

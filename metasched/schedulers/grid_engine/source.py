@@ -122,8 +122,8 @@ class GridEngineSource:
                 continue
             ran, mark = max(now - job.since, 0.0), read_mark(marks.get(job.number.partition(".")[0], ""))
             nodes, slots = tuple(job.slots), tuple(job.slots.values())
-            told = () if mark is None else (mark.application, mark.problem_size)
-            found.append(StartedJob(nodes, slots, ran, *told))
+            named = () if mark is None else (mark.application, mark.problem_size)
+            found.append(StartedJob(nodes, slots, ran, *named))
         return found
 
     def accounted(self, since: float) -> JobLog | None:
@@ -173,8 +173,8 @@ class GridEngineSource:
                 user = pwd.getpwuid(os.geteuid()).pw_name
                 # Operators are asked for second: where there are none qconf fails.
                 those = any(user in self._commands.run("qconf", words).split() for words in ("-sm", "-so"))
-                told = self._commands.run("qconf", "-sconf").replace("\\\n", " ")
-                url, allowed = (re.search(rf"(?m)^{key}\s+(.*)$", told) for key in ("jsv_url", "jsv_allowed_mod"))
+                settings = self._commands.run("qconf", "-sconf").replace("\\\n", " ")
+                url, allowed = (re.search(rf"(?m)^{key}\s+(.*)$", settings) for key in ("jsv_url", "jsv_allowed_mod"))
                 free = url is None or url[1].strip().lower() == "none"
                 free = free or (allowed is not None and "l_hard" in allowed[1].replace(",", " ").split())
                 self._operates = those and free

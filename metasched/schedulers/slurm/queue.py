@@ -17,7 +17,7 @@ WAITING = frozenset({"None", "Priority", "Resources"})
 
 
 def queued_job(row: Mapping[str, str]) -> QueuedJob | None:
-    """The job in a row of the ``COLUMNS``; None where it neither runs nor waits, or is not told of in full.
+    """The job in a row of the ``COLUMNS``; None where it neither runs nor waits, or is not reported in full.
 
     Examples
     --------

@@ -50,13 +50,13 @@ def asked_for(words: Sequence[str]) -> Asked:
     parser.add_argument("-p", "--partition", default="")
     parser.add_argument("--comment", default="")
     try:
-        told, _ = parser.parse_known_args([*inside, *words])
+        options, _ = parser.parse_known_args([*inside, *words])
     except argparse.ArgumentError:
-        told = parser.parse_args([])
-    nodes = told.nodes.partition("-")[0]
-    processors = told.ntasks or told.ntasks_per_node * (int(nodes) if nodes.isdecimal() else 1)
-    partitions = tuple(name for name in told.partition.split(",") if name)
-    return Asked(read_mark(told.comment), max(1, processors), partitions)
+        options = parser.parse_args([])
+    nodes = options.nodes.partition("-")[0]
+    processors = options.ntasks or options.ntasks_per_node * (int(nodes) if nodes.isdecimal() else 1)
+    partitions = tuple(name for name in options.partition.split(",") if name)
+    return Asked(read_mark(options.comment), max(1, processors), partitions)
 
 
 def _words(line: str) -> list[str]:

@@ -63,9 +63,9 @@ class Gate:
             await send(message)
 
         heads = dict(scope["headers"])
-        told = heads.get(b"content-length", b"0")
+        length = heads.get(b"content-length", b"0")
         try:
-            if told.isdigit() and int(told[:20]) > self._most_bytes:
+            if length.isdigit() and int(length[:20]) > self._most_bytes:
                 raise TooLargeError
             if scope["method"] in WITH_BODY and scope["path"].startswith("/v1/") and not _is_json(heads):
                 status = 415

@@ -17,7 +17,7 @@ from metasched.service.quality.verdict import next_step, verdict
 router = APIRouter(prefix="/v1")
 metrics = APIRouter()
 
-#: Applications and clusters whose advice is told of by themselves, those with the most jobs.
+#: Applications and clusters whose advice is shown separately, those with the most jobs.
 PARTS = 200
 
 

@@ -13,7 +13,7 @@ from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.service.dashboard.formats import figure
 from metasched.service.state.load_history import LoadHistory, Row
 
-#: Nodes told of by name, the ones with the least to spare, and rows of the table beside a picture.
+#: Nodes listed by name, the ones with the least to spare, and rows of the table beside a picture.
 TIGHTEST, ROWS = 8, 12
 
 

@@ -104,7 +104,7 @@ class EndedJobs:
         Raises
         ------
         InputError
-            When what is told of the job cannot be.
+            When what is reported about the job is impossible.
         """
         check_times(job)
         if not sure:

@@ -2,7 +2,7 @@
 
 The hook is asked while the job is being submitted, before it has a number. What it saw then is kept with the placement,
 and the job is known by it when it has ended: scheduler, user and job name, the digests of the script and of the command
-line that told the problem size, the number of processes, and the moment of submission, which schedulers tell to the
+line that stated the problem size, the number of processes, and the moment of submission, which schedulers tell to the
 second; and its number, where its scheduler gave it one before it asked. The order in which jobs end says nothing. Where
 several placements fit, as when a loop submits the same job many times, which of them was the job's stays open; what the
 job was is known if they all say the same, and else nothing is.
@@ -96,8 +96,8 @@ def mark_of(advised: AdvisedPlacement) -> Mark:
     """What the comment of a job would have said, had it been marked."""
     asked = advised.question
     processors = asked.processors[0] if len(asked.processors) == 1 else None
-    told = Settings.of(parameters=asked.parameters)
-    return Mark(asked.application, asked.problem_size, processors, advised.uid, told)
+    settings = Settings.of(parameters=asked.parameters)
+    return Mark(asked.application, asked.problem_size, processors, advised.uid, settings)
 
 
 def _fits(advised: AdvisedPlacement, job: EndedJob, mark: Mark | None) -> bool:

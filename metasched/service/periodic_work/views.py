@@ -98,8 +98,8 @@ class Views:
         asked_at = self._clock.now()
         try:
             partitions = source.partitions()
-            told = self._queues.put(source.name, partitions, self._queue(source), asked_at)
-            self._clusters.put(source.name, told, asked_at)
+            waiting = self._queues.put(source.name, partitions, self._queue(source), asked_at)
+            self._clusters.put(source.name, waiting, asked_at)
             self._clusters.put_running(source.name, source.running(), asked_at)
         except Exception as error:
             self._metrics.unheard(source.name, error)

@@ -53,8 +53,8 @@ class DescribedClusters:
             left = []
             for job in self._description.running.get(state.name, ()):
                 after = later(job, now - self._read_at)
-                told = terms_left([after] if after else [], state, partial(model, own.platform), sure=False)
-                if any(told):  # a job without a model may run for ever: it is told of
+                remaining = terms_left([after] if after else [], state, partial(model, own.platform), sure=False)
+                if any(remaining):  # a job without a model may run for ever: it is reported
                     left.append(job)
                 else:
                     over.append(job)

@@ -132,7 +132,7 @@ class JobHistory:
         return expected
 
     def ended(self, cluster: str, number: str, end: float, state: str) -> bool:
-        """Learn from a job that has ended, and store it; tell whether its queue had told of it.
+        """Learn from a job that has ended, and store it; return whether its queue had reported it.
 
         Parameters
         ----------

@@ -112,8 +112,8 @@ class LiveClusters:
             replace(each, state=self._with_loads(each.state, now)) for own in self._sources.values() for each in own
         )
         running = {
-            source: tuple(left for job in jobs if (left := later(job, max(now - told, 0.0))) is not None)
-            for source, (told, jobs) in self._running.items()
+            source: tuple(left for job in jobs if (left := later(job, max(now - known_at, 0.0))) is not None)
+            for source, (known_at, jobs) in self._running.items()
         }
         self.view = View(now, partitions, running)
         return self.view

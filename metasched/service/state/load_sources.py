@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 #: A source that has not answered for so many of its periods is not well.
 UNHEARD = 4.0
 
-#: Stores what a source says: its table, the nodes that the table names, its samples, and those that it told before.
+#: Stores what a source says: its table, the nodes that the table names, its samples, and those that it reported before.
 Take = Callable[[SourceTable, frozenset[str], Sequence[Sample], Mapping[str, float]], Sampled]
 
 
@@ -32,9 +32,9 @@ class SourceReport:
     ----------
     name, kind : of the source.
     period : seconds from one answer to the next at most, when all is well.
-    answered_at : when it last told of a node that is known here (s); None where it never did.
+    answered_at : when it last reported a node that is known here (s); None where it never did.
     newest : time of its newest sample that was taken (s); None where there is none.
-    nodes : how many nodes it told of the last time, and may speak for.
+    nodes : how many nodes it reported the last time, and may report.
     failures : how often it did not answer, or not soundly.
     fault : what is wrong with its last answer, in one line; empty when nothing is.
     """

@@ -1,7 +1,7 @@
 """Memory that was freed is given back to the system, so that a daemon that runs for months stays as large as it is.
 
 The C library keeps what its threads have freed, and so much of it lies between blocks still in use that a daemon would
-grow for hours to its largest moment in every thread. glibc can be told otherwise; other C libraries have no such calls.
+grow for hours to its largest moment in every thread. glibc can be set otherwise; other C libraries have no such calls.
 """
 
 from __future__ import annotations

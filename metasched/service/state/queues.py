@@ -1,4 +1,4 @@
-"""The queues of the schedulers as they were last told of, and the waits that follow from them."""
+"""The queues of the schedulers as they were last reported, and the waits that follow from them."""
 
 from __future__ import annotations
 
@@ -130,21 +130,21 @@ class Queues:
 
     def _document(self, source: str, queue: _Queue, job: QueuedJob, now: float) -> dict[str, Any]:
         """What is said of a job."""
-        told: dict[str, Any] = {
+        document: dict[str, Any] = {
             "cluster": source, "job": job.number, "partition": ",".join(sorted(job.partitions)),
             "processors": job.processors, "requested_time": job.limit, "user": job.user, "name": job.name,
             "submitted": job.submitted, "started": job.started,
         }  # fmt: skip
         if job.ran is not None:
-            return told | {"state": "running", "wait": 0.0, "low": 0.0, "high": 0.0, "scheduler_start": None,
+            return document | {"state": "running", "wait": 0.0, "low": 0.0, "high": 0.0, "scheduler_start": None,
                            "scheduler_wait": None}  # fmt: skip
         planned = {"scheduler_start": job.planned,
                    "scheduler_wait": None if job.planned is None else max(job.planned - now, 0.0)}  # fmt: skip
         found = queue.starts.get(job.number)
         if found is None:
             state = "waiting" if job.ready else "not ready"
-            return told | {"state": state, "wait": None, "low": None, "high": None} | planned
+            return document | {"state": state, "wait": None, "low": None, "high": None} | planned
         name, start = found
         gone = max(now - queue.asked_at, 0.0)
         waits = {what: max(value - gone, 0.0) for what, value in self._interval(source, start).items()}
-        return told | {"state": "waiting", "partition": name} | waits | planned
+        return document | {"state": "waiting", "partition": name} | waits | planned

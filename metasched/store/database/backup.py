@@ -141,7 +141,7 @@ def restore(store: Store, backed_up: str | os.PathLike[str], *, replace: bool = 
 
 @contextmanager
 def _snapshot(store: Store) -> Iterator[Connection]:
-    """A transaction in which nothing changes: SQLite's always are, PostgreSQL's when told so."""
+    """A transaction in which nothing changes: SQLite's always are, PostgreSQL's where requested."""
     engine = store.engine
     if engine.dialect.name == "postgresql":
         engine = engine.execution_options(isolation_level="REPEATABLE READ")

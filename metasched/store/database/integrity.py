@@ -19,7 +19,7 @@ from metasched.store.database.store import Store
 from metasched.store.database.tables import LoadBlockRow, PlacementRow
 from metasched.store.errors import StoreError
 
-#: Faults that are told of at most.
+#: Faults that are reported at most.
 MOST = 10
 
 

@@ -149,7 +149,7 @@ class PastJobs:
     def forget(self, users: Collection[str]) -> int:
         """Remove all that is known of the jobs of users; return how many jobs.
 
-        That they were there stays, so that they are not stored again when they are told of again.
+        That they were there stays, so that they are not stored again when they are reported again.
         """
         with writing(self._engine) as connection:
             change = update(PastJobRow).where(PastJobRow.user.in_(users))

@@ -61,7 +61,7 @@ class RecordedRun:
         }
 
     @classmethod
-    def of_dict(cls, told: Mapping[str, Any]) -> RecordedRun:
+    def of_dict(cls, document: Mapping[str, Any]) -> RecordedRun:
         """The record that :meth:`as_dict` shows.
 
         Raises
@@ -70,13 +70,13 @@ class RecordedRun:
             When it cannot be one.
         """
         try:
-            fields = {name: told[name] for name in _RUN_FIELDS}
+            fields = {name: document[name] for name in _RUN_FIELDS}
             fields |= {name: math.nan for name in _MINIMA if fields[name] is None}
-            parameters = tuple(sorted(told["parameters"].items()))
-            layout = told["processes_per_node"], told["threads"], parameters, told.get("frequency")
-            extra = Settings(*layout).cells | further_cells(told)
-            run = Run(**fields, nodes=tuple(told["nodes"]), extra=MappingProxyType(extra))
-            return cls(run, int(told["exit_status"]), bool(told["learnable"]), told["id"])
+            parameters = tuple(sorted(document["parameters"].items()))
+            layout = document["processes_per_node"], document["threads"], parameters, document.get("frequency")
+            extra = Settings(*layout).cells | further_cells(document)
+            run = Run(**fields, nodes=tuple(document["nodes"]), extra=MappingProxyType(extra))
+            return cls(run, int(document["exit_status"]), bool(document["learnable"]), document["id"])
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(f"is not a stored run: {error}") from None
 
@@ -277,19 +277,19 @@ def _only(query: Any, application: str | None, platform: str | None, users: Coll
     return query
 
 
-#: What is told of a run besides its fields and its settings.
+#: What is stored of a run besides its fields and its settings.
 FURTHER = ("user", "energy", "energy_covers")
 
 
-def further_cells(told: Mapping[str, Any]) -> dict[str, str]:
-    """The cells of :data:`FURTHER`; none for what is not told.
+def further_cells(document: Mapping[str, Any]) -> dict[str, str]:
+    """The cells of :data:`FURTHER`; none for what is not stated.
 
     Examples
     --------
     >>> further_cells({"user": "ann", "energy": 12.5, "energy_covers": ""})
     {'user': 'ann', 'energy': '12.5'}
     """
-    return {name: str(told[name]) for name in FURTHER if told.get(name) not in (None, "")}
+    return {name: str(document[name]) for name in FURTHER if document.get(name) not in (None, "")}
 
 
 #: Fields of a run that a row holds under the same name and in the same form.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
 
 #: The newest revision. It stands here so that a database that is up to date, which is nearly every one that is opened,
-#: is told without loading Alembic.
+#: is recognised without loading Alembic.
 HEAD = "0009"
 #: The table in which Alembic notes the revision. Not its usual name, which another program's database may have too.
 VERSION_TABLE = "metasched_schema"

@@ -102,16 +102,21 @@ class MeteredDocument(Part):
         times = self.times.build()
         clock = None
         if self.clock is not None:
-            told = self.clock
+            learned = self.clock
             clock = Clock(
-                told.reference, told.least, told.most, tuple(told.numbers), tuple(told.middle), tuple(told.unit)
+                learned.reference,
+                learned.least,
+                learned.most,
+                tuple(learned.numbers),
+                tuple(learned.middle),
+                tuple(learned.unit),
             )
         power = None
         if self.power is not None:
             bend, *lengths, scaling, noise = self.power.scales
             power = predictor.power_of(times, clock, Scales(bend, tuple(lengths), scaling, noise), self.power.numbers)
             if power is None:
-                raise InputError("power is told, but no run of window tells its energy")
+                raise InputError("power is stored, but no run of window has its energy")
         calibration = Calibration(tuple(self.scores), self.rehearsed)
         predictor.state = MeteredState(times, clock, power, calibration, self.together, self.covers, self.since)
         return predictor

@@ -12,7 +12,7 @@ from monitors.sensors.network.server import LARGEST_TRANSFER
 SMALLEST = 64 << 10
 #: A transfer should take about this long (s): long enough for TCP to settle, short enough to be no load.
 AIM = 0.25
-#: One that took less than this told more about buffers than about the link.
+#: One that took less than this says more about buffers than about the link.
 TOO_SHORT = 0.08
 _ECHOES = 5
 _BLOCK = bytes(1 << 18)

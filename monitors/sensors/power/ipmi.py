@@ -47,7 +47,7 @@ class Ipmi:
             done = subprocess.run(self._command, capture_output=True, text=True, check=False, timeout=PATIENCE)  # noqa: S603
         except subprocess.TimeoutExpired:
             raise OSError(f"ipmitool did not answer in {PATIENCE:g} s") from None
-        told = _READING.search(done.stdout)
-        if told is None or not int(told[1]):
+        reading = _READING.search(done.stdout)
+        if reading is None or not int(reading[1]):
             raise OSError(f"ipmitool tells no power ({' '.join(done.stderr.split())[:200] or 'no reading'})")
-        return float(told[1])
+        return float(reading[1])

@@ -1,4 +1,4 @@
-"""Joules that processors count themselves (RAPL), by the kernel's powercap: packages, and their memory where told.
+"""Joules that processors count themselves (RAPL), by the kernel's powercap: packages, and memory where counted.
 
 Counters wrap around at ``max_energy_range_uj``. A zone called psys counts the whole platform, packages included, so it
 is never added to them; ``core`` and ``uncore`` are parts of their package.

@@ -1,4 +1,4 @@
-"""The agent: what it was told, what it keeps, how it sends, and that it goes on through failures."""
+"""The agent: how it is configured, what it keeps, how it sends, and that it goes on through failures."""
 
 from __future__ import annotations
 

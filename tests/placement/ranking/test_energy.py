@@ -104,8 +104,8 @@ def test_without_measured_runs_the_hardware_tells_energy_and_the_chance_to_finis
     time, p = best.prediction.execution_time, best.resource_set.processors
     assert best.energy == pytest.approx(drawn(entry, [p])[0] * time)
     assert best.success == pytest.approx(math.exp(-entry["lambda"] * len(best.resource_set.nodes) * time))
-    told = best.as_dict()
-    assert (told["energy"], told["power"]) == (best.energy, best.power)
+    answer = best.as_dict()
+    assert (answer["energy"], answer["power"]) == (best.energy, best.power)
     plain = rank([state], Known(), Question(1.0)).placements[0]
     assert (plain.energy, plain.power, plain.success) == (None, None, None)
     assert "energy" not in plain.as_dict()
@@ -137,12 +137,12 @@ def test_a_description_names_hardware_or_watts(tmp_path: Path) -> None:
     assert read_description(tmp_path / "clusters.toml").clusters[0].hardware == read_entry("galera-plus")
     (tmp_path / "clusters.toml").write_text(text + "watts = 95\n")
     assert read_description(tmp_path / "clusters.toml").clusters[0].hardware == of_processors(95.0)
-    for more, told in (
+    for more, answer in (
         ('hardware = "gallera"\n', "there is no hardware 'gallera'"),
         ('watts = 9\nhardware = "kask"\n', "both"),
     ):
         (tmp_path / "clusters.toml").write_text(text + more)
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=answer):
             read_description(tmp_path / "clusters.toml")
 
 
@@ -167,7 +167,7 @@ def test_the_command_line_asks_for_least_energy(
     assert best["power"] == pytest.approx(best["energy"] / best["execution_time"])
     shown = answered(capsys, *asked)[1]
     assert "MHz" in shown
-    for wrong, told in (
+    for wrong, answer in (
         (("--frequencies", "fast"), "--frequencies is 'fast'"),
         (("--frequencies", "2.4"), "--frequencies: frequency is 2.4, expected MHz"),
         (("--policy", "min-energy", "--weight", "time=1"), "both --policy and --weight"),
@@ -176,12 +176,12 @@ def test_the_command_line_asks_for_least_energy(
     ):
         status, out, err = answered(capsys, *common, *wrong)
         assert (status, out) == (2, "")
-        assert told in err
+        assert answer in err
 
 
 def test_idle_nodes_and_jobs_that_run_count_under_the_cap(learned: MeteredPredictor, state: ClusterState) -> None:
     idle = of_processors(0.0)
-    idle = replace(idle, values={**idle.values, "idle_power": Quantity(10.0, "W", "told")})
+    idle = replace(idle, values={**idle.values, "idle_power": Quantity(10.0, "W", "stated")})
     busy = replace(state, hardware=idle, jobs=np.array([1, 1, 0, 0, 0, 0, 0, 0]))
     free = Constraints(exclude=frozenset({"n0", "n1"}))
     there = {"c": (RunningJob(("n0", "n1"), (1, 1), 100.0, 0.0, power=70.0),)}
@@ -206,7 +206,7 @@ def test_a_cap_below_idle_power_is_said_on_the_command_line(
         'running = [{ nodes = "n[0-1]", application = "a", problem_size = 900.0, running_for = 1.0 }]\n'
     )
     common = ("--clusters", str(tmp_path / "c.toml"), "--model", str(tmp_path / "m.json"))
-    status, _, told = answered(capsys, *common, "--power-cap", "300")
+    status, _, answer = answered(capsys, *common, "--power-cap", "300")
     assert status == 1
-    assert "the power cap of 300 W is below what c draws without the job" in told
-    assert "240 W by 6 idle nodes" in told
+    assert "the power cap of 300 W is below what c draws without the job" in answer
+    assert "240 W by 6 idle nodes" in answer

@@ -92,16 +92,16 @@ def test_it_answers_after_a_document_as_before_and_goes_on_learning(learned: Met
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "expected"),
     [
         ("energies", [None], "energies and users are not"),
         ("together", 2.0, "together"),
         ("clock", {"reference": -1}, "clock"),
     ],
 )
-def test_a_spoiled_document_is_refused(learned: MeteredPredictor, field: str, value: object, told: str) -> None:
+def test_a_spoiled_document_is_refused(learned: MeteredPredictor, field: str, value: object, expected: str) -> None:
     document = json.loads(documents.dump(learned)) | {field: value}
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=expected):
         documents.parse(json.dumps(document))
 
 
@@ -117,18 +117,18 @@ def test_the_command_line_predicts_and_judges_energy(capsys: pytest.CaptureFixtu
     write_runs(file, made(16, seed=7) + made(4, seed=8, phase="predict"))
     assert answered(capsys, "fit", file, "-o", model)[0] == 0
     asked = ("predict", model, "--problem-size", "900", "--processors", "4", "--cpu", "0.9", "--bandwidth", "90")
-    told = json.loads(answered(capsys, *asked, "--frequency", "1600", "--json")[1])
-    assert told["energy"]["interval"]["low"] < told["energy"]["value"] < told["energy"]["interval"]["high"]
-    assert told["power"] == pytest.approx(told["energy"]["value"] / told["execution_time"])
-    assert told["power"] == pytest.approx(watts(4, 0.9, 1600.0), rel=0.05)
+    document = json.loads(answered(capsys, *asked, "--frequency", "1600", "--json")[1])
+    assert document["energy"]["interval"]["low"] < document["energy"]["value"] < document["energy"]["interval"]["high"]
+    assert document["power"] == pytest.approx(document["energy"]["value"] / document["execution_time"])
+    assert document["power"] == pytest.approx(watts(4, 0.9, 1600.0), rel=0.05)
     status, out, err = answered(capsys, *asked, "--frequency", "1.6")
     assert (status, out) == (2, "")
     assert "--frequency: frequency is 1.6, expected MHz" in err
-    told = json.loads(answered(capsys, "evaluate", file, "--quantity", "energy", "--peers", "--json")[1])
-    assert (told["quantity"], told["predictions"]) == ("energy", 4)
-    assert told["ppe_mean"] < 6.0
-    assert set(told["peers"]) == {"mean_power", "power_law", "ridge", "gaussian_process"}
-    assert told["series"][0]["energy"] > 0
+    document = json.loads(answered(capsys, "evaluate", file, "--quantity", "energy", "--peers", "--json")[1])
+    assert (document["quantity"], document["predictions"]) == ("energy", 4)
+    assert document["ppe_mean"] < 6.0
+    assert set(document["peers"]) == {"mean_power", "power_law", "ridge", "gaussian_process"}
+    assert document["series"][0]["energy"] > 0
 
 
 def test_the_hardware_answers_for_runs_that_told_no_energy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_the_hardware_answers_for_runs_that_told_no_energy(capsys: pytest.Captur
     write_runs(file, [Run("a", "c", 100.0 * n, 2, 0.9, 90.0, float(n)) for n in range(1, 9)])
     assert answered(capsys, "fit", file, "-o", model)[0] == 0
     asked = ("predict", model, "--problem-size", "400", "--processors", "24", "--cpu", "0.9", "--bandwidth", "90")
-    told = json.loads(answered(capsys, *asked, "--entry", "galera-plus", "--json")[1])
-    assert told["power"] == pytest.approx(2 * 136.08)
-    assert "by the power formula of galera-plus, not measured" in told["warnings"][-1]
+    document = json.loads(answered(capsys, *asked, "--entry", "galera-plus", "--json")[1])
+    assert document["power"] == pytest.approx(2 * 136.08)
+    assert "by the power formula of galera-plus, not measured" in document["warnings"][-1]
     assert "energy" not in json.loads(answered(capsys, *asked, "--json")[1])
     status, out, err = answered(capsys, *asked, "--entry", "kask")
     assert (status, out) == (2, "")

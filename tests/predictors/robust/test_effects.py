@@ -77,19 +77,19 @@ def test_a_run_with_a_new_parameter_is_learned() -> None:
 @given(st.integers(0, 100), st.integers(3, 40))
 def test_a_view_answers_batches_as_requests_with_its_settings(seed: int, count: int) -> None:
     runs = laid_out(count, seed)
-    predictor, told = RobustPredictor().fit(runs), runs[0].settings
+    predictor, answer = RobustPredictor().fit(runs), runs[0].settings
     counts = np.array([4, 8, 16, 32])
-    many = under(predictor, told).predict_many(700.0, counts, 0.8, 50.0)
-    ones = [predictor.predict(Request(700.0, int(p), 0.8, 50.0, told)) for p in counts]
+    many = under(predictor, answer).predict_many(700.0, counts, 0.8, 50.0)
+    ones = [predictor.predict(Request(700.0, int(p), 0.8, 50.0, answer)) for p in counts]
     assert many.execution_time == pytest.approx([one.execution_time for one in ones], rel=1e-9)
     assert many.high == pytest.approx([one.interval.high for one in ones], rel=1e-9)
 
 
 def test_the_slopes_of_all_numbers_are_their_derivatives() -> None:
     runs = laid_out(12)
-    observed, told = measured(runs), [run.settings for run in runs]
-    columns = SettingColumns.of(told, np.log(observed.processors))
-    rows = columns.rows(told)
+    observed, answer = measured(runs), [run.settings for run in runs]
+    columns = SettingColumns.of(answer, np.log(observed.processors))
+    rows = columns.rows(answer)
     formula = Structure.around(observed, Effects(columns), rows)
     step = 1e-6
 
@@ -103,8 +103,8 @@ def test_the_slopes_of_all_numbers_are_their_derivatives() -> None:
 
 
 def test_an_untold_layout_stands_at_what_runs_on_as_many_processors_had() -> None:
-    told = [Settings.of(k) for k in (4, 4, 8)]
-    columns = SettingColumns.of(told, np.log([4.0, 8.0, 16.0]))
+    stated = [Settings.of(k) for k in (4, 4, 8)]
+    columns = SettingColumns.of(stated, np.log([4.0, 8.0, 16.0]))
     untold = columns.rows([Settings()])
     assert np.exp(columns.filled(untold, np.log([2.0, 8.0, 16.0])))[:, 0] == pytest.approx([4.0, 4.0, 8.0])
 

@@ -54,8 +54,8 @@ def test_a_plan_runs_where_little_is_known() -> None:
 
 
 def test_a_plan_minds_layouts() -> None:
-    told = laid_out(20)
-    model = Model.fit(measured(told), settings=[run.settings for run in told]).under(told[0].settings)
+    answer = laid_out(20)
+    model = Model.fit(measured(answer), settings=[run.settings for run in answer]).under(answer[0].settings)
     where = np.array([500.0, 900.0]), np.array([8.0, 16.0]), np.array([0.9, 0.5]), np.array([90.0, 40.0])
     covariance, noise = model.covariance(*where)
     assert np.sqrt(np.diag(covariance) + noise) == pytest.approx(model.predict(*where)[1], rel=1e-6)

@@ -60,11 +60,14 @@ def test_the_daemon_ranks_as_the_ranker_does(client: TestClient, daemon: Daemon)
     states = [each.state for each in daemon.clusters.view.partitions]
     known = {name: daemon.models.all()["cg", name] for name in ("east", "west")}
     expected = rank(states, known, Question(1400, daemon.placer.demands["cg"], top=5))
-    for told, placement in zip(found["placements"], expected.placements, strict=True):
-        assert (told["cluster"], told["nodes"]) == (placement.resource_set.cluster, list(placement.resource_set.nodes))
-        assert told["completion"] == pytest.approx(placement.completion)
-        assert told["reason"] == placement.reason
-        assert told["interval"]["low"] < told["execution_time"] < told["interval"]["high"]
+    for answer, placement in zip(found["placements"], expected.placements, strict=True):
+        assert (answer["cluster"], answer["nodes"]) == (
+            placement.resource_set.cluster,
+            list(placement.resource_set.nodes),
+        )
+        assert answer["completion"] == pytest.approx(placement.completion)
+        assert answer["reason"] == placement.reason
+        assert answer["interval"]["low"] < answer["execution_time"] < answer["interval"]["high"]
     assert max(each["processors"] for each in found["by_processors"]) == 6
 
 
@@ -132,9 +135,9 @@ def test_wrong_questions_are_refused_in_one_line(client: TestClient, wrong: dict
 
 def test_a_placement_of_a_ranking_is_explained(client: TestClient) -> None:
     second = ranking(client)["placements"][1]
-    told = client.post("/v1/explanations", json=ASK | {"placement": second}).json()
-    assert sum(part["seconds"] for part in told["parts"]) == pytest.approx(second["completion"])
-    assert told["notes"] == []
+    answer = client.post("/v1/explanations", json=ASK | {"placement": second}).json()
+    assert sum(part["seconds"] for part in answer["parts"]) == pytest.approx(second["completion"])
+    assert answer["notes"] == []
     elsewhere = client.post("/v1/explanations", json=ASK | {"placement": second | {"cluster": "north"}})
     assert (elsewhere.status_code, elsewhere.json()["detail"]) == (
         422,
@@ -166,10 +169,10 @@ def test_advice_is_explained_by_its_id_with_the_model_and_loads_of_then(tmp_path
         while daemon.models.waiting or daemon.models.all()["cg", "east"].window.seen < 44:
             assert time.monotonic() < end
             time.sleep(0.05)
-        told = client.get(f"/v1/placements/{placed['id']}/explanation").json()
-        assert sum(part["seconds"] for part in told["parts"]) == pytest.approx(at["completion"])
-        assert "model then" not in [part["name"] for part in told["parts"]]
-        assert (told["least_cpu"], told["notes"]) == ("node e2", [])
+        answer = client.get(f"/v1/placements/{placed['id']}/explanation").json()
+        assert sum(part["seconds"] for part in answer["parts"]) == pytest.approx(at["completion"])
+        assert "model then" not in [part["name"] for part in answer["parts"]]
+        assert (answer["least_cpu"], answer["notes"]) == ("node e2", [])
         # With the versions of then gone, what was learned since is a part of its own.
         assert client.get(f"/v1/placements/{placed['id']}").json()["answer"]["placement"] == at
         table = PlacementTable.model_validate(at)

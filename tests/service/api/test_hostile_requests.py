@@ -162,16 +162,16 @@ def test_extreme_numbers_are_answered_or_refused(
         "application": "cg", "cluster": "east", "problem_size": size, "processors": processors, "available_cpu": cpu,
         "available_bandwidth": bandwidth, "level": level,
     }  # fmt: skip
-    told = client.post("/v1/predictions", json=asked, headers=heads["reader"])
-    assert told.status_code in (200, 422), told.text
+    answer = client.post("/v1/predictions", json=asked, headers=heads["reader"])
+    assert answer.status_code in (200, 422), answer.text
     question = {
         "application": "cg",
         "problem_size": size,
         "min_processors": min(processors, 2),
         "time_limit": bandwidth,
     }
-    told = client.post("/v1/placements", json=question, headers=heads["scheduler"])
-    assert told.status_code in (200, 422), told.text
+    answer = client.post("/v1/placements", json=question, headers=heads["scheduler"])
+    assert answer.status_code in (200, 422), answer.text
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

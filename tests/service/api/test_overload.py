@@ -47,15 +47,15 @@ def test_samples_wait_while_the_loop_is_late_and_placements_do_not() -> None:
         await asyncio.sleep(0)
         status, headers = await asked(gate, "/v1/loads")
         assert headers[b"retry-after"] == b"5"
-        told = [status, (await asked(gate, "/v1/placements"))[0]]
+        answer = [status, (await asked(gate, "/v1/placements"))[0]]
         stored.set()
-        told += [(await first)[0], (await asked(gate, "/v1/loads"))[0]]
+        answer += [(await first)[0], (await asked(gate, "/v1/loads"))[0]]
         stored.clear()
         lag.seconds = 0.0
         both = [asyncio.create_task(asked(gate, "/v1/loads")) for _ in range(2)]
         await asyncio.sleep(0)
         stored.set()
-        return told + [(await each)[0] for each in both]
+        return answer + [(await each)[0] for each in both]
 
     assert asyncio.run(work()) == [503, 200, 200, 200, 200, 200]
 

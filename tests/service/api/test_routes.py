@@ -168,8 +168,8 @@ def test_loads_of_a_node_that_nobody_has_named_are_refused(client: TestClient, d
 
 def counted(client: TestClient, as_: Headers) -> dict[str, float]:
     lines = client.get("/metrics", headers=as_("reader")).text.splitlines()
-    told = (line.rpartition(" ") for line in lines if line.startswith(("metasched_loads_re",)) and "_total{" in line)
-    return {name: float(value) for name, _, value in told}
+    answer = (line.rpartition(" ") for line in lines if line.startswith(("metasched_loads_re",)) and "_total{" in line)
+    return {name: float(value) for name, _, value in answer}
 
 
 def test_a_reader_changes_nothing(client: TestClient, as_: Headers) -> None:
@@ -271,8 +271,8 @@ def test_a_job_becomes_a_run_with_its_loads_and_settles_its_placement(
 def test_failed_jobs_are_kept_and_not_learned_from(client: TestClient, daemon: Daemon, as_: Headers) -> None:
     job = {"scheduler": "east", "job": "18", "comment": "metasched:app=cg,n=700", "nodes": "e1"}
     times = {"start": 1000.0, "end": 1001.5, "exit_status": 137}
-    told = client.post("/v1/jobs", json=job | times, headers=as_("scheduler")).json()
-    assert told == {"stored": True, "why": "", "learned": False}
+    answer = client.post("/v1/jobs", json=job | times, headers=as_("scheduler")).json()
+    assert answer == {"stored": True, "why": "", "learned": False}
     (record,) = daemon.store.runs.all(application="cg", learnable=False)
     assert record.exit_status == 137
 
@@ -305,10 +305,10 @@ def test_unsound_messages_are_refused_in_one_line(path: str, body: bytes, client
     assert "\n" not in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_bodies_that_are_too_large_are_refused(told: bool, client: TestClient, as_: Headers) -> None:
+@pytest.mark.parametrize("expected", [True, False])
+def test_bodies_that_are_too_large_are_refused(expected: bool, client: TestClient, as_: Headers) -> None:
     body = b'{"node": "e1", "samples": [' + b"[1,1,1]," * 10_000 + b"[1,1,1]]}"
-    content = body if told else iter([body[i : i + 1000] for i in range(0, len(body), 1000)])
+    content = body if expected else iter([body[i : i + 1000] for i in range(0, len(body), 1000)])
     headers = as_("admin") | {"Content-Type": "application/json"}
     assert client.post("/v1/loads", content=content, headers=headers).status_code == 413
 
@@ -340,8 +340,8 @@ def test_the_mode_is_an_admins_to_set_and_counts_from_the_next_answer_on(
     assert answered() == "shadow"
     try:
         for mode in ("act", "advise"):
-            told = client.put("/v1/mode", json={"mode": mode}, headers=as_("admin")).json()
-            assert (told["mode"], told["configured"], told["set_by"]) == (mode, "shadow", "admin")
+            answer = client.put("/v1/mode", json={"mode": mode}, headers=as_("admin")).json()
+            assert (answer["mode"], answer["configured"], answer["set_by"]) == (mode, "shadow", "admin")
             assert answered() == mode
             assert client.get("/v1/health").json()["mode"] == mode
             assert client.get("/v1/status", headers=as_("reader")).json()["mode"] == mode
@@ -380,8 +380,8 @@ def test_runs_that_no_model_fits_make_none(tmp_path: Path) -> None:
         at = {"cluster": "east", "available_cpu": 0.5, "available_bandwidth": 1.0}
         assert client.post("/v1/predictions", json=ask | at, headers=admin).status_code == 404
         assert client.post("/v1/walltimes", json=ask, headers=admin).status_code == 404
-        told = client.post("/v1/placements", json=ask | {"processors": [1]}, headers=admin).json()
-        assert (told["placed"], told["message"]) == (False, "no model of x yet")
+        answer = client.post("/v1/placements", json=ask | {"processors": [1]}, headers=admin).json()
+        assert (answer["placed"], answer["message"]) == (False, "no model of x yet")
 
 
 def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
@@ -419,8 +419,8 @@ def test_a_run_that_is_sent_five_times_is_stored_and_learned_once(
 
 
 def test_an_admin_has_the_runs_of_a_user_forgotten(client: TestClient, daemon: Daemon, as_: Headers) -> None:
-    told = {"application": "spin", "cluster": "east", "problem_size": 9, "processors": 1, "execution_time": 2.0}
-    taken = [{**told, "user": "ada"}, {**told, "user": "eve", "problem_size": 8}]
+    fields = {"application": "spin", "cluster": "east", "problem_size": 9, "processors": 1, "execution_time": 2.0}
+    taken = [{**fields, "user": "ada"}, {**fields, "user": "eve", "problem_size": 8}]
     assert client.post("/v1/runs", json={"runs": taken}, headers=as_("scheduler")).status_code == 200
     assert client.post("/v1/runs/forget", json={"user": "eve"}, headers=as_("scheduler")).status_code == 403
     assert client.post("/v1/runs/forget", json={"platform": "east"}, headers=as_("admin")).status_code == 422

@@ -49,7 +49,7 @@ LARGE = [name for name in WRITES if name != "mode"]
 
 
 def job(number: Iterator[int] = count(1)) -> dict[str, object]:  # noqa: B008
-    """A finished job that nobody has told of before."""
+    """A finished job that nobody has reported before."""
     start = 1e9 + 100.0 * (which := next(number))
     return {"scheduler": "east", "job": f"{which}", "comment": "metasched:app=cg,n=900", "nodes": ",".join(NODES),
             "start": start, "end": start + 9.0}  # fmt: skip
@@ -169,20 +169,20 @@ def test_a_job_whose_outcome_cannot_be_written_is_learned_when_it_is_told_again(
         daemon.access.refresh()
         placed = client.post("/v1/placements", json={"application": "cg", "problem_size": 900}).json()["id"]
         now, seen = time.time(), daemon.models.predictor("cg", "east").window.seen  # type: ignore[union-attr]
-        told = {"scheduler": "east", "job": "7", "comment": f"metasched:app=cg,n=900,p=1,placement={placed}"}
-        told |= {"nodes": "e1", "start": now - 60.0, "end": now - 1.0}  # type: ignore[dict-item]
+        fields = {"scheduler": "east", "job": "7", "comment": f"metasched:app=cg,n=900,p=1,placement={placed}"}
+        fields |= {"nodes": "e1", "start": now - 60.0, "end": now - 1.0}  # type: ignore[dict-item]
         other.execute(
             "CREATE TRIGGER full BEFORE UPDATE OF outcome ON placements BEGIN SELECT raise(ABORT, 'disk is full'); END"
         )
-        assert client.post("/v1/jobs", json=told).status_code == 503
+        assert client.post("/v1/jobs", json=fields).status_code == 503
         assert daemon.store.runs.to_learn() == ()
         other.execute("DROP TRIGGER full")
-        assert client.post("/v1/jobs", json=told).json()["learned"]
+        assert client.post("/v1/jobs", json=fields).json()["learned"]
         advised = daemon.store.placements.find(placed)
         assert advised is not None
         assert advised.outcome is not None
         until(lambda: daemon.models.predictor("cg", "east").window.seen == seen + 1)  # type: ignore[union-attr]
-        assert client.post("/v1/jobs", json=told).json()["why"] == "it was reported before"
+        assert client.post("/v1/jobs", json=fields).json()["why"] == "it was reported before"
 
 
 def test_a_run_that_somebody_else_has_stored_is_learned_once(tmp_path: Path) -> None:

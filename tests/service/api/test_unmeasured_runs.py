@@ -46,14 +46,14 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         yield daemon
 
 
-def told(daemon: Daemon, path: str) -> TestClient:
+def fetched(daemon: Daemon, path: str) -> TestClient:
     secret = daemon.store.tokens.add(path, "reader")
     daemon.access.refresh()
     return TestClient(make_app(daemon)).get(path, headers={"Authorization": f"Bearer {secret}"})
 
 
 def test_the_status_counts_them_by_application_and_platform(daemon: Daemon, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = told(daemon, "/v1/status").json()
+    answer = fetched(daemon, "/v1/status").json()
     assert {part["platform"]: (part["runs"], part["unmeasured"]) for part in answer["learned"]} == {
         "east": (44, 3),
         "west": (40, 0),
@@ -64,7 +64,7 @@ def test_the_status_counts_them_by_application_and_platform(daemon: Daemon, caps
 
 
 def test_the_metrics_count_them(daemon: Daemon) -> None:
-    lines = told(daemon, "/metrics").text.splitlines()
+    lines = fetched(daemon, "/metrics").text.splitlines()
     assert 'metasched_learned_runs{application="cg",measured="no",platform="east"} 3.0' in lines
     assert 'metasched_learned_runs{application="cg",measured="yes",platform="east"} 41.0' in lines
 
@@ -72,7 +72,7 @@ def test_the_metrics_count_them(daemon: Daemon) -> None:
 def test_the_dashboard_counts_them(daemon: Daemon) -> None:
     shown = {each.summary.platform: each.summary.unmeasured for each in content(daemon, time.time(), NOBODY)["models"]}
     assert shown == {"east": 3, "west": 0}
-    assert "44 runs learned, 3 of them without measured loads" in " ".join(told(daemon, "/").text.split())
+    assert "44 runs learned, 3 of them without measured loads" in " ".join(fetched(daemon, "/").text.split())
 
 
 def test_what_is_predicted_of_them_judges_nothing(daemon: Daemon) -> None:

@@ -70,16 +70,16 @@ def test_placements_and_runs_are_shown_to_their_own_user_and_to_administrators(
     page = client.get("/", headers=heads[who]).text
     hidden = [f"n={1000 + number} " for number, user in enumerate(USERS) if user not in SEES[who]]
     assert not [text for text in hidden if text in page]
-    told = (listed.text, client.get("/v1/status", headers=heads[who]).text, page)
+    fields = (listed.text, client.get("/v1/status", headers=heads[who]).text, page)
     others = {user for user in USERS if user and user not in SEES[who]}
-    assert not [user for user in others for text in told if f"secret-{user}" in text or f'"{user}"' in text]
+    assert not [user for user in others for text in fields if f"secret-{user}" in text or f'"{user}"' in text]
 
 
 def test_everybody_sees_how_good_the_advice_is(site: tuple[TestClient, dict[str, dict[str, str]]]) -> None:
     client, heads = site
-    told = [client.get("/v1/status", headers=heads[who]).json()["quality"] for who in ("carol", "admin")]
-    assert told[0] == told[1]
-    assert told[0]["jobs"] == 3
+    answer = [client.get("/v1/status", headers=heads[who]).json()["quality"] for who in ("carol", "admin")]
+    assert answer[0] == answer[1]
+    assert answer[0]["jobs"] == 3
 
 
 def test_models_and_their_notices_name_nobody_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,14 +92,14 @@ def test_models_and_their_notices_name_nobody_to_others(tmp_path: Path, monkeypa
         made = {"alice": tokens.add("alice", "reader", user="alice"), "admin": tokens.add("a", "admin")}
         daemon.access.refresh()
         client = TestClient(make_app(daemon))
-        told = {}
+        fields = {}
         for who, secret in made.items():
             heads = {"Authorization": f"Bearer {secret}"}
             model = client.get("/v1/models/cg/east", headers=heads).json()
-            told[who] = (model["users"][:2], model["doubted"], client.get("/v1/status", headers=heads).text)
-        assert told["alice"][:2] == (["alice", "user 1"], ["user 1"])
-        assert told["admin"][:2] == (["alice", "bob"], ["bob"])
-        assert ["bob" in text for _, _, text in told.values()] == [False, True]
+            fields[who] = (model["users"][:2], model["doubted"], client.get("/v1/status", headers=heads).text)
+        assert fields["alice"][:2] == (["alice", "user 1"], ["user 1"])
+        assert fields["admin"][:2] == (["alice", "bob"], ["bob"])
+        assert ["bob" in text for _, _, text in fields.values()] == [False, True]
 
 
 @contextmanager

@@ -137,7 +137,7 @@ def test_the_page_tells_of_clusters_applications_and_placements(client: TestClie
     logged_in(client, daemon, "admin")
     page = Page(client.get("/").text)
     text = " ".join(page.text.split())
-    for told in (
+    for answer in (
         "shadow mode",
         "4 of 4 nodes up",
         "cg on east",
@@ -150,7 +150,7 @@ def test_the_page_tells_of_clusters_applications_and_placements(client: TestClie
         "no model of unheard yet",
         "median error of the advice",
     ):
-        assert told in text, told
+        assert answer in text, answer
     assert sum(tag == "figure" for tag, _ in page.elements) == 6
     assert len(daemon.models.recent.of("cg", "east")) >= 20
     day = Page(client.get("/?day=1").text)

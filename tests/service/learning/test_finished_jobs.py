@@ -282,11 +282,11 @@ def test_a_placement_is_settled_once(tmp_path: Path) -> None:
         assert [each.run.extra.get("placement") for each in here.learned] == ["0a", None]
 
 
-@pytest.mark.parametrize("told", ["9" * 400, "10000001", "0", "٣"])
-def test_the_schedulers_own_processors_go_before_those_of_a_comment(tmp_path: Path, told: str) -> None:
+@pytest.mark.parametrize("expected", ["9" * 400, "10000001", "0", "٣"])
+def test_the_schedulers_own_processors_go_before_those_of_a_comment(tmp_path: Path, expected: str) -> None:
     with site(tmp_path) as here:
-        here.jobs.take(job(7, comment=f"metasched:app=cg,n=500,p={told}"))
-        here.jobs.take(job(8, comment=f"metasched:app=cg,n=500,p={told}", processors=None))
+        here.jobs.take(job(7, comment=f"metasched:app=cg,n=500,p={expected}"))
+        here.jobs.take(job(8, comment=f"metasched:app=cg,n=500,p={expected}", processors=None))
         here.jobs.take(job(9, comment="metasched:app=cg,n=500,p=16"))
         here.jobs.take(job(10, comment="metasched:app=cg,n=500,p=16", processors=None))
         runs = here.runs()
@@ -321,9 +321,9 @@ def bursts(count: int, seed: int) -> tuple[list[AdvisedPlacement], list[EndedJob
         size, processors = float(draw.randrange(100, 900)), draw.choice((1, 2, 4))
         script = digest(b"#!/bin/sh\n./x $1\n" if number % 3 == 0 else b"#!/bin/sh\n./x %d\n" % size)
         command = digest(b"/home/job.sh %d" % size if number % 3 == 0 else b"/home/job.sh")
-        told = {"command": command} if number % 3 == 0 else {"script": script}
+        fields = {"command": command} if number % 3 == 0 else {"script": script}
         if number % 10:
-            advised.append(asked(f"{number:032x}", at, size, **told, processors=[processors]))
+            advised.append(asked(f"{number:032x}", at, size, **fields, processors=[processors]))
         start = at + draw.uniform(0.1, 600.0)
         jobs.append(
             job(
@@ -402,7 +402,7 @@ def test_the_loads_of_all_nodes_of_a_job_are_read_at_once(tmp_path: Path, monkey
         statements: list[str] = []
         from sqlalchemy import event
 
-        event.listen(store.engine, "before_cursor_execute", lambda *told: statements.append(told[2]))
+        event.listen(store.engine, "before_cursor_execute", lambda *answer: statements.append(answer[2]))
         assert observed(nodes[1:], NOW, NOW + 10.0, store) == pytest.approx((0.5, 90.0))
         assert observed(nodes[1:99], NOW, NOW + 10.0, store) == pytest.approx((0.501, 90.0))
         assert sum("FROM loads" in each for each in statements) == 2

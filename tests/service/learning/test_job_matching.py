@@ -42,10 +42,10 @@ def test_no_job_gets_a_placement_of_another(made: list[tuple[float, int, int]], 
         at += pause
         script = digest(bytes([text]))
         advised.append(advised_at(f"{number:02x}", at, processors, "x", problem_size=float(text), script=script))
-        told = EndedJob(
+        answer = EndedJob(
             "c", str(number), "", "p", ("n",), processors, at + 5, at + 9, 0, "1", "x", float(int(at + 0.02))
         )
-        jobs[f"{number:02x}"] = replace(told, script=script)
+        jobs[f"{number:02x}"] = replace(answer, script=script)
     assert len(advised) == len(jobs) == len(made)
     draw.shuffle(advised)
     for uid, job in jobs.items():

@@ -154,7 +154,7 @@ def test_placements_count_with_what_prometheus_says(tmp_path: Path) -> None:
             assert 115.0 < east.age[3] < 240.0
             assert max(east.age[:3]) < 100.0
             assert west.available_cpu.tolist() == [0.5] * 4
-            # What was scraped once is stored once, however often it is told.
+            # What was scraped once is stored once, however often it is reported.
             before = daemon.metrics.loads._value.get()
             asked = daemon.load_sources.reports()[0].answered_at
             until(lambda: (daemon.load_sources.reports()[0].answered_at or 0) > (asked or 0) + 0.3)

@@ -92,11 +92,11 @@ def test_a_model_that_cannot_be_read_is_learned_again_from_all_runs(tmp_path: Pa
 
 
 def test_forgotten_runs_are_unlearned_at_once_and_after_a_restart(tmp_path: Path) -> None:
-    told = [replace(run("c8", n, p), extra={"user": "ada"}) for n in (300, 400, 500) for p in (1, 2)]
+    answer = [replace(run("c8", n, p), extra={"user": "ada"}) for n in (300, 400, 500) for p in (1, 2)]
     lies = [replace(run("c8", n, 2, 5.0), extra={"user": "eve"}) for n in (350, 450)]
     request = run("c8", 450, 2).request
     with Store.open(tmp_path / "metasched.db") as store:
-        store.runs.add_all([RecordedRun(each) for each in [*told, *lies]])
+        store.runs.add_all([RecordedRun(each) for each in [*answer, *lies]])
         models = Models(store)
         models.start()
         found = models.forget(Selection(user="eve"))
@@ -111,7 +111,7 @@ def test_forgotten_runs_are_unlearned_at_once_and_after_a_restart(tmp_path: Path
         assert models.failures == again.failures == 0
         assert [each.extra["user"] for each in store.runs.learnable()] == ["ada"] * 6
         assert len(store.runs.all()) == 8
-    clean = RobustPredictor("cg", "c8").fit(told).predict(request)
+    clean = RobustPredictor("cg", "c8").fit(answer).predict(request)
     assert now is not None
     assert later is not None
     assert now.predict(request) == later.predict(request) == clean

@@ -59,10 +59,10 @@ def full(now: float = 1e6) -> tuple[Partition, ...]:
 def test_run_times_are_learned_from_what_was_imported_and_again_after_a_restart(history: JobHistory) -> None:
     again = JobHistory(history._store)
     again.restore(rest=0.0)
-    told = [each.predict("ada", 4, 7200.0, 1e6, name="solve", partition="p") for each in (history, again)]
-    assert [590 <= each["run_time"] <= 630 for each in told] == [True, True]
-    assert told[1]["complete"]
-    assert told[0]["reason"] == "the last 9 jobs of this user with the same name, size and limit took 10 min"
+    answer = [each.predict("ada", 4, 7200.0, 1e6, name="solve", partition="p") for each in (history, again)]
+    assert [590 <= each["run_time"] <= 630 for each in answer] == [True, True]
+    assert answer[1]["complete"]
+    assert answer[0]["reason"] == "the last 9 jobs of this user with the same name, size and limit took 10 min"
     with pytest.raises(InputError, match="no jobs of elsewhere are known, expected one of c"):
         history.predict("ada", 4, 7200.0, 1e6, cluster="elsewhere")
 
@@ -71,11 +71,11 @@ def test_a_wait_follows_from_what_is_expected_of_the_jobs_ahead(history: JobHist
     queues = Queues(history)
     runs, waits = job(100, started=1e6 - 60.0, ran=60.0), job(101)
     (seen,) = queues.put("c", full(), [runs, waits], 1e6)
-    told = queues.job("101", 1e6)
-    assert told is not None
-    assert 400 < told["wait"] < 700  # not the two hours that Slurm goes by
-    assert told["low"] <= told["wait"] <= told["high"]
-    assert told["scheduler_wait"] == 7200.0
+    answer = queues.job("101", 1e6)
+    assert answer is not None
+    assert 400 < answer["wait"] < 700  # not the two hours that Slurm goes by
+    assert answer["low"] <= answer["wait"] <= answer["high"]
+    assert answer["scheduler_wait"] == 7200.0
     more = queues.one_more("p", 4, 7200.0, 600.0)
     assert 1000 < more["wait"] < 1400
     assert float(seen.state.queue_wait.at(4)) == pytest.approx(more["wait"])
@@ -117,9 +117,9 @@ def test_what_forecasts_missed_moves_the_next(history: JobHistory) -> None:
         queues.put("c", full(), [runs, job(number)], 1e6)
         queues.put("c", full(), [runs, job(number, started=1e6 + 5000.0, ran=1.0)], 1e6 + 5001.0)
     queues.put("c", full(), [runs, job(2000)], 1e6)
-    told = queues.job("2000", 1e6)
-    assert told is not None
-    assert told["wait"] == pytest.approx(5000.0, rel=0.2)
+    answer = queues.job("2000", 1e6)
+    assert answer is not None
+    assert answer["wait"] == pytest.approx(5000.0, rel=0.2)
 
 
 def test_a_job_that_its_epilog_tells_of_is_learned_and_stored_once(history: JobHistory) -> None:
@@ -201,9 +201,9 @@ def test_users_are_shown_their_own_jobs_and_what_follows_from_them(daemon: Daemo
     question = {"user": "ada", "processors": 4, "requested_time": 7200, "name": "solve", "partition": "p"}
     assert 590 < ada.post("/v1/history/predictions", json=question).json()["run_time"] < 630
     assert ada.post("/v1/history/predictions", json=question | {"user": "bob"}).status_code == 403
-    told = ada.post("/v1/waits", json=question).json()
-    assert told["wait"] > 600
-    assert told["low"] <= told["wait"] <= told["high"]
+    answer = ada.post("/v1/waits", json=question).json()
+    assert answer["wait"] > 600
+    assert answer["low"] <= answer["wait"] <= answer["high"]
     assert ada.post("/v1/waits", json=question | {"user": "", "processors": 400}).status_code == 422
     assert ada.post("/v1/history/forget", json={"user": "bob"}).status_code == 403
 

@@ -131,9 +131,9 @@ def test_a_backup_that_is_not_sound_changes_nothing(damage: str, tmp_path: Path)
     with Store.open(tmp_path / "one.db") as store:
         backup(store, tmp_path / "good.db")
         DAMAGES[damage](tmp_path / "good.db", bad)
-        with pytest.raises(InputError, match=r"bad\.db") as told:
+        with pytest.raises(InputError, match=r"bad\.db") as raised:
             restore(store, bad, replace=True)
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(raised.value)
         assert len(store.runs.learnable()) == 1
 
 
@@ -175,8 +175,8 @@ def test_the_verbs_tell_in_json_what_they_did(tmp_path: Path, capsys: pytest.Cap
         with pytest.raises(SystemExit) as left:
             main(["db", *words, "--database", str(tmp_path / database), "--json"])
         assert left.value.code == 0
-        told: dict[str, object] = json.loads(capsys.readouterr().out)
-        return told
+        output: dict[str, object] = json.loads(capsys.readouterr().out)
+        return output
 
     assert run("upgrade")["after"] == HEAD
     rows = run("backup", str(tmp_path / "b.db"))["rows"]

@@ -74,6 +74,6 @@ def test_a_row_that_cannot_be_what_was_written_is_told(
         assert len(check(store)) > int("models" not in statement)
     with pytest.raises(SystemExit) as left:
         main(["db", "check", "--database", str(path)])
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert left.value.code == 1
-    assert f"metasched: {path}" in told.err
+    assert f"metasched: {path}" in output.err

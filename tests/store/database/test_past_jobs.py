@@ -62,30 +62,30 @@ def test_an_import_reports_what_there_was_and_hides_users(
     tmp_path: Path, database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "log.txt").write_text(SACCT)
-    told = ("import", str(tmp_path / "log.txt"), "--cluster", "c8", "--database", database, "--json")
-    document = json.loads(_run(capsys, *told)[1])
+    fields = ("import", str(tmp_path / "log.txt"), "--cluster", "c8", "--database", database, "--json")
+    document = json.loads(_run(capsys, *fields)[1])
     assert (document["jobs"], document["stored"], document["users"], document["hashed"]) == (4, 4, 3, True)
     assert document["states"] == {"COMPLETED": 1, "FAILED": 1, "TIMEOUT": 1, "CANCELLED": 1}
-    assert document["wrong"]["parts of a job told of as a whole elsewhere"] == 1
+    assert document["wrong"]["parts of a job listed as a whole elsewhere"] == 1
     assert document["wrong"]["torn or unreadable"] == 1
-    assert json.loads(_run(capsys, *told)[1])["stored"] == 0
+    assert json.loads(_run(capsys, *fields)[1])["stored"] == 0
     with Store.open(database) as store:
         users = set(store.past_jobs.log().named("user"))
         called = pseudonyms_of(store.past_jobs, database)
     assert all(is_hidden(user) for user in users)
     assert called("ada") in users
     assert stat.S_IMODE(key_location(database).stat().st_mode) == 0o600
-    assert _run(capsys, *told, "--plain-users")[0] == 2
+    assert _run(capsys, *fields, "--plain-users")[0] == 2
 
 
 def test_a_user_who_is_forgotten_stays_forgotten(
     tmp_path: Path, database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "log.txt").write_text(SACCT)
-    told = ("import", str(tmp_path / "log.txt"), "--database", database, "--json")
-    assert _run(capsys, *told)[0] == 0
+    fields = ("import", str(tmp_path / "log.txt"), "--database", database, "--json")
+    assert _run(capsys, *fields)[0] == 0
     assert json.loads(_run(capsys, "forget", "--user", "bob", "--database", database, "--json")[1]) == {"forgotten": 2}
-    assert json.loads(_run(capsys, *told)[1])["stored"] == 0
+    assert json.loads(_run(capsys, *fields)[1])["stored"] == 0
     with Store.open(database) as store:
         assert sorted(store.past_jobs.log().named("state")) == ["CANCELLED", "COMPLETED"]
 

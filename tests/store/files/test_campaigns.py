@@ -66,14 +66,14 @@ def test_further_columns_are_kept_and_column_order_is_free(tmp_path: Path) -> No
 
 
 def test_the_columns_of_jobs_as_they_are_are_kept_and_minima_may_be_unmeasured(tmp_path: Path) -> None:
-    told = {
+    fields = {
         "processes_per_node": "4", "threads": "2", "parameter:steps": "100", "parameter:solver": "amg", "user": "ann",
         "energy": "5400.5", "energy_covers": "node", "frequency": "2400",
     }  # fmt: skip
     unmeasured = GOOD.replace("0.8,93.5", ",")
-    path = write(tmp_path, f"{HEADER},{','.join(told)}\n{unmeasured},{','.join(told.values())}\n{GOOD},,,,,,,,\n")
+    path = write(tmp_path, f"{HEADER},{','.join(fields)}\n{unmeasured},{','.join(fields.values())}\n{GOOD},,,,,,,,\n")
     run, plain = read_runs(path)
-    assert dict(run.extra) == told
+    assert dict(run.extra) == fields
     assert dict(plain.extra) == {}
     assert math.isnan(run.min_avg_avail_cpu)
     assert math.isnan(run.min_avg_avail_bw)

@@ -44,7 +44,7 @@ def test_terms_and_uncertainties_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (SOUND.replace('"us"', '"fortnights"'), "values.T_p2p: unit is 'fortnights', expected one of s, ms"),
         (SOUND.replace('"us"', '"W"'), "values.T_p2p: unit is W, expected s or ms or us or ns"),
@@ -61,10 +61,10 @@ def test_terms_and_uncertainties_are_kept(tmp_path: Path) -> None:
         ("kind = ", "is not valid TOML"),
     ],
 )
-def test_an_entry_that_is_wrong_is_refused_in_one_line(text: str, told: str, tmp_path: Path) -> None:
+def test_an_entry_that_is_wrong_is_refused_in_one_line(text: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(text)
-    with pytest.raises(InputError, match=told) as refused:
+    with pytest.raises(InputError, match=expected) as refused:
         read_entry(str(path))
     assert str(path) in str(refused.value)
     assert "\n" not in str(refused.value)
