@@ -97,8 +97,8 @@ def effects(
         there = _take(running, jobs)
         chosen = np.flatnonzero(group.ravel() == number)
         asked = _take(candidates, chosen)
-        ends = _ends(cluster, _join(there, asked), stretched)
-        before = _ends(cluster, _join(there, None), stretched)[0]
+        ends = time_to_end(cluster, _join(there, asked), stretched)
+        before = time_to_end(cluster, _join(there, None), stretched)[0]
         later = np.maximum(ends[:, :-1] - before, 0.0)
         lost[np.ix_(chosen, jobs)] = later
         caused[np.ix_(chosen, jobs)] = 1.0 + np.divide(later, before, out=np.zeros_like(later), where=before > 0)
@@ -110,17 +110,14 @@ def effects(
 def time_to_end(cluster: SharedCluster, work: Work, stretched: Stretch = slowdowns) -> Floats:
     """Seconds until each of some jobs that run together ends, shape (candidates, jobs).
 
+    Each different question is answered once, and reduced to the stations that decide.
+
     Parameters
     ----------
     cluster : what they share.
     work : of the jobs, arrays of shape (candidates, jobs, ...).
     stretched : how much jobs stretch each other while they run together.
     """
-    return _followed(*_stages(cluster, work), work.remaining, stretched)
-
-
-def _ends(cluster: SharedCluster, work: Work, stretched: Stretch) -> Floats:
-    """The same, with each different question answered once, and reduced to the stations that decide."""
     stages = [reduced(stage) for stage in _stages(cluster, work)]
     parts = [part for stage in stages for part in (stage.demands, stage.loads, stage.capacity)]
     rows = np.concatenate([each.reshape(len(work.remaining), -1) for each in (*parts, work.remaining)], axis=1)

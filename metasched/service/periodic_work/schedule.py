@@ -27,8 +27,6 @@ class Schedule:
 
     def __init__(self) -> None:
         self._stopping = Event()
-        self._going = Event()
-        self._going.set()
         self._threads: list[Thread] = []
 
     def every(self, seconds: float, work: Callable[[], object]) -> None:
@@ -50,14 +48,9 @@ class Schedule:
         """Whether all that is to be done once is done."""
         return not any(thread.is_alive() for thread in self._threads if thread.name.endswith(" once"))
 
-    def pause(self) -> None:
-        """Begin nothing again; what is being done is finished."""
-        self._going.clear()
-
     def stop(self) -> None:
         """End it; work that is being done is finished."""
         self._stopping.set()
-        self._going.set()
         for thread in self._threads:
             thread.join()
 
@@ -71,7 +64,6 @@ class Schedule:
     def _again(self, work: Callable[[], object], seconds: float) -> None:
         due = time.monotonic() + seconds
         while not self._stopping.wait(max(due - time.monotonic(), 0.0)):
-            self._going.wait()
             due = max(due + seconds, time.monotonic())  # what was missed is not made up for
             try:
                 work()

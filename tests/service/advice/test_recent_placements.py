@@ -30,7 +30,7 @@ def minds(daemon: Daemon) -> set[str]:
 
 def test_a_job_is_forgotten_once_its_own_scheduler_was_heard(tmp_path: Path) -> None:
     with running(tmp_path, mode="act") as daemon:
-        daemon.work.pause()
+        daemon.work.stop()
         now = time.time()
         for source in ("east", "west"):
             heard(daemon, source, now)
@@ -47,7 +47,7 @@ def test_a_job_is_forgotten_once_its_own_scheduler_was_heard(tmp_path: Path) -> 
 
 def test_a_job_that_should_be_over_is_forgotten(tmp_path: Path) -> None:
     with running(tmp_path, mode="act") as daemon:
-        daemon.work.pause()
+        daemon.work.stop()
         now = time.time()
         daemon.clusters.refresh(now)
         daemon.placer.answer(Ask(application="cg", problem_size=1800, processors=[4]), now)
@@ -72,7 +72,7 @@ def overlapping(daemon: Daemon, now: float) -> None:
 
 def test_partitions_that_share_nodes_give_no_processor_twice(tmp_path: Path) -> None:
     with running(tmp_path, mode="act") as daemon:
-        daemon.work.pause()
+        daemon.work.stop()
         now = time.time()
         overlapping(daemon, now)
         named = ([], ["racka"], ["all"], ["rackb"], ["racka", "rackb"], ["all"], [], ["all"])

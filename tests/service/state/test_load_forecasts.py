@@ -47,7 +47,7 @@ def test_nothing_is_forecast_of_nodes_with_little_past_or_none_lately() -> None:
 
 def test_the_daemon_prefers_the_node_that_will_be_free_to_the_one_that_is_free_now(tmp_path: Path) -> None:
     with running(tmp_path) as daemon:
-        daemon.work.pause()
+        daemon.work.stop()
         now = time.time()
         for k in range(100):
             at = now - (99 - k) * STEP
