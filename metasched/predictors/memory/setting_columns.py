@@ -176,18 +176,18 @@ class SettingColumns:
                 f"processes_per_node {asked['processes_per_node']}: no learned run states it, so its effect is unknown",
             )
         notes = [
-            f"{name} {asked[name]} was never learned, always {value}: its effect is not known"
+            f"{name} {asked[name]} was never learned (it was always {value}), so its effect is unknown"
             for name, value in self.constant
             if asked.get(name, value) != value
         ]
         words = {name: known for name, known in self.known if known}
         if settings.frequency is not None and "frequency" not in names:
-            notes.append(f"frequency {asked['frequency']}: no learned run states one, its effect is not known")
+            notes.append(f"frequency {asked['frequency']}: no learned run states it, so its effect is unknown")
         for name in dict.fromkeys(column.name for column in self.columns):
             if name not in asked:
                 notes.append(f"{name} is not given, the usual value is assumed")
             elif name in words and asked[name] not in words[name]:
-                notes.append(f"{name} {asked[name]} was never learned, as {words[name][0]} it is taken")
+                notes.append(f"{name} {asked[name]} was never learned, {words[name][0]} is assumed")
         return tuple(notes)
 
 

@@ -1,0 +1,79 @@
+"""What of the settings of runs is learned as a column, what is a constant, and what a prediction warns about."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metasched.predictors.memory.setting_columns import NO_COLUMNS, SettingColumns
+from metasched.records import InputError, Settings
+
+LOG_P = np.log([4.0, 8.0])
+
+
+def columns(*settings: Settings) -> SettingColumns:
+    return SettingColumns.of(settings, LOG_P[: len(settings)])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "names", "constant"),
+    [
+        (Settings(), Settings(), (), {}),
+        (Settings(threads=2), Settings(threads=2), (), {"threads": "2"}),
+        (Settings(threads=1), Settings(threads=2), ("threads",), {}),
+        (Settings(4), Settings(4), (), {"processes_per_node": "4"}),
+        (Settings(4), Settings(), (), {"processes_per_node": "4"}),
+        (Settings(4), Settings(2), ("processes_per_node",), {}),
+        (Settings(frequency=2e3), Settings(), (), {"frequency": "2000"}),
+        (Settings(frequency=2e3), Settings(frequency=1e3), ("frequency",), {}),
+        (Settings.of(parameters={"k": 3}), Settings.of(parameters={"k": 3}), (), {"k": "3"}),
+        (Settings.of(parameters={"k": 3}), Settings.of(parameters={"k": 0}), ("k",), {}),
+        (Settings.of(parameters={"s": "amg"}), Settings.of(parameters={"s": "cg"}), ("s=cg",), {}),
+    ],
+)
+def test_what_varies_is_a_column_and_what_does_not_is_noted(
+    one: Settings, other: Settings, names: tuple[str, ...], constant: dict[str, str]
+) -> None:
+    found = columns(one, other)
+    assert (found.names, dict(found.constant)) == (names, constant)
+
+
+def test_runs_without_settings_have_no_columns() -> None:
+    assert columns(Settings(), Settings()) is NO_COLUMNS
+    assert NO_COLUMNS.rows([Settings(), Settings()]).shape == (2, 0)
+    with pytest.raises(InputError, match="expected none, the runs learned had none"):
+        NO_COLUMNS.rows([Settings.of(parameters={"k": 3})])
+
+
+def test_cells_are_logarithms_around_the_middle_or_parts_of_the_range() -> None:
+    settings = [Settings.of(parameters={"k": k, "shift": shift}) for k, shift in ((1.0, -1.0), (100.0, 3.0))]
+    found = columns(*settings)
+    assert found.names == ("k", "shift")
+    np.testing.assert_allclose(found.rows(settings), [[-np.log(10.0), -1.0], [np.log(10.0), 1.0]])
+    np.testing.assert_allclose(found.filled(found.rows([Settings()])[0], LOG_P), np.zeros((2, 2)))
+    with pytest.raises(InputError, match="parameter k is -1, expected a number above 0"):
+        found.rows([Settings.of(parameters={"k": -1.0})])
+    with pytest.raises(InputError, match="parameter k is 'x', expected a number"):
+        found.rows([Settings.of(parameters={"k": "x"})])
+
+
+def test_the_usual_processes_per_node_depend_on_the_processors() -> None:
+    found = columns(Settings(2), Settings(8))
+    np.testing.assert_allclose(np.exp(found.filled(np.array([np.nan]), np.log([4.0, 8.0, 64.0]))[:, 0]), [2, 8, 8])
+
+
+def test_a_prediction_warns_of_settings_that_were_not_learned() -> None:
+    found = columns(Settings(threads=2), Settings(threads=2))
+    assert found.doubts(Settings(threads=2)) == ()
+    [note] = found.doubts(Settings(threads=4))
+    assert note == "threads 4 was never learned (it was always 2), so its effect is unknown"
+    [note] = found.doubts(Settings(threads=2, frequency=2e3))
+    assert note == "frequency 2000: no learned run states it, so its effect is unknown"
+    [note] = found.doubts(Settings(4, threads=2))
+    assert note == "processes_per_node 4: no learned run states it, so its effect is unknown"
+    solvers = [Settings.of(parameters={"solver": name}) for name in ("amg", "amg", "cg")]
+    words = SettingColumns.of(solvers, np.log([4.0, 8.0, 8.0]))
+    assert words.doubts(Settings()) == ("solver is not given, the usual value is assumed",)
+    [note] = words.doubts(Settings.of(parameters={"solver": "jacobi"}))
+    assert note == "solver jacobi was never learned, amg is assumed"
+    assert words.doubts(solvers[2]) == ()
