@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 
 class Block(StrEnum):
-    """The blocks of Table 1."""
+    """The kinds of application blocks whose times Table 1 of the paper gives."""
 
     compute = "compute"
     p2p = "p2p"

@@ -37,7 +37,7 @@ class LoadsFrom(StrEnum):
 
 
 class Judged(StrEnum):
-    """What predictions are judged by."""
+    """What is predicted and compared with what was measured, as ``--quantity`` takes it."""
 
     time = "time"
     energy = "energy"

@@ -34,7 +34,7 @@ LogArgument = Annotated[
 
 
 class PredictorName(StrEnum):
-    """Predictor of the run times."""
+    """How run times are predicted in a replay; the names of ``--predictor``."""
 
     requests = "requests"
     last_two = "last-two"
@@ -302,7 +302,7 @@ def _on(recorded: JobLog, processors: int | None) -> tuple[JobLog, int, list[str
 
 
 def _table(document: dict[str, Any]) -> Table:
-    """What was found, for people."""
+    """A table of the results for a terminal."""
     replays = f"mean of {document['shakes']} perturbed replays" if document["shakes"] else "one replay"
     table = Table(
         title=f"{document['jobs']:,} jobs, {document['processors']} processors, {document['policy']}, "

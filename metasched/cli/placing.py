@@ -155,7 +155,7 @@ def objective(weights: Sequence[str] | None, saving: float) -> Objective:
 
 
 class Policy(StrEnum):
-    """What a ranking makes small."""
+    """Objectives that have a name, as ``--policy`` takes them."""
 
     min_time = "min-time"
     min_energy = "min-energy"

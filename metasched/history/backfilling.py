@@ -83,7 +83,7 @@ class Backfilling:
 
     @property
     def waiting(self) -> list[int]:
-        """Jobs that wait, by priority."""
+        """Numbers of the pending jobs, those of highest priority first."""
         return [job for _, job in self._line]
 
     def submit(self, job: int, processors: int, hold: float, order: float = 0.0, priority: float = 0.0) -> None:
@@ -113,7 +113,7 @@ class Backfilling:
             insort(self._backfill, (order, job))
 
     def end(self, job: int) -> None:
-        """A running job ended."""
+        """Free the processors of a running job, which has ended."""
         del self._expected[bisect_left(self._expected, (self.started.pop(job) + self._hold.pop(job), job))]
         self.free += self.width.pop(job)
         del self._order[job], self._priority[job]

@@ -61,7 +61,7 @@ class Outcomes:
         self._counts: dict[Hashable, list[float]] = {}
 
     def learn(self, job: Submission, run_time: float, state: str) -> None:
-        """A job has ended so."""
+        """Count how a job ended: early, at its limit, or otherwise."""
         found = outcome(job.limit, run_time, state)
         for key in _keys(job):
             counts = self._counts.setdefault(key, [0.0, 0.0, 0.0])

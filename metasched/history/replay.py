@@ -26,7 +26,7 @@ SLOWDOWN_BOUND = 10.0
 
 
 class Policy(StrEnum):
-    """See the module."""
+    """How the scheduler orders and backfills jobs, see the module."""
 
     easy = "easy"
     sjbf = "sjbf"
@@ -60,11 +60,11 @@ class RunTimes(Protocol):
         ...
 
     def started(self, job: int, now: float) -> None:
-        """A job has started."""
+        """Note that a job has started."""
         ...
 
     def ended(self, job: int, now: float) -> None:
-        """A job has ended."""
+        """Learn from a job that has ended."""
         ...
 
     def reordered(self, ended: int, now: float) -> Iterable[tuple[int, float]]:
@@ -99,7 +99,7 @@ class Replay:
 
     @property
     def wait(self) -> Floats:
-        """How long each waited (s)."""
+        """How long each job waited from submission to start (s)."""
         return self.start - self.log.submit_time
 
     @property

@@ -62,7 +62,7 @@ class Step(Protocol):
         ...
 
     def do(self, journal: Journal) -> None:
-        """Do it, and note it."""
+        """Carry the step out, and note in the journal how to undo it."""
         ...
 
 
@@ -97,7 +97,7 @@ class Write:
         return f"{self.path} was changed by hand and stays as it is"
 
     def do(self, journal: Journal) -> None:
-        """Do it, and note it."""
+        """Carry the step out, and note in the journal how to undo it."""
         write_text_atomically(self.path, self.text)
         self.path.chmod(self.mode)
         journal.files[str(self.path)] = digest(self.text)
@@ -117,7 +117,7 @@ class Add:
         return f"add to {self.path}: {'; '.join(self.lines)}"
 
     def do(self, journal: Journal) -> None:
-        """Do it, and note it."""
+        """Carry the step out, and note in the journal how to undo it."""
         before = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
         between = "" if before.endswith("\n") or not before else "\n"
         block = "".join(f"{line}\n" for line in (f"{self.comment} {BEGIN}", *self.lines, f"{self.comment} {END}"))
@@ -139,7 +139,7 @@ class Folder:
         return "" if self.path.is_dir() else f"make {self.path}, of {self.owner}, mode {self.mode:04o}"
 
     def do(self, journal: Journal) -> None:
-        """Do it, and note it."""
+        """Carry the step out, and note in the journal how to undo it."""
         missing = [each for each in (self.path, *self.path.parents) if not each.exists()]
         self.path.mkdir(parents=True)
         self.path.chmod(self.mode)
@@ -167,7 +167,7 @@ class Join:
         return "" if inside or self.user == "root" else f"let {self.user} be in the group {self.group}"
 
     def do(self, journal: Journal) -> None:
-        """Do it, and note it."""
+        """Carry the step out, and note in the journal how to undo it."""
         subprocess.run(["usermod", "-aG", self.group, self.user], check=True, timeout=60)  # noqa: S603, S607
         journal.members.append((self.user, self.group))
 

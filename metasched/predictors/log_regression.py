@@ -66,7 +66,7 @@ class LogRegression(ByBatch):
         available_bandwidth: ArrayLike,
         level: float = 0.9,
     ) -> Predictions:
-        """Predict many at once."""
+        """Predict the execution times (s) of many requests at once."""
         time = self.expect_many(problem_size, processors, available_cpu, available_bandwidth)
         low, high = self.calibration.ends(time, SPREAD, level)
         return Predictions(time, low, high, level)

@@ -77,7 +77,7 @@ class Tournament:
 
     @property
     def chosen(self) -> Predictor:
-        """The entrant that answers."""
+        """The entrant whose recent errors are smallest: it answers."""
         present = [entrant for entrant in self.entrants if entrant.name not in self.absent]
         if not self.errors or not present:
             raise InputError("the tournament has learned nothing yet, expected it to be fitted to at least one run")

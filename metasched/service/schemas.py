@@ -184,6 +184,6 @@ class WaitIn(ExpectIn):
 
 
 class ForgetUserIn(Message):
-    """Whose past jobs to forget."""
+    """The user whose past jobs are to be deleted."""
 
     user: Annotated[str, Field(min_length=1, max_length=255)]

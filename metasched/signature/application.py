@@ -34,7 +34,7 @@ class Rule:
     length: Attribute | None = None
 
     def each(self) -> Iterator[Attribute]:
-        """All its attributes."""
+        """All attributes of the action: numbers, lists, and the length of the lists."""
         yield from self.numbers
         yield from self.lists
         if self.length is not None:
@@ -78,14 +78,14 @@ class Application:
     learned: tuple[int, ...]
 
     def attributes(self) -> Iterator[Attribute]:
-        """All rules."""
+        """The attributes of all rules of all roles."""
         for role in self.roles.values():
             yield from role.counts
             for rule in role.rules:
                 yield from rule.each()
 
     def as_dict(self) -> dict[str, Any]:
-        """The application as a document."""
+        """The application as a JSON document, which :meth:`of` reads."""
         return {
             "features": self.features,
             "topology": self.topology,

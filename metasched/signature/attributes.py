@@ -54,7 +54,7 @@ class Axis:
     of: int = 0
 
     def __call__(self, own: Sequence[Floats], dimension: int, side: Floats, env: Env) -> Floats:
-        """The peer's coordinate."""
+        """The coordinate of the peer in one dimension, for processes at ``own``."""
         by = self.by(env)
         if self.kind == "bits":
             one, other = np.broadcast_arrays(own[dimension].astype(np.int64), by.astype(np.int64))
@@ -137,7 +137,7 @@ class Attribute:
         return f"{self.topology}: " + ", ".join(map(str, self.axes))
 
     def as_dict(self) -> dict[str, Any]:
-        """The attribute as a document."""
+        """The attribute as a JSON document, which :meth:`of` reads."""
         if self.table:
             return {"loop": self.loop, "turn": self.turn, "table": [each.as_dict() for each in self.table]}
         if self.law is not None:

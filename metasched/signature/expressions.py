@@ -178,7 +178,7 @@ class Expression:
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """The expression as a document."""
+        """The expression as a JSON document: its terms, constant and modulus."""
         return {"constant": self.constant, "terms": [list(term) for term in self.terms], "modulus": self.modulus}
 
     @classmethod

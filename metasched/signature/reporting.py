@@ -51,7 +51,7 @@ KINDS: dict[str, Callable[[int], bool]] = {
 
 
 def _words(application: Application) -> set[str]:
-    """All atoms of all rules."""
+    """The names that occur in the rules of an application, each once."""
     found: set[str] = set()
 
     def add(attribute: Attribute) -> None:

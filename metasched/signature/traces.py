@@ -29,12 +29,12 @@ class Trace:
 
     @property
     def events(self) -> int:
-        """Actions of all processes."""
+        """The number of actions of all processes together."""
         return sum(each.size for each in self.processes)
 
     @property
     def instructions(self) -> float:
-        """Instructions of all processes together."""
+        """The number of instructions that all processes execute together."""
         each = np.array([self.table.instructions(action) for action in range(len(self.table.shape))])
         return float(sum(each[actions].sum() for actions in self.processes))
 

@@ -42,7 +42,7 @@ class WholeForm:
     error: float = 0.0
 
     def __call__(self, n: int) -> int:
-        """The number at n processes."""
+        """The value of the form at ``n`` processes."""
         return round(self.constant + sum(factor * TRANSFORMS[name](n) for name, factor in self.terms))
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class WholeForm:
         return text
 
     def as_dict(self) -> dict[str, Any]:
-        """The form as a document."""
+        """The form as a JSON document: its constant, terms and error."""
         return {"constant": self.constant, "terms": dict(self.terms), "error": self.error}
 
 
@@ -129,7 +129,7 @@ class PowerLaw:
     r_squared: float = 1.0
 
     def __call__(self, n: float) -> float:
-        """The number at n processes."""
+        """The value of the form at ``n`` processes."""
         return float(self.factor * n**self.exponent)
 
     @classmethod

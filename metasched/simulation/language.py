@@ -159,7 +159,7 @@ def _free(name: ast.Name) -> str:
 
 
 class _Compiler:
-    """Makes instructions of one function."""
+    """Compiles one function of an application, a label, into instructions."""
 
     def __init__(self, labels: Mapping[str, object], own: str) -> None:
         self.labels, self.own = labels, own
@@ -169,7 +169,7 @@ class _Compiler:
         self.depth = 0
 
     def function(self, node: ast.FunctionDef) -> tuple[Instruction, ...]:
-        """The instructions of a label."""
+        """Compile the body of a label, with the instruction that ends it."""
         self.block(node.body)
         self.code.append(Instruction("end", node.end_lineno or node.lineno))
         return tuple(self.code)

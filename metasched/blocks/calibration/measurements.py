@@ -42,7 +42,7 @@ class Measurements:
         return Measurements(value, *distinct.T)
 
     def part(self, chosen: NDArray[np.bool_]) -> Measurements:
-        """Some of them."""
+        """The chosen measurements, by a mask of shape (n,)."""
         return Measurements(self.value[chosen], self.data_size[chosen], self.nodes[chosen], self.threads[chosen])
 
 

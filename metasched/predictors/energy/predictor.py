@@ -285,7 +285,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         return clock.factor(points, np.full(len(n), self.asked)), math.exp(2.0 * OUTSIDE * away)
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Predict one execution time."""
+        """Predict the execution time (s) at the clock that the request states."""
         view = self.under(request.settings)
         found = self.times.predict(replace(request, settings=replace(request.settings, frequency=None)), level)
         columns = broadcast(
@@ -318,7 +318,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         available_bandwidth: ArrayLike,
         level: float = 0.9,
     ) -> Predictions:
-        """Predict many at once."""
+        """Predict the execution times (s) of many requests at once."""
         columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
         found, (factor, doubt) = self.times.predict_many(*columns, level=level), self._by_clock(*columns)
         return Predictions(
@@ -384,7 +384,7 @@ class EnergyPredictor(ByBatch):
         return self if settings == DEFAULT_SETTINGS else EnergyPredictor(self._metered.under(settings))
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Predict one energy (J)."""
+        """Predict the energy of one run (J) with its interval."""
         view = self.under(request.settings)
         found = ByBatch.predict(view, request, level)
         if not 0.0 < found.execution_time < math.inf:

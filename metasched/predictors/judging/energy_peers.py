@@ -26,7 +26,7 @@ class _OverTimes(ByBatch):
         self.times.settle()
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Predict one execution time."""
+        """Predict the execution time (s) of one run."""
         return self.times.predict(request, level)
 
     def predict_many(
@@ -37,7 +37,7 @@ class _OverTimes(ByBatch):
         available_bandwidth: ArrayLike,
         level: float = 0.9,
     ) -> Predictions:
-        """Predict many execution times."""
+        """Predict the execution times (s) of many runs."""
         return self.times.predict_many(problem_size, processors, available_cpu, available_bandwidth, level)
 
 
@@ -62,14 +62,14 @@ class ByRegression(_OverTimes):
         self.name = self.times.name
 
     def fit(self, runs: Iterable[Run]) -> ByRegression:
-        """Fit both."""
+        """Fit the regression of times and the regression of energies."""
         runs = tuple(runs)
         self.times.fit(runs)
         self.energies.fit(_in_joules(runs))
         return self
 
     def learn(self, run: Run) -> None:
-        """Have both learn a run."""
+        """Learn a run in both regressions; its energy only where it was measured."""
         self.times.learn(run)
         for one in _in_joules([run]):
             self.energies.learn(one)
@@ -79,7 +79,7 @@ class ByRegression(_OverTimes):
         return self.times.under(request.settings).predict(request, level)
 
     def energy_predictor(self) -> Predictor:
-        """The regression of energies."""
+        """The regression that predicts energies (J) as it is now."""
         return self.energies
 
 
@@ -121,7 +121,7 @@ class MeanPower(_OverTimes):
         self.times.learn(run)
 
     def energy_predictor(self) -> _MeanPowerEnergy:
-        """What multiplies."""
+        """What multiplies the predicted time by the mean power."""
         return _MeanPowerEnergy(self.times, float(np.mean(self.watts)), self.calibration)
 
 

@@ -28,7 +28,7 @@ class Domain:
 
     @classmethod
     def of(cls, runs: Iterable[Run]) -> Domain:
-        """The domain that runs span."""
+        """The ranges of problem sizes and processors that runs cover."""
         domain = cls()
         for run in runs:
             domain = domain.learned(run)

@@ -135,7 +135,7 @@ class SettingColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of each column."""
+        """The name of each column, with its word where it stands for one."""
         return tuple(f"{each.name}={each.word}" if each.word else each.name for each in self.columns)
 
     def rows(self, settings: Sequence[Settings]) -> Floats:

@@ -76,7 +76,7 @@ class RunWindow:
 
     @property
     def users(self) -> frozenset[str]:
-        """Whose runs are kept."""
+        """The users who have runs in the window."""
         return frozenset(+self._of_user)
 
     def slow_down(self, factor: float, before: int) -> None:

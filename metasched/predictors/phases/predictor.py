@@ -158,7 +158,7 @@ class PhasedPredictor(LearnedState[PhasedState]):
         return np.asarray(self.state.overhead * np.sum(phases, axis=0))
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
-        """Both terms of every phase."""
+        """The computation and communication of every phase (s), with the overhead between phases."""
         state = self.state
         return tuple(
             Term(f"{term.name}, phase {phase.name}", term.how, state.overhead * term.seconds)

@@ -56,7 +56,7 @@ class PlatformsPredictor(ByBatch):
 
     @property
     def cluster(self) -> str:
-        """The platform with most runs."""
+        """The platform with most runs, which stands for all where one is to be named."""
         return max(self.models, key=lambda platform: self.models[platform].window.seen, default="")
 
     @property

@@ -149,7 +149,7 @@ class PortedPredictor(LearnedState[PortedState]):
         return time * np.exp(mean), spread
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Predict one execution time."""
+        """Predict the execution time (s) on the target platform."""
         many = self.predict_many(
             request.problem_size, request.processors, request.available_cpu, request.available_bandwidth, level
         )

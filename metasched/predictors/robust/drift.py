@@ -48,7 +48,7 @@ class Surprise:
 
     @property
     def spreads(self) -> float:
-        """The error in spreads, clipped."""
+        """The error in units of the spread that was expected, clipped on both sides."""
         return min(max(self.error / self.spread, -CLIPPED), CLIPPED)
 
 

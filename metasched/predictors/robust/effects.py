@@ -74,12 +74,12 @@ class Effects:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the numbers."""
+        """The name of each number, in their order."""
         return tuple(name for name, _ in self._numbers)
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        """Of the numbers."""
+        """What is expected of each number before any run, in their order."""
         return tuple(prior for _, prior in self._numbers)
 
     @property

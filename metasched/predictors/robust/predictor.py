@@ -104,7 +104,7 @@ class RobustState:
 
     @cached_property
     def tabulated(self) -> Tabulated:
-        """The model's answers to batches."""
+        """The model's answers to many requests at once, from tables that are filled as they are needed."""
         return Tabulated(self.model)
 
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
@@ -276,7 +276,7 @@ class RobustPredictor(LearnedState[RobustState]):
         return tuple(found)
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Predict one execution time."""
+        """Predict the execution time (s) of one run, with its interval at ``level``."""
         state = self.state.under(request.settings)
         seconds, spread = state.model.predict_one(
             request.problem_size, request.processors, request.available_cpu, request.available_bandwidth
@@ -296,7 +296,7 @@ class RobustPredictor(LearnedState[RobustState]):
         available_bandwidth: ArrayLike,
         level: float = 0.9,
     ) -> Predictions:
-        """Predict many at once."""
+        """Predict the execution times (s) of many requests at once, arrays of shape (n,)."""
         state = self.state
         time, spread = state.tabulated.predict(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
         low, high = state.calibration.ends(time, spread, level)
@@ -435,12 +435,12 @@ class Known:
 
     @property
     def settings(self) -> tuple[Settings, ...]:
-        """Of the runs."""
+        """The settings of each run, in the order of the runs."""
         return tuple(run.settings for run in self.runs)
 
     @property
     def lent(self) -> tuple[Run, ...]:
-        """The borrowed ones."""
+        """The runs that other platforms lend; they come before the own ones."""
         return self.runs[: len(self.runs) - self.own]
 
     @property

@@ -72,13 +72,13 @@ class Listed:
 
     @property
     def runs(self) -> bool:
-        """Whether it has started."""
+        """Whether the job has started: no slot of it waits."""
         return "" not in self.slots
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All that the words print."""
+    """What ``qstat`` prints about queues and jobs."""
 
     instances: tuple[Instance, ...]
     jobs: tuple[Listed, ...]

@@ -59,7 +59,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     _peer: Peer | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request."""
+        """Start the deadline of the first request, and note who is at the other end of a Unix socket."""
         super().connection_made(transport)
         own = transport.get_extra_info("socket")
         if own is not None and own.family == socket.AF_UNIX:
@@ -68,7 +68,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Cancel both deadlines when the connection is lost."""
         self._stop_waiting()
         self.resume_writing()
         super().connection_lost(exc)
@@ -80,7 +80,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._unread = self.loop.call_later(WITHIN, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It has read."""
+        """Cancel the deadline for reading: the client has read enough of the answer."""
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
@@ -95,19 +95,19 @@ class DeadlineProtocol(HttpToolsProtocol):
                 self.send_400_response("The head of the request is too long.")
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Start the deadline of a request, and count the bytes of its head."""
         super().on_message_begin()
         cast(dict[str, Any], self.scope)[PEER_SCOPE] = self._peer
         self._head = 0
         self._wait()
 
     def on_headers_complete(self) -> None:
-        """Its head is there."""
+        """Stop counting: the head of the request is complete."""
         self._head = None
         super().on_headers_complete()
 
     def on_message_complete(self) -> Any:
-        """All of it is there."""
+        """Cancel the deadline: the whole request has arrived."""
         self._stop_waiting()
         return super().on_message_complete()
 

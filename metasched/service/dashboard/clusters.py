@@ -43,7 +43,7 @@ class Shown:
 
     @property
     def latest(self) -> Row | None:
-        """The newest row."""
+        """The row of the latest loads; None where there is none yet."""
         return self.rows[-1] if self.rows else None
 
 

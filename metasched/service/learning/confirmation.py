@@ -60,7 +60,7 @@ class Waiting:
         return scheduler in self._sources
 
     def add(self, pending: Pending) -> None:
-        """Let one wait."""
+        """Queue a job until its scheduler confirms how it ended."""
         with self._lock:
             self._waiting[pending.uid] = pending
 

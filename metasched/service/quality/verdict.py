@@ -38,7 +38,7 @@ class Verdict:
     why: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by name."""
+        """The verdict as a JSON document: its fields by name."""
         return asdict(self)
 
 
@@ -117,7 +117,7 @@ class Step:
     command: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by name."""
+        """The step as a JSON document: its line and its command."""
         return asdict(self)
 
 

@@ -57,7 +57,7 @@ class Forgetting:
     asked: Future[Forgotten]
 
     def done(self, forget: Callable[[Selection], Forgotten]) -> None:
-        """Do it, and tell."""
+        """Forget the runs, and pass the result or the error to the caller that waits."""
         try:
             self.asked.set_result(forget(self.which))
         except Exception as error:

@@ -31,7 +31,7 @@ class EndedRecord:
 
     @property
     def uid(self) -> str:
-        """The uid of the run."""
+        """The 32 characters that name the stored run."""
         return self.record.uid
 
 

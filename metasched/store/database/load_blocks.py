@@ -141,7 +141,7 @@ def nodes_with_samples() -> CTE:
 
 
 def _rows(connection: Connection, since: float, until: float) -> Loads:
-    """Samples read row by row."""
+    """Samples collected row by row, before they become columns."""
     return _loads(connection.execute(_query(since, until)))
 
 

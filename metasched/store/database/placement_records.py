@@ -29,7 +29,7 @@ class PlacementRecords:
         self._engine = engine
 
     def add(self, advised: Iterable[AdvisedPlacement]) -> None:
-        """Store placements, all or none."""
+        """Store placements in one transaction: all of them or none."""
         rows = []
         for each in advised:
             row = each.as_dict()

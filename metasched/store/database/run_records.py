@@ -121,7 +121,7 @@ class Selection:
             raise InputError(f"since is {self.since:g}, expected a time before until, {self.until:g}")
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """What a row must fulfil."""
+        """SQL conditions that select the runs that are meant."""
         found: list[ColumnElement[bool]] = []
         if self.uids is not None:
             found.append(RunRow.uid.in_(self.uids))
@@ -146,7 +146,7 @@ class Forgotten:
 
 
 def forgotten_document(found: Forgotten) -> dict[str, Any]:
-    """What was forgotten, as JSON."""
+    """How many runs were forgotten, and the models that had learned them, as JSON."""
     return {
         "forgotten": found.runs,
         "models": [{"application": application, "platform": platform} for application, platform in found.models],

@@ -55,12 +55,12 @@ class _Adaptive(Part):
     since_search: Annotated[int, Field(ge=0)]
 
     def runs(self) -> RunWindow:
-        """The window, as it was."""
+        """The window of runs, with all that it had seen."""
         return window(self.window, self.application, self.cluster, self.seen, self.capacity, self.settings)
 
 
 class PublishedDocument(_Adaptive):
-    """A published predictor."""
+    """A published predictor as JSON: its sorted list, window and errors."""
 
     method: Literal["published"] = "published"
     models: Literal["multiple", "single"]
@@ -81,7 +81,7 @@ class PublishedDocument(_Adaptive):
         )
 
     def build(self) -> PublishedPredictor:
-        """The predictor."""
+        """The predictor that was written, ready to predict and to learn."""
         predictor = PublishedPredictor(self.application, self.cluster, models=self.models, capacity=self.capacity)
         predictor.window = self.runs()
         predictor.state = PublishedState(
@@ -139,7 +139,7 @@ class _Lent(Part):
 
 
 class RobustDocument(_Adaptive):
-    """A robust predictor."""
+    """A robust predictor as JSON: its model, window and errors."""
 
     method: Literal["robust"] = "robust"
     #: Whose runs those of the window are, and which users are not believed; empty in documents without users.
@@ -194,7 +194,7 @@ class RobustDocument(_Adaptive):
         )
 
     def runs(self) -> RunWindow:
-        """The window, as it was."""
+        """The window of runs, with all that it had seen."""
         if not self.users:
             return super().runs()
         if len(self.users) != len(self.window):

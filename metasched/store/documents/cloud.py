@@ -41,7 +41,7 @@ class _Hardware(Part):
 
 
 class CloudDocument(Part):
-    """A cloud predictor."""
+    """A cloud predictor as JSON: its fitted model and runs."""
 
     format: Literal["metasched-model"] = "metasched-model"
     version: Literal[1] = 1

@@ -68,7 +68,7 @@ class ListPart(Part):
 
 
 class DomainPart(Part):
-    """What was learned from."""
+    """The ranges of problem sizes and processors that were learned."""
 
     smallest_size: Positive
     largest_size: Positive
@@ -86,12 +86,12 @@ class DomainPart(Part):
         )
 
     def build(self) -> Domain:
-        """The domain."""
+        """The domain as the record that predictors use."""
         return Domain(**self.model_dump())
 
 
 class SettingPart(Part):
-    """Settings of a run."""
+    """The settings of a run as JSON: layout, parameters, and clock."""
 
     processes_per_node: Count | None = None
     threads: Count = 1
@@ -100,7 +100,7 @@ class SettingPart(Part):
 
     @classmethod
     def of(cls, settings: Settings) -> SettingPart:
-        """What settings are kept as."""
+        """The part that keeps the settings of a run."""
         return cls(
             processes_per_node=settings.processes_per_node,
             threads=settings.threads,
@@ -109,7 +109,7 @@ class SettingPart(Part):
         )
 
     def build(self) -> Settings:
-        """The settings."""
+        """The settings as the record that requests and runs use."""
         return Settings.of(self.processes_per_node, self.threads, self.parameters, self.frequency)
 
 
@@ -120,7 +120,7 @@ def settings_of(runs: Iterable[Run]) -> list[SettingPart]:
 
 
 def rows(runs: Iterable[Run]) -> list[Row]:
-    """What runs are kept as."""
+    """Runs as rows of numbers: what varies from run to run; loads not measured are null."""
     return [
         (
             run.problem_size,

@@ -38,7 +38,7 @@ class _Phase(Part):
 
 
 class PhasedDocument(Part):
-    """A phased predictor."""
+    """A phased predictor as JSON: the models of each phase."""
 
     format: Literal["metasched-model"] = "metasched-model"
     version: Literal[1] = 1
@@ -70,7 +70,7 @@ class PhasedDocument(Part):
         )
 
     def build(self) -> PhasedPredictor:
-        """The predictor."""
+        """The predictor that was written, ready to predict and to learn."""
         predictor = PhasedPredictor(self.application, self.cluster)
         predictor.state = PhasedState(
             tuple(phase.build() for phase in self.phases),

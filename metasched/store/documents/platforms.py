@@ -13,7 +13,7 @@ from metasched.store.documents.parts import Part
 
 
 class PlatformsDocument(Part):
-    """An application on several platforms."""
+    """The models of one application on several platforms as JSON."""
 
     format: Literal["metasched-model"] = "metasched-model"
     version: Literal[1] = 1
@@ -31,7 +31,7 @@ class PlatformsDocument(Part):
         )
 
     def build(self) -> PlatformsPredictor:
-        """The predictor."""
+        """The predictor that was written, ready to predict and to learn."""
         models = {document.cluster: document.build() for document in self.models}
         if len(models) != len(self.models):
             raise InputError("models names a platform twice, expected each once")

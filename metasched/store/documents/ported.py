@@ -38,7 +38,7 @@ class _Scales(Part):
 
 
 class PortedDocument(Part):
-    """A ported predictor."""
+    """A ported predictor as JSON: the reference, the factors and the runs."""
 
     format: Literal["metasched-model"] = "metasched-model"
     version: Literal[1] = 1

@@ -90,7 +90,7 @@ class SpmdDocument(Part):
         )
 
     def build(self) -> SpmdPredictor:
-        """The predictor."""
+        """The predictor that was written, ready to predict and to learn."""
         predictor = SpmdPredictor(
             self.template.build(), disks=self.disks, application=self.application, cluster=self.cluster
         )

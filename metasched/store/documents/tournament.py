@@ -44,7 +44,7 @@ class _Entrant(Part):
 
 
 class TournamentDocument(Part):
-    """A tournament."""
+    """A tournament as JSON: its entrants and their recent errors."""
 
     format: Literal["metasched-model"] = "metasched-model"
     version: Literal[1] = 1
@@ -77,7 +77,7 @@ class TournamentDocument(Part):
         )
 
     def build(self) -> Tournament:
-        """The tournament."""
+        """The tournament that was written, ready to predict and to learn."""
         entrants = [entrant.build(self.application, self.cluster) for entrant in self.entrants]
         tournament = Tournament(entrants, self.application, self.cluster)
         tournament.window = window(self.window, self.application, self.cluster, self.seen, tournament.window.capacity)
