@@ -74,6 +74,7 @@ ORDER = {
         "evaluation",
         "queue",
         "outcomes",
+        "problem_sizes",
         "playback",
         "report",
     ],

@@ -250,6 +250,12 @@ def report_verb(
         output.to_stderr(line)
     output.say(summary(document))
     output.out.print(for_terminal(document))
+    for size in filter(None, (each["size_in_name"] for each in document["annotate"])):
+        table = size["configuration"]
+        output.say(
+            f"Number {size['number']} of names like {size['name']} explains {size['explains']:.0%} of the spread of "
+            f"run times. If it is the problem size, confirm it in the daemon's configuration:\n\n{table}\n"
+        )
     if html is not None:
         output.say(f"pictures written to {html}")
 

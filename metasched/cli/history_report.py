@@ -68,7 +68,7 @@ def tables(document: dict[str, Any]) -> list[Rows]:
     )
     if document["annotate"]:
         rows = [[each["application"], f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['spread']:.1f}",
-                 "-" if each["number_in_name"] is None else f"{each['number_in_name']:+.2f}"]
+                 "-" if (size := each["size_in_name"]) is None else f"no. {size['number']} ({size['explains']:.0%})"]
                 for each in document["annotate"]]  # fmt: skip
         columns = ("application", "jobs", "processor hours", "spread", "number in its name")
         found.append(("Worth annotating with a problem size", columns, rows))

@@ -6,7 +6,7 @@ Nothing here predicts: it counts, and replays the newest jobs as they might have
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from metasched.history.job_log import COMPLETED, TIMEOUT, Floats, Ints, JobLog
 from metasched.history.outcomes import AT_LIMIT
+from metasched.history.problem_sizes import size_in_names, stem_of
 from metasched.history.replay import Policy, replay
 from metasched.history.run_times.known import PREDICTORS
 
@@ -28,6 +29,8 @@ SLACK, STEP = 1.2, 600.0
 #: An application is worth annotating that ran so often, and whose run times differ by such a factor (geometric standard
 #: deviation) among runs of one user on as many processors.
 OFTEN, DIFFERENT = 20, 1.5
+#: Characters of a name that a configuration may hold.
+MOST_NAME = 255
 
 
 def report(
@@ -98,8 +101,7 @@ def applications(log: JobLog) -> list[str]:
     ['run_#', 'run_#']
     """
     return [
-        executable or re.sub(r"\d+", "#", name)
-        for executable, name in zip(log.named("executable"), log.named("name"), strict=True)
+        executable or stem_of(name) for executable, name in zip(log.named("executable"), log.named("name"), strict=True)
     ]
 
 
@@ -171,8 +173,8 @@ def annotate(log: JobLog) -> list[dict[str, Any]]:
     -------
     list
         By processor hours. ``spread`` is the geometric standard deviation of run times among runs of one user on as
-        many processors; ``number_in_name`` the rank correlation of the last number in the name with the run time, None
-        where names hold none.
+        many processors; ``size_in_name`` tells which number in the name explains the run time, and by how much, and
+        the table of the daemon's configuration that confirms it; None where none does.
     """
     names, called = applications(log), log.named("name")
     users = log.labelled("user")
@@ -188,12 +190,28 @@ def annotate(log: JobLog) -> list[dict[str, Any]]:
         spread = _spread(np.log(log.run_time[rows]), users[rows], log.processors[rows])
         hours = float(np.sum(log.run_time[rows] * log.processors[rows]) / 3600.0)
         if spread >= DIFFERENT:
-            numbers = [re.findall(r"\d+", called[row])[-1:] for row in rows]
             found.append(
                 {"application": name, "jobs": len(rows), "used_hours": hours, "spread": spread,
-                 "number_in_name": _rank_correlation(numbers, log.run_time[rows])}
+                 "size_in_name": _size_in_name([called[row] for row in rows], log, rows)}
             )  # fmt: skip
     return sorted(found, key=lambda each: -float(str(each["used_hours"])))[:LISTED]
+
+
+def _size_in_name(names: Sequence[str], log: JobLog, rows: Ints) -> dict[str, Any] | None:
+    """Which number tells the problem size in the names that most of some jobs have."""
+    stems = [stem_of(name) for name in names]
+    stem = max(set(stems), key=lambda each: (stems.count(each), each))
+    alike = np.array([each == stem for each in stems])
+    rows = rows[alike]
+    found = size_in_names(
+        [name for name, same in zip(names, alike, strict=True) if same], log.run_time[rows],
+        log.processors[rows].astype(np.float64),
+    )  # fmt: skip
+    if found is None or not stem.isprintable() or '"' in stem or "\\" in stem or len(stem) > MOST_NAME:
+        return None
+    application = re.sub(r"[^A-Za-z0-9_+.-]+", "-", stem).strip("-_.+") or "application"
+    table = f'[[problem_size]]\nname = "{stem}"\nnumber = {found[0]}\napplication = "{application[:64]}"'
+    return {"name": stem, "number": found[0], "explains": found[1], "configuration": table}
 
 
 def _spread(values: Floats, users: Ints, processors: Ints) -> float:
@@ -204,18 +222,6 @@ def _spread(values: Floats, users: Ints, processors: Ints) -> float:
     mean = np.bincount(group, weights=values) / size
     freedom = len(values) - size.size
     return float(np.exp(np.sqrt(np.sum((values - mean[group]) ** 2) / freedom))) if freedom > 0 else 1.0
-
-
-def _rank_correlation(numbers: list[list[str]], run_time: Floats) -> float | None:
-    """Spearman's correlation of the numbers that there are with the run times."""
-    rows = [row for row, stated in enumerate(numbers) if stated and len(stated[0]) < 16]
-    stated = np.array([float(numbers[row][0]) for row in rows])
-    if np.unique(stated).size < 5:
-        return None
-    ranks = [np.unique(each, return_inverse=True)[1].astype(float) for each in (stated, run_time[rows])]
-    if np.ptp(ranks[1]) == 0:
-        return None
-    return float(np.corrcoef(ranks)[0, 1])
 
 
 def _ranked(what: str, names: list[str], of: Callable[[Ints], dict[str, Any]], by: str) -> list[dict[str, Any]]:

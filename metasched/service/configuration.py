@@ -115,6 +115,23 @@ class GridEngineCell(_Table):
     cell: str = ""
 
 
+class ProblemSize(_Table):
+    """Which number in a job's name is its problem size: jobs of such names are runs of an application.
+
+    ``name`` has ``#`` for each number, of which ``number`` counts from 1; ``metasched history report`` finds them.
+    """
+
+    name: Annotated[str, Field(min_length=1, max_length=255)]
+    number: Annotated[int, Field(ge=1)] = 1
+    application: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
+
+    @model_validator(mode="after")
+    def _there_is_such_a_number(self) -> ProblemSize:
+        if self.number > self.name.count("#"):
+            raise ValueError(f"number {self.number} of {self.name!r}, expected a name with a # for each number")
+        return self
+
+
 class Configuration(_Table):
     """All that an administrator may set."""
 
@@ -132,6 +149,7 @@ class Configuration(_Table):
     slurm: list[SlurmCluster] = []
     grid_engine: list[GridEngineCell] = []
     source: list[SourceTable] = []
+    problem_size: list[ProblemSize] = []
 
     @model_validator(mode="after")
     def _schedulers_have_names_of_their_own(self) -> Configuration:

@@ -16,6 +16,7 @@ import scipy.optimize
 import scipy.special
 import scipy.stats  # noqa: F401
 
+from metasched.history.problem_sizes import SizeInName
 from metasched.records import InputError
 from metasched.schedulers.contract import Source
 from metasched.service.advice.advisor import Placer
@@ -39,6 +40,7 @@ from metasched.service.state.load_sources import LoadSources
 from metasched.service.state.mode_switch import ModeSwitch
 from metasched.service.state.models import Models
 from metasched.service.state.queues import Queues
+from metasched.service.state.sized_jobs import SizedJobs
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.leadership import SETTLED, Leadership
 from metasched.store.database.store import Store
@@ -98,9 +100,11 @@ class Daemon:
         self.placer = Placer(configuration, self.clusters, self.models, self.load_forecaster)
         self.mode.on_change = lambda mode: self.placer.configure(configuration.model_copy(update={"mode": mode}))
         self.mode.on_change(self.mode.mode)
+        sizes = [SizeInName(each.name, each.number, each.application) for each in configuration.problem_size]
+        self.sized_jobs = SizedJobs(sizes, self.models, self.clusters)
         self.jobs = EndedJobs(
             store, self.writes, self.clusters, self.models, self.metrics, self.sources, self.clock.now,
-            self.accounting.ended,
+            self.accounting.ended, self.sized_jobs.mark,
         )  # fmt: skip
         self.views = Views(
             store, self.sources, self.clock, self.clusters, self.history, self.load_forecaster, self.models,

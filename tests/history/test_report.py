@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from metasched.cli.app import main
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.report import annotate, report, requests, waits, what_if
+from metasched.service.configuration import Configuration
 
 HOSTILE = "<script>alert(1)</script>[red]"
 
@@ -60,7 +62,10 @@ def test_applications_whose_run_times_differ_are_worth_annotating_and_a_telling_
     rows += [f"{100 + n},600,4,9000,ada,steady" for n in range(60)]
     found = annotate(read_log(["submit_time,run_time,processors,requested_time,user,name", *rows]))
     assert [each["application"] for each in found] == ["solve_#"]
-    assert found[0]["number_in_name"] == pytest.approx(1.0)
+    size = found[0]["size_in_name"]
+    assert (size["name"], size["number"], size["explains"]) == ("solve_#", 1, pytest.approx(1.0))
+    confirmed = Configuration.model_validate(tomllib.loads(size["configuration"])).problem_size
+    assert [(each.name, each.number, each.application) for each in confirmed] == [("solve_#", 1, "solve")]
 
 
 def test_a_log_that_says_next_to_nothing_has_a_report() -> None:

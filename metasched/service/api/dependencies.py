@@ -22,6 +22,7 @@ from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.mode_switch import ModeSwitch
 from metasched.service.state.models import Models
 from metasched.service.state.queues import Queues
+from metasched.service.state.sized_jobs import SizedJobs
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.store import Store
 from metasched.store.roles import Role
@@ -51,6 +52,7 @@ TheMetrics = Annotated[Metrics, _part("metrics")]
 TheIntake = Annotated[LoadIntake, _part("intake")]
 TheJobs = Annotated[EndedJobs, _part("jobs")]
 TheHistory = Annotated[JobHistory, _part("job_history")]
+TheSizedJobs = Annotated[SizedJobs, _part("sized_jobs")]
 TheQueues = Annotated[Queues, _part("queues")]
 TheAdvisor = Annotated[Placer, _part("placer")]
 TheMode = Annotated[ModeSwitch, _part("mode")]

@@ -16,9 +16,12 @@ from metasched.service.api.dependencies import (
     TheClock,
     TheHistory,
     TheQueues,
+    TheSizedJobs,
 )
 from metasched.service.authentication import Client
 from metasched.service.schemas import ExpectIn, ForgetUserIn, WaitIn
+from metasched.service.state.job_history import JobHistory
+from metasched.service.state.sized_jobs import SizedJobs
 
 router = APIRouter(prefix="/v1")
 
@@ -29,13 +32,12 @@ ClusterQuery = Annotated[str | None, Query(max_length=255)]
 
 
 @router.post("/history/predictions")
-def expect(question: ExpectIn, history: TheHistory, clock: TheClock, client: Reader) -> dict[str, Any]:
+def expect(
+    question: ExpectIn, history: TheHistory, sized: TheSizedJobs, clock: TheClock, client: Reader
+) -> dict[str, Any]:
     """Predict the run time of a job at its submission; users see only what follows from their own jobs."""
     _check_own(question.user, client)
-    return history.predict(
-        question.user, question.processors, question.requested_time, clock.now(), cluster=question.cluster,
-        name=question.name, partition=question.partition, account=question.account,
-    )  # fmt: skip
+    return _expected(question, history, sized, clock.now())
 
 
 @router.post("/history/forget", dependencies=[Leading])
@@ -66,7 +68,13 @@ def wait_of_job(
 
 @router.post("/waits")
 async def wait_of_one_more(
-    question: WaitIn, queues: TheQueues, history: TheHistory, clock: TheClock, one: OneAtATime, client: Reader
+    question: WaitIn,
+    queues: TheQueues,
+    history: TheHistory,
+    sized: TheSizedJobs,
+    clock: TheClock,
+    one: OneAtATime,
+    client: Reader,
 ) -> dict[str, Any]:
     """The wait of a job that is not submitted yet, and its predicted run time."""
 
@@ -74,16 +82,25 @@ async def wait_of_one_more(
         limit, run_time, reason = question.requested_time, question.requested_time, "its time limit"
         if question.user and history.knows(question.cluster):
             _check_own(question.user, client)
-            found = history.predict(
-                question.user, question.processors, limit, clock.now(), cluster=question.cluster, name=question.name,
-                partition=question.partition, account=question.account,
-            )  # fmt: skip
+            found = _expected(question, history, sized, clock.now())
             run_time, reason = found["run_time"], found["reason"]
         waits = queues.one_more(question.partition, question.processors, limit, run_time, question.cluster)
         return waits | {"requested_time": limit, "run_time": run_time, "reason": reason}
 
     async with one:
         return await run_in_threadpool(answer)
+
+
+def _expected(question: ExpectIn, history: JobHistory, sized: SizedJobs, now: float) -> dict[str, Any]:
+    """What is expected of a job: by its history, or by a model where its name tells its problem size."""
+    found = history.predict(
+        question.user, question.processors, question.requested_time, now, cluster=question.cluster, name=question.name,
+        partition=question.partition, account=question.account,
+    )  # fmt: skip
+    return sized.predict(
+        found, question.name, question.processors, cluster=question.cluster, partition=question.partition,
+        user=question.user,
+    )  # fmt: skip
 
 
 def _check_own(user: str, client: Client) -> None:

@@ -51,6 +51,7 @@ class EndedJobs:
     sources : schedulers that know how a job really ended.
     now : tells the time (s).
     reported : called with each job reported by its epilog.
+    named : tells what a job is a run of by its name, where its comment does not.
 
     Attributes
     ----------
@@ -68,8 +69,9 @@ class EndedJobs:
         sources: Sequence[Source],
         now: Callable[[], float] = time.time,
         reported: Callable[[EndedJob], object] = lambda job: None,
+        named: Callable[[str], Mark | None] = lambda name: None,
     ) -> None:
-        self._on_report = reported
+        self._on_report, self._named = reported, named
         self._now = now
         self._store, self._writer, self._board = store, writer, board
         self._models, self._metrics, self._sources = models, metrics, tuple(sources)
@@ -109,7 +111,7 @@ class EndedJobs:
         check_times(job)
         if not sure:
             self._on_report(job)
-        mark = read_mark(job.comment)
+        mark = self._told(job)
         if mark is None and not self.askers.know(job):
             return {"stored": False, "why": "its comment names no application, and no placement was asked for it"}
         if job.kind in LEFT_ALONE:
@@ -226,8 +228,12 @@ class EndedJobs:
 
     def _concluded(self, job: EndedJob) -> Concluded | None:
         """What is learned from a job; None where neither its comment nor a placement tells what it was."""
-        mark = self._placed(job, read_mark(job.comment))
+        mark = self._placed(job, self._told(job))
         return None if mark is None else conclude(job, mark, self._board, self._models, self._store)
+
+    def _told(self, job: EndedJob) -> Mark | None:
+        """What its user says that a job is a run of, in its comment, or else by its name."""
+        return read_mark(job.comment) or self._named(job.name)
 
     def _placed(self, job: EndedJob, mark: Mark | None) -> Mark | None:
         """What a job was, with the placement that is certainly its own."""

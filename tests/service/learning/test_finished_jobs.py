@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 from quiet_scheduler import QuietScheduler
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
-from metasched.jobs import EndedJob, Fate, Kind, digest
+from metasched.jobs import EndedJob, Fate, Kind, Mark, digest
 from metasched.records import InputError, Load
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.learning.run_outcome import observed
@@ -69,12 +69,14 @@ class Site:
 
 
 @contextmanager
-def site(folder: Path, *schedulers: Scheduler) -> Iterator[Site]:
+def site(
+    folder: Path, *schedulers: Scheduler, named: Callable[[str], Mark | None] = lambda name: None
+) -> Iterator[Site]:
     with Store.open(folder / "metasched.db") as store:
         writer, board, models, learned = WriteQueue(store), LiveClusters(), Models(store), list[RecordedRun]()
         models.learn = learned.append  # type: ignore[method-assign]
         writer.start()
-        jobs = EndedJobs(store, writer, board, models, Metrics(board, models, writer), schedulers)
+        jobs = EndedJobs(store, writer, board, models, Metrics(board, models, writer), schedulers, named=named)
         yield Site(store, jobs, learned, schedulers)
         writer.stop()
 
@@ -94,6 +96,19 @@ def asked(uid: str, made_at: float, size: float = 500.0, **more: object) -> Advi
     question = {"application": "cg", "scheduler": "c", "user": "1000", "name": "x", "problem_size": size}
     ask = Ask.model_validate(question | {"processors": [2]} | more)
     return AdvisedPlacement(made_at, ask, Answer(id=uid, mode="shadow", steer="nodes", placed=False, message=""))
+
+
+def test_a_job_whose_name_tells_its_size_is_learned_as_if_annotated(tmp_path: Path) -> None:
+    def named(name: str) -> Mark | None:
+        return Mark("solve", float(name[6:])) if name.startswith("solve_") else None
+
+    with site(tmp_path, Scheduler("c", {"7": WELL, "8": WELL}), named=named) as here:
+        here.jobs.take(job(7, comment="", name="solve_1400"))
+        here.jobs.take(job(8, comment="", name="other_1400"))
+        here.jobs.take(job(9, name="solve_1400"))  # what its comment says goes before
+        here.confirm()
+        told = {number: (each.run.application, each.run.problem_size) for number, each in here.runs().items()}
+        assert told == {"7": ("solve", 1400.0), "9": ("cg", 500.0)}
 
 
 def test_a_scheduler_that_raises_holds_up_no_other(tmp_path: Path) -> None:

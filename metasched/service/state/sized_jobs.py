@@ -1,0 +1,79 @@
+"""Jobs whose problem size is a number in their name, as an administrator has confirmed: runs of an application.
+
+What the report on past jobs has found of it stands in the configuration (``problem_size``). From then on such jobs are
+learned as if they had been annotated, and once a model knows enough of them it predicts their run times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from metasched.history.problem_sizes import SizeInName
+from metasched.jobs import Mark
+from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Request
+from metasched.service.state.live_clusters import LiveClusters
+from metasched.service.state.models import Learned, Models
+
+#: Runs that a model has learned at least before it predicts instead of the history.
+FEWEST_RUNS = 8
+
+
+class SizedJobs:
+    """The problem sizes in names, and the models of such jobs.
+
+    Parameters
+    ----------
+    rules : that are confirmed; the first that fits a name counts.
+    models, clusters : that learn such jobs, and where they run.
+    """
+
+    def __init__(self, rules: Sequence[SizeInName], models: Models, clusters: LiveClusters) -> None:
+        self._rules, self._models, self._clusters = tuple(rules), models, clusters
+
+    def mark(self, name: str) -> Mark | None:
+        """What a job of this name is a run of; None where no rule fits."""
+        for rule in self._rules:
+            if (size := rule.of(name)) is not None:
+                return Mark(rule.application, size)
+        return None
+
+    def predict(
+        self, expected: Mapping[str, Any], name: str, processors: int, *, cluster: str | None, partition: str, user: str
+    ) -> dict[str, Any]:
+        """What is expected of a job, by the model of its application where that knows enough.
+
+        Parameters
+        ----------
+        expected : what its history tells: the document of ``metasched history predict``.
+        name, processors, cluster, partition, user : of the job.
+
+        Returns
+        -------
+        dict
+            The document, with run time, interval and reason of the model where there is one, cut at the time limit.
+        """
+        mark = self.mark(name)
+        if mark is None:
+            return dict(expected)
+        view = self._clusters.view.partitions
+        platforms = [each.platform for each in view if cluster in (None, each.scheduler) and each.name == partition]
+        platform = platforms[0] if platforms else cluster or ""
+        learned = self._models.learned().get((mark.application, platform), Learned()).runs
+        predictor = self._models.predictor(mark.application, platform, user) if learned >= FEWEST_RUNS else None
+        if predictor is None:
+            return {
+                **expected,
+                "reason": f"{expected['reason']} (the model of {mark.application} knows {learned} runs)",
+            }
+        try:
+            found = predictor.predict(Request(mark.problem_size, processors, IDLE_CPU, IDLE_BANDWIDTH))
+        except InputError:
+            return dict(expected)
+        limit = expected["requested_time"]
+        interval = {
+            "low": min(found.interval.low, limit), "high": min(found.interval.high, limit),
+            "level": found.interval.level,
+        }  # fmt: skip
+        reason = f"the model of {mark.application} for problem size {mark.problem_size:g}, by {learned} runs"
+        return {**expected, "run_time": min(found.execution_time, limit), "interval": interval, "reason": reason}
