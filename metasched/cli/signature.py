@@ -11,7 +11,7 @@ from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
-from metasched.cli.signature_prediction import predict_verb
+from metasched.cli.signature_prediction import plot_verb, predict_verb
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
 from metasched.store.files.signatures import (
@@ -166,3 +166,4 @@ def expand_verb(
 
 
 signature.command("predict")(predict_verb)
+signature.command("plot")(plot_verb)

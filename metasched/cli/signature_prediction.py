@@ -1,4 +1,4 @@
-"""``metasched signature predict``: the time on more processes, by blocks of hardware or by replay."""
+"""``metasched signature predict`` and ``plot``: times of more processes, by blocks of hardware or by replay."""
 
 from __future__ import annotations
 
@@ -17,52 +17,39 @@ from metasched.store.files.hardware import read_entry
 from metasched.store.files.signatures import measured_in, read_application
 
 if TYPE_CHECKING:
-    from metasched.signature.prediction import Hardware, Prediction
+    from metasched.signature.application import Application
+    from metasched.signature.prediction import Engine, Hardware, Prediction
 
 #: Most numbers of processes at once.
 MOST_COUNTS = 1_000
 
+ApplicationArgument = Annotated[Path, typer.Argument(help="Application written by metasched signature fit.")]
 ProcessesOption = Annotated[str, typer.Option(help="Numbers of processes, separated by commas.")]
 HardwareOption = Annotated[str | None, typer.Option(help="Entry of the hardware database, or a file (TOML).")]
 NetworkOption = Annotated[str | None, typer.Option(help="Entry of the network; by default the hardware's own.")]
-NodeOption = Annotated[int, typer.Option(min=1, help="Processes on each node.")]
+NodeOption = Annotated[int, typer.Option("--processes-per-node", min=1, help="Processes on each node.")]
+PlatformOption = Annotated[Path | None, typer.Option(help="Platform of SimGrid (XML) to replay on.")]
+HostsOption = Annotated[Path | None, typer.Option(help="Hosts of the platform, one a line.")]
+RelevantOption = Annotated[
+    bool, typer.Option("--relevant", help="Replay a few turns of each loop, and multiply by the weights.")
+]
 
 
 def predict_verb(
-    application: Annotated[Path, typer.Argument(help="Application written by metasched signature fit.")],
+    application: ApplicationArgument,
     processes: ProcessesOption,
     hardware: HardwareOption = None,
     network: NetworkOption = None,
     per_node: NodeOption = 1,
-    platform: Annotated[Path | None, typer.Option(help="Platform of SimGrid (XML) to replay on.")] = None,
-    hosts: Annotated[Path | None, typer.Option(help="Hosts of the platform, one a line.")] = None,
-    relevant: Annotated[
-        bool, typer.Option("--relevant", help="Replay a few turns of each loop, and multiply by the weights.")
-    ] = False,
+    platform: PlatformOption = None,
+    hosts: HostsOption = None,
+    relevant: RelevantOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Predict execution times for numbers of processes that were not run."""
-    from metasched.signature.prediction import by_blocks, predictions
-
-    counts = counts_from(processes)
     known, document = read_application(application)
-    measured = measured_in(document, application)
-    for count in counts:
-        checked_count(known, count)
-    if (hardware is None) == (platform is None):
-        raise InputError("give either --hardware or --platform")
-    if hardware is not None:
-        if hosts is not None or relevant:
-            raise InputError("--hosts and --relevant belong to --platform")
-        engine, name = by_blocks(known, hardware_from(hardware, network, per_node)), "blocks"
-    else:
-        from metasched.tracing.smpi import by_replay
-
-        if platform is None or hosts is None:
-            raise InputError("--platform needs --hosts, names of its hosts, one a line")
-        engine, name = by_replay(known, platform, hosts, relevant), "replay"
-    with output.working("predicting"):
-        found = predictions(engine, name, counts, measured, corrected=name == "blocks")
+    engine = engine_from(known, hardware, network, per_node, platform, hosts, relevant)
+    found = answered(known, engine, counts_from(processes), measured_in(document, application))
     told = [*dict.fromkeys(line for each in found for line in each.warnings), *unruled(document)]
     if as_json:
         output.print_json({"predictions": [each.as_dict() for each in found], "warnings": told})
@@ -70,6 +57,94 @@ def predict_verb(
     _show(found)
     for line in told:
         output.to_stderr(f"warning: {line}")
+
+
+def plot_verb(
+    application: ApplicationArgument,
+    processes: ProcessesOption,
+    picture: Annotated[Path, typer.Option("-o", "--output", help="PNG to write.")],
+    hardware: HardwareOption = None,
+    network: NetworkOption = None,
+    per_node: NodeOption = 1,
+    platform: PlatformOption = None,
+    hosts: HostsOption = None,
+    relevant: RelevantOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Draw speedup (measured, predicted, ideal) with the knee, and efficiency phase by phase."""
+    import numpy as np
+
+    from metasched.cli import figures
+    from metasched.cli.signature_figures import phase_efficiencies, speedup_and_efficiency
+    from metasched.predictors.analytic.cloud.scaling import Scaling
+
+    known, document = read_application(application)
+    measured = dict(sorted(measured_in(document, application).items()))
+    counts = sorted({*measured, *counts_from(processes)})
+    if len(counts) < 2:
+        raise InputError(f"--processes is {processes}, expected at least two numbers for a curve")
+    engine = engine_from(known, hardware, network, per_node, platform, hosts, relevant)
+    found = answered(known, engine, counts, measured_in(document, application))
+    times = np.array([each.execution_time for each in found])
+    # Speedup is relative to the smallest count, which is taken to scale ideally up to there.
+    scaling = Scaling(np.array(counts), times, counts[0] * measured.get(counts[0], float(times[0])))
+    figures.save(speedup_and_efficiency(found, measured, scaling, application.stem), picture)
+    if as_json:
+        output.print_json(
+            {
+                "processes": counts,
+                "execution_time": times.tolist(),
+                "speedup": scaling.speedup.tolist(),
+                "efficiency": scaling.efficiency.tolist(),
+                "phases": {str(phase): each for phase, each in phase_efficiencies(found).items()},
+                "pays_until": scaling.pays_until,
+                "fastest": scaling.fastest,
+                "picture": str(picture),
+            }
+        )
+        return
+    if scaling.pays_until == counts[-1]:
+        output.say(f"more processes are worthwhile up to the largest number requested, {scaling.pays_until}")
+    else:
+        output.say(f"more than {scaling.pays_until} processes are not worthwhile; {scaling.fastest} are the fastest")
+    output.say(f"picture written to {picture}")
+
+
+def engine_from(
+    known: Application,
+    hardware: str | None,
+    network: str | None,
+    per_node: int,
+    platform: Path | None,
+    hosts: Path | None,
+    relevant: bool,
+) -> tuple[str, Engine]:
+    """The engine that options ask for, with its name."""
+    if (hardware is None) == (platform is None):
+        raise InputError("give either --hardware or --platform")
+    if hardware is not None:
+        from metasched.signature.prediction import by_blocks
+
+        if hosts is not None or relevant:
+            raise InputError("--hosts and --relevant belong to --platform")
+        return "blocks", by_blocks(known, hardware_from(hardware, network, per_node))
+    from metasched.tracing.smpi import by_replay
+
+    if platform is None or hosts is None:
+        raise InputError("--platform needs --hosts, names of its hosts, one a line")
+    return "replay", by_replay(known, platform, hosts, relevant)
+
+
+def answered(
+    known: Application, engine: tuple[str, Engine], counts: list[int], measured: dict[int, float]
+) -> list[Prediction]:
+    """Predictions for counts, each of which the rules allow."""
+    from metasched.signature.prediction import predictions
+
+    for count in counts:
+        checked_count(known, count)
+    with output.working("predicting"):
+        return predictions(engine[1], engine[0], counts, measured, corrected=engine[0] == "blocks")
 
 
 def counts_from(text: str) -> list[int]:
