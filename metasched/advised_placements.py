@@ -99,7 +99,8 @@ class Answer(Message):
     """Where the job should run, or why nothing is advised; times in seconds, ``time_limit`` too.
 
     ``placement`` is as ``metasched rank --json`` spells one, and with it come the same nodes folded, the partition in
-    its scheduler's words, and ``prefer``, a feature that the chosen nodes have in common and others lack.
+    its scheduler's words, and ``prefer``, a feature that the chosen nodes have in common and others lack. ``frequency``
+    is the clock that the job is to be given (MHz), where the configuration allows that.
     """
 
     id: str
@@ -114,6 +115,7 @@ class Answer(Message):
     processors: int | None = None
     prefer: str = ""
     time_limit: float | None = None
+    frequency: float | None = None
     placement: PlacementField | None = None
     warnings: list[str] = []
 
@@ -132,6 +134,7 @@ class Outcome:
     available_cpu, available_bandwidth : the loads that it met (fraction of a processor, Mbit/s); None where they were
         not measured.
     predicted : what the model said with these loads before it learned the run; None without a model.
+    energy, predicted_energy : what it took, and what the model said of that likewise (J); None where not known.
     """
 
     platform: str
@@ -146,6 +149,8 @@ class Outcome:
     start: float | None = None
     available_cpu: float | None = 1.0
     available_bandwidth: float | None = 1000.0
+    energy: float | None = None
+    predicted_energy: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The outcome as a JSON document."""

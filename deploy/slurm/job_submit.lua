@@ -76,9 +76,9 @@ local function sound(application, size)
   return { application = application, size = size }
 end
 
--- Words of the comment that the hook writes, and those of the layout on nodes; all others are parameters.
+-- Words of the comment that the hook writes, and those of layout and clock; all others are parameters.
 local RESERVED = { app = true, n = true, p = true, placement = true }
-local LAYOUT = { processes_per_node = true, threads = true }
+local LAYOUT = { processes_per_node = true, threads = true, frequency = true }
 
 -- Whether a parameter can stand in the comment, and the daemon takes it.
 local function parameter(name, value)
@@ -400,7 +400,7 @@ local function checked(answer, asked, part_list, ends)
     error("the answer has no id", 0)
   end
   local limit = type(answer.time_limit) == "number" and answer.time_limit > 0 and math.ceil(answer.time_limit / 60)
-  return { partition = part, names = names, limit = limit or nil }
+  return { partition = part, names = names, limit = limit or nil, clock = whole(answer.frequency) and answer.frequency }
 end
 
 local function features_of(prefer)
@@ -409,9 +409,10 @@ end
 
 -- Changing the job -----------------------------------------------------------------------------------------------
 
-local function mark(job_desc, job, answer)
-  local word = string.format("metasched:app=%s,n=%.10g,p=%d,placement=%s%s", job.application, job.size,
-                             answer.processors, answer.id, job.kept or "")
+local function mark(job_desc, job, answer, clock)
+  local word = string.format("metasched:app=%s,n=%.10g,p=%d,placement=%s%s%s", job.application, job.size,
+                             answer.processors, answer.id, job.kept or "",
+                             clock and string.format(",frequency=%d", clock) or "")
   local comment = job_desc.comment or ""
   local from, to = comment:find("metasched:[%w_=.,+-]+")
   if from then
@@ -419,6 +420,16 @@ local function mark(job_desc, job, answer)
   else
     job_desc.comment = comment == "" and word or (comment .. " " .. word)
   end
+end
+
+-- The clock (MHz) that the daemon's configuration allows to set, where the job asks for none itself; nil where not.
+local function clocked(job_desc, sure)
+  for _, field in ipairs({ "cpu_freq_min", "cpu_freq_max", "cpu_freq_gov" }) do
+    if (given(job_desc[field]) or 0) ~= 0 then return nil end
+  end
+  if not sure.clock then return nil end
+  job_desc.cpu_freq_min, job_desc.cpu_freq_max = 1000 * sure.clock, 1000 * sure.clock
+  return sure.clock
 end
 
 local function place(job_desc, asked, answer, sure)
@@ -462,7 +473,8 @@ local function advise(job_desc, part_list, uid)
   -- Where the daemon does not act nothing is changed, the comment neither: it finds the outcome by the submission.
   if answer.mode ~= "act" then return answer.mode ~= "shadow" and answer.message or nil end
   place(job_desc, asked, answer, sure)
-  if settings.mark == "yes" then mark(job_desc, job, answer) end
+  local clock = clocked(job_desc, sure)
+  if settings.mark == "yes" then mark(job_desc, job, answer, clock) end
   return answer.message
 end
 

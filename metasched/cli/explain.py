@@ -15,8 +15,10 @@ from metasched.cli.options import JsonOption, ParameterOption, PerNodeOption, Th
 from metasched.node_names import fold
 from metasched.placement.explaining.breakdown import explained
 from metasched.placement.explaining.documents import PlacementTable, explanation_document
+from metasched.placement.explaining.energy_words import energy_words
 from metasched.plain_numbers import plain
-from metasched.records import InputError
+from metasched.predictors.contract import under
+from metasched.records import InputError, Settings
 from metasched.store.files.whole_files import read_text
 
 
@@ -72,7 +74,8 @@ def _explained(scene: placing.Scene, problem_size: float, asked: PlacementTable)
     cluster = next((each for each in scene.clusters if each.name == asked.cluster), None)
     if cluster is None or asked.cluster not in scene.predictors:
         raise InputError(f"cluster {asked.cluster} of the placement has no description or no model")
-    found = explained(asked.record(), scene.predictors[asked.cluster], problem_size, cluster)
+    predictor = under(scene.predictors[asked.cluster], Settings.of(None, 1, {}, asked.frequency))
+    found = explained(asked.record(), predictor, problem_size, cluster)
     return explanation_document(found, asked.costs)
 
 
@@ -99,6 +102,7 @@ def _tell(explanation: dict[str, Any]) -> None:
         f"with {interval.level:.0%} probability it runs {plain(interval.low)} to {plain(interval.high)} s "
         "without contention",
         *((f"jobs already running lose {plain(harm)} s in total",) if harm > 0 else ()),
+        *filter(None, [energy_words(chosen)]),
         chosen.reason,
     ):
         output.say(line)

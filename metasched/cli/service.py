@@ -30,12 +30,14 @@ def serve_verb(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Replaces the configured one.")] = None,
 ) -> None:
     """Run the daemon in the foreground until it is stopped."""
+    from metasched.placement.clusters.description import hardware_of
     from metasched.schedulers.contract import Source
     from metasched.schedulers.grid_engine.source import GridEngineSource
     from metasched.schedulers.slurm.source import SlurmSource
     from metasched.service.daemon import Daemon
     from metasched.service.server import serve
     from metasched.store.database.store import Store
+    from metasched.store.files.hardware import read_entry
 
     settings = configuration(config)
     if port is not None:
@@ -44,7 +46,13 @@ def serve_verb(
     for noisy in ("apscheduler", "alembic.runtime.plugins"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     sources: list[Source] = [
-        SlurmSource(each.name, each.partitions, platform=each.platform, configuration=each.configuration)
+        SlurmSource(
+            each.name,
+            each.partitions,
+            platform=each.platform,
+            configuration=each.configuration,
+            hardware=hardware_of(each, read_entry, f"slurm {each.name}"),
+        )
         for each in settings.slurm
     ]
     sources += [

@@ -15,7 +15,7 @@ from metasched.cli import output
 from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
 from metasched.cli.service import ask_daemon, configuration
 from metasched.modes import Mode
-from metasched.plain_numbers import span
+from metasched.plain_numbers import plain, span
 from metasched.records import InputError
 from metasched.service.quality.verdict import MEANINGS
 
@@ -118,6 +118,14 @@ def _show(answer: dict[str, Any], file: str) -> None:
             "elsewhere",
             f"{quality['elsewhere']} ran elsewhere, {quality['faster']} of them slower than predicted where advised: "
             f"of {taken} {span(abs(saved))} would have been {sense}",
+        )
+    if quality["metered"]:
+        joules = quality["energy_taken"] - quality["energy_as_advised"]
+        sense = "saved" if joules >= 0 else "lost"
+        table.add_row(
+            "energy",
+            f"of {plain(quality['energy_taken'])} J that {quality['metered']} of these took, {plain(abs(joules))} J "
+            f"would have been {sense} where advised",
         )
     if quality["killed_by_limit"]:
         table.add_row("limits", f"{quality['killed_by_limit']} would exceed the suggested time limit")

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from metasched.modes import Mode
 from metasched.node_names import unfold
-from metasched.records import InputError
+from metasched.records import FASTEST, SLOWEST, InputError
 from metasched.store.files.sources import placed as sources_beside
 from metasched.store.files.whole_files import read_text
 from metasched.validation import first_error, parse_toml
@@ -93,13 +93,38 @@ class Keep(_Table):
     past_jobs: Seconds = 1095.0
 
 
+class EnergyChoice(_Table):
+    """How energy counts where jobs are placed whose models tell it; see ``metasched rank`` for the words.
+
+    ``set_frequency`` allows the hook to set the clock of a job that is placed in mode "act".
+    """
+
+    policy: Literal["min-time", "min-energy"] = "min-time"
+    max_slowdown: Annotated[float, Field(ge=0, le=1000)] | None = None
+    power_cap: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    frequencies: Annotated[list[Annotated[float, Field(ge=SLOWEST, le=FASTEST)]], Field(max_length=100)] = []
+    set_frequency: bool = False
+
+
 class SlurmCluster(_Table):
-    """A Slurm cluster whose partitions jobs may be sent to, all where none is named."""
+    """A Slurm cluster whose partitions jobs may be sent to, all where none is named.
+
+    ``watts``, ``hardware`` and ``idle_watts`` of its nodes are as in a description of clusters.
+    """
 
     name: Annotated[str, Field(min_length=1)]
     partitions: list[str] = []
     platform: str = ""
     configuration: str = ""
+    watts: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    hardware: str | None = None
+    idle_watts: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    @model_validator(mode="after")
+    def _one_power(self) -> SlurmCluster:
+        if self.watts is not None and self.hardware is not None:
+            raise ValueError(f"cluster {self.name} has both watts and hardware, expected one of them")
+        return self
 
 
 class GridEngineCell(_Table):
@@ -146,6 +171,7 @@ class Configuration(_Table):
     limits: Limits = Limits()
     periods: Periods = Periods()
     keep: Keep = Keep()
+    energy: EnergyChoice = EnergyChoice()
     slurm: list[SlurmCluster] = []
     grid_engine: list[GridEngineCell] = []
     source: list[SourceTable] = []

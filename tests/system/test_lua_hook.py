@@ -97,6 +97,16 @@ def test_only_a_job_on_the_nodes_that_were_judged_is_limited_by_their_prediction
         assert job.get("prefer") == ("new" if steer == "features" else None)
 
 
+def test_the_clock_is_set_where_the_answer_names_one_and_the_job_none(tmp_path: Path) -> None:
+    job = submitted(tmp_path, frequency=1800)
+    assert (job["cpu_freq_min"], job["cpu_freq_max"]) == (1_800_000, 1_800_000)
+    assert job["comment"].endswith(",frequency=1800")
+    assert "cpu_freq_max" not in submitted(tmp_path)
+    assert "cpu_freq_max" not in submitted(tmp_path, frequency="fast")
+    own = submitted(tmp_path, frequency=1800, job={"cpu_freq_max": 2_400_000, "cpu_freq_min": 4294967294})
+    assert (own["cpu_freq_max"], "frequency" in own["comment"]) == (2_400_000, False)
+
+
 def test_a_file_stops_the_hook_whatever_the_daemon_does(tmp_path: Path) -> None:
     (tmp_path / "metasched.off").touch()
     assert submitted(tmp_path) == UNCHANGED | {"said": ""}

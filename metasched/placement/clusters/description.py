@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,22 @@ BANDWIDTH = 1000.0
 ReadText = Callable[[str], str]
 #: Gives an entry of the hardware database.
 ReadEntry = Callable[[str], Entry]
+
+
+class TellsPower(Protocol):
+    """What may tell the power of a cluster's nodes: of a busy processor or by an entry, and of an idle node (W)."""
+
+    @property
+    def watts(self) -> float | None:
+        """Of one busy processor."""
+
+    @property
+    def hardware(self) -> str | None:
+        """The name of an entry."""
+
+    @property
+    def idle_watts(self) -> float:
+        """Of an idle node, 0 where it is not told."""
 
 
 def parse_description(
@@ -164,12 +180,18 @@ def _state(cluster: ClusterTable, where: str, read: ReadText | None, entry: Read
         network=network,
         jobs=jobs,
         queue_wait=_wait(cluster, where),
-        hardware=_hardware(cluster, entry, where),
+        hardware=hardware_of(cluster, entry, where),
     )
 
 
-def _hardware(cluster: ClusterTable, entry: ReadEntry | None, where: str) -> Entry | None:
-    """The entry of a cluster's nodes, with the power of an idle one as the description tells it."""
+def hardware_of(cluster: TellsPower, entry: ReadEntry | None, where: str) -> Entry | None:
+    """The entry of a cluster's nodes, with the power of an idle one as it is told; None where nothing is.
+
+    Raises
+    ------
+    InputError
+        When there is no such entry.
+    """
     found = _busy(cluster, entry, where)
     if not cluster.idle_watts:
         return found
@@ -178,7 +200,7 @@ def _hardware(cluster: ClusterTable, entry: ReadEntry | None, where: str) -> Ent
     return replace(known, values={**known.values, "idle_power": idle})
 
 
-def _busy(cluster: ClusterTable, entry: ReadEntry | None, where: str) -> Entry | None:
+def _busy(cluster: TellsPower, entry: ReadEntry | None, where: str) -> Entry | None:
     if cluster.watts is not None:
         return of_processors(cluster.watts) if cluster.watts else None
     if cluster.hardware is None:

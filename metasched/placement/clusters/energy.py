@@ -13,6 +13,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+def tells_energy(state: ClusterState, predictor: Predictor) -> bool:
+    """Whether anything tells what runs on a cluster take: the runs learned, or its hardware."""
+    return energy_predictor(predictor) is not None or (state.hardware is not None and knows_power(state.hardware))
+
+
 def energy_of(
     state: ClusterState,
     predictor: Predictor,

@@ -105,6 +105,11 @@ class Objective:
         """Whether nothing but the time is weighed."""
         return not any(getattr(self, name) for name in TERMS if name != "time")
 
+    @property
+    def energy_alone(self) -> bool:
+        """Whether nothing but the energy is weighed."""
+        return not any(getattr(self, name) for name in TERMS if name != "energy")
+
     def score_time(self, time: Floats, processors: ArrayLike) -> Floats:
         """What :meth:`score` says of terms with this time where :attr:`time_alone` holds, shape (n,).
 

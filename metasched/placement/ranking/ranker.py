@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.constraints import Constraints, admit
+from metasched.placement.clusters.energy import tells_energy
 from metasched.placement.clusters.power_draw import Draw, draw_of
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.recent_placements import as_running
@@ -24,6 +25,7 @@ from metasched.placement.ranking.ties import settle_ties
 from metasched.placement.search.exact_search import Domains, Found, Scope, search
 from metasched.placement.search.joined_clusters import Layout, lay_out
 from metasched.predictors.contract import Predictor
+from metasched.records import InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,6 +48,8 @@ def rank(
     ------
     InfeasibleError
         When the constraints leave no resource set.
+    InputError
+        When energy alone or a power cap counts, and nothing tells the energy of runs on a cluster.
     """
     if question.max_slowdown is not None:
         # As fast as can be comes first: it says what is too slow.
@@ -80,6 +84,13 @@ def _ranked(
     if not layout.domains.pairs(allowed)[0].size:
         raise InfeasibleError(_why_none(clusters, layout, question.constraints, ruled_out))
     scope: Scope = "all" if question.pareto else question.scope
+    if question.power_cap is not None or question.objective.energy_alone:
+        for state, predictor in zip(layout.clusters, layout.predictors, strict=True):
+            if state.nodes and not tells_energy(state, predictor):
+                raise InputError(
+                    f"nothing tells the energy of runs on {state.name}, expected learned runs that tell it, or watts "
+                    "or hardware of the cluster"
+                )
     draws = _draws(clusters, layout, question)
     of_fewest, asked = _of_fewest(layout, int(allowed[0]), question)
     found = _searched(layout, layout.domains, layout.cluster_of, allowed, question, scope, of_fewest, draws)
@@ -199,7 +210,7 @@ def _draws(clusters: Sequence[ClusterState], layout: Layout, question: Question)
 
 def _why_too_much_power(layout: Layout, draws: Sequence[Draw], cap: float) -> str:
     """Why no resource set is left under a power cap."""
-    if all(draw.alone >= cap for draw in draws):
+    if min(draw.alone for draw in draws) >= cap:
         state, draw = min(zip(layout.clusters, draws, strict=True), key=lambda each: each[1].alone)
         return (
             f"the power cap of {cap:g} W is below what {state.name} draws without the job: {draw.running:g} W by jobs "

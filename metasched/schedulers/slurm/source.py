@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from metasched.blocks.entry import Entry
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
@@ -64,6 +65,7 @@ class SlurmSource:
     partitions : names of the partitions that jobs may be sent to, all where empty.
     platform : what its models are kept by; the name where empty.
     configuration : path of its slurm.conf, empty for the usual one.
+    hardware : of its nodes, None where it is not known.
     patience : how long a command may take (s).
     """
 
@@ -74,9 +76,11 @@ class SlurmSource:
         *,
         platform: str = "",
         configuration: str = "",
+        hardware: Entry | None = None,
         patience: float = PATIENCE,
     ) -> None:
         self.name = name
+        self._hardware = hardware
         self._wanted = tuple(partitions)
         self._platform = platform or name
         self._commands = Commands(configuration, patience)
@@ -103,7 +107,10 @@ class SlurmSource:
         if missing:
             raise RuntimeError(f"no partition {missing[0]}, expected one of {', '.join(sorted(limits))}")
         states = {
-            name: cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name)
+            name: replace(
+                cluster_from_slurm(f"{self.name}/{name}", sinfo, self._topology, partition=name),
+                hardware=self._hardware,
+            )
             for name in limits
             if not self._wanted or name in self._wanted
         }

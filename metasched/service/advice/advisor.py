@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from metasched.advised_placements import Answer, Ask, Demands
 from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.energy import tells_energy
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
@@ -20,9 +21,10 @@ from metasched.placement.loads.counted import Loads, counted
 from metasched.placement.ranking.co_scheduling import Coscheduled
 from metasched.placement.ranking.fast_path import quickest
 from metasched.placement.ranking.layouts import layouts
+from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import KnowsClocks, Predictor
 from metasched.records import InputError, Placement
 from metasched.service.advice.answers import answer, nothing
 from metasched.service.advice.fronts import FrontCache
@@ -138,19 +140,35 @@ class Placer:
         now: float,
     ) -> tuple[Placement, Mapping[str, ClusterState], tuple[str, ...]]:
         """The best placement, the clusters as counted, and what the user should know."""
+        able = [each for each in able if not constraints.clusters or each.state.name in constraints.clusters] or able
+        known = {each.state.name: known[each.state.name] for each in able}
         # The horizon is not known beforehand: the last completion of a problem of about this size is tried first.
         alike = ask.application, round(2.0 * math.log2(ask.problem_size))
         loads = self.loads(now)
         loads = replace(loads, first_horizon=self._completions.get(alike, loads.first_horizon))
         running, notes = self.running(able)
+        states = [each.state for each in able]
+        chosen = self._configuration.energy
+        metered = all(tells_energy(each, known[each.name]) for each in states)
+        clocked = all(isinstance(each, KnowsClocks) and each.clocks for each in known.values())
         question = Question(
             ask.problem_size,
             constraints,
+            Objective(time=0.0, energy=1.0) if metered and chosen.policy == "min-energy" else Objective(),
             top=2,
             level=self._configuration.level,
             loads=loads,
             scope="top",
-            settings=layouts([each.state for each in able], known.values(), ask.settings, constraints.per_node),
+            settings=layouts(
+                states,
+                known.values(),
+                ask.settings,
+                constraints.per_node,
+                frequencies=chosen.frequencies if clocked else (),
+            ),
+            max_slowdown=chosen.max_slowdown if metered else None,
+            power_cap=chosen.power_cap if metered else None,
+            running=running,
         )
         if not running:
             # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
@@ -163,7 +181,7 @@ class Placer:
                     self._completions[alike] = found.placement.completion
                 return found.placement, found.clusters, found.warnings + notes
         contention = self.contention(able, running, known, ask.problem_size, notes, loads)
-        ranking = rank([each.state for each in able], known, replace(question, contention=contention, rotation=uid))
+        ranking = rank(states, known, replace(question, contention=contention, rotation=uid))
         return ranking.placements[0], ranking.clusters, ranking.warnings
 
     def contention(

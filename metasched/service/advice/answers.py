@@ -8,6 +8,7 @@ from metasched.advised_placements import Answer, Ask
 from metasched.node_names import fold
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.explaining.energy_words import energy_words
 from metasched.plain_numbers import span
 from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
@@ -56,13 +57,15 @@ def answer(
         message=f"{ask.application} n={ask.problem_size:g} on {sets.processors} processors of "
         f"{chosen.name or chosen.state.name} ({nodes}): "
         f"{span(slowdown * best.prediction.execution_time)} expected{shared}, "
-        f"{span(slowdown * interval.low)} to {span(slowdown * interval.high)} at {interval.level:.0%}",
+        f"{span(slowdown * interval.low)} to {span(slowdown * interval.high)} at {interval.level:.0%}"
+        + ("" if sets.frequency is None else f"; {energy_words(best)}"),
         scheduler=chosen.scheduler,
         partition=chosen.name,
         nodes=nodes,
         node_count=len(sets.nodes),
         processors=sets.processors,
         prefer=_common_feature(chosen.state, sets.nodes),
+        frequency=sets.frequency if configuration.energy.set_frequency else None,
         time_limit=_time_limit(ask, best, chosen, counted, predictor, configuration),
         placement=best,
         warnings=list(warnings),

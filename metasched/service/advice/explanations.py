@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
@@ -36,7 +37,7 @@ def explain_answer(asked: ExplainIn, view: View, models: Models) -> dict[str, An
     predictor = models.predictor(asked.application, partition.platform)
     if predictor is None:
         raise InputError(f"no model of {asked.application} on {partition.platform}")
-    predictor = under(predictor, asked.settings)
+    predictor = under(predictor, replace(asked.settings, frequency=asked.placement.frequency or asked.frequency))
     return _document(asked.problem_size, asked.placement, predictor, partition.state)
 
 
@@ -83,7 +84,9 @@ def _model_then(
         raise InputError(f"no model of {advice.application} on {platform}")
 
     with suppress(InputError):  # a model of then may not know what was learned since
-        able = [under(predictor, advice.question.settings) for predictor in able]
+        settings = advice.question.settings
+        settings = replace(settings, frequency=placement.frequency or settings.frequency)
+        able = [under(predictor, settings) for predictor in able]
 
     def off(predictor: Predictor) -> float:
         told = predictor.predict_many(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from metasched.plain_numbers import span
+from metasched.plain_numbers import plain, span
 from metasched.service.quality.advice_quality import Quality, Report
 from metasched.service.quality.verdict import verdict
 
@@ -46,6 +46,10 @@ def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
     if quality.saved is not None:
         of = f"of {span(quality.time_taken)} that {quality.elsewhere} jobs ran elsewhere"
         yield "time that the advice would save", _saved(quality), of
+    if quality.metered:
+        saved = f"{100.0 * (1.0 - quality.energy_as_advised / quality.energy_taken):.0f} %"
+        of = f"of {plain(quality.energy_taken)} J that {quality.metered} jobs took elsewhere"
+        yield "energy that the advice would save", saved, of
     if quality.killed_by_limit:
         yield "over the suggested limit", f"{quality.killed_by_limit}", "jobs would run longer than that"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from metasched.advised_placements import AdvisedPlacement, Outcome
 from metasched.node_names import fold
+from metasched.placement.explaining.energy_words import energy_words
 from metasched.plain_numbers import span
 from metasched.records import Placement
 from metasched.service.dashboard.formats import count
@@ -47,7 +48,8 @@ def shown(advised: AdvisedPlacement) -> Shown:
         f"{answer.nodes if len(nodes) <= MOST_NAMED else count(len(nodes), 'node')}",
         f"{span(prediction.execution_time)} "
         f"({span(prediction.interval.low)} to {span(prediction.interval.high)})"
-        + (f" after {span(wait)} in the queue" if wait > 0 else ""),
+        + (f" after {span(wait)} in the queue" if wait > 0 else "")
+        + "".join(f"; {words}" for words in filter(None, [energy_words(placement)])),
         placement.reason,
         mark,
         came,

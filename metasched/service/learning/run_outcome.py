@@ -12,6 +12,7 @@ import numpy as np
 from metasched.advised_placements import Outcome
 from metasched.jobs import EndedJob, Mark, check_times
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
+from metasched.predictors.contract import energy_predictor
 from metasched.records import DEFAULT_SETTINGS, SETTING_COLUMNS, InputError, Prediction, Run
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
@@ -60,6 +61,7 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
         job.nodes,
         extra=MappingProxyType(told | ({"placement": mark.placement} if mark.placement else {})),
     )
+    predicted, joules = _predicted(run, models)
     return Concluded(
         RecordedRun(run, job.exit_status, learnable=job.exit_status == 0 and counted, uid=job.uid),
         mark.placement,
@@ -75,7 +77,9 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
             exit_status=job.exit_status,
             available_cpu=None if math.isnan(cpu) else cpu,
             available_bandwidth=None if math.isnan(bandwidth) else bandwidth,
-            predicted=_predicted(run, models),
+            predicted=predicted,
+            energy=job.energy,
+            predicted_energy=joules,
         ),
     )
 
@@ -105,16 +109,17 @@ def observed(nodes: tuple[str, ...], start: float, end: float, store: Store) -> 
     return max(min(cpu), LEAST_CPU), max(min(bandwidth), LEAST_BANDWIDTH)
 
 
-def _predicted(run: Run, models: Models) -> Prediction | None:
-    """What the model would have said, before it learns the run, had it known the loads that were to come.
+def _predicted(run: Run, models: Models) -> tuple[Prediction | None, float | None]:
+    """What the model would have said of time and energy (J), before it learns the run, had it known the loads to come.
 
     None without a model, and where the loads that came were not measured: the error would be that of a guess. Of a
     parameter that the model has not met yet it knows nothing, and says what it would say without.
     """
     predictor = models.predictor(run.application, run.cluster, run.user)
     if predictor is None or not run.measured:
-        return None
+        return None, None
     for request in (run.request, replace(run.request, settings=DEFAULT_SETTINGS)):
         with suppress(InputError):
-            return predictor.predict(request)
-    return None
+            told, energy = predictor.predict(request), energy_predictor(predictor)
+            return told, None if energy is None else energy.predict(request).execution_time
+    return None, None

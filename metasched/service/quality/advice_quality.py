@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from metasched.advised_placements import AdvisedPlacement
+from metasched.advised_placements import AdvisedPlacement, Outcome
+from metasched.records import Placement
 
 #: One-sided level of the bounds of the time saved.
 SURE = 0.95
@@ -41,6 +42,8 @@ class Quality:
     saved : share of the time taken that following the advice would have saved; negative where it would have cost.
     saved_low, saved_high : bounds of that share, each passed by chance one time in twenty; None for a single job.
     killed_by_limit : jobs that ran, or where advised would have run, for longer than the time limit suggested.
+    metered : jobs elsewhere whose energy is known, as is that of their placement.
+    energy_taken, energy_as_advised : what these took, and would have taken where advised (J), as the times are.
     """
 
     jobs: int
@@ -62,6 +65,9 @@ class Quality:
     saved_low: float | None
     saved_high: float | None
     killed_by_limit: int
+    metered: int = 0
+    energy_taken: float = 0.0
+    energy_as_advised: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name."""
@@ -85,6 +91,8 @@ class Settled:
     limit : the time limit suggested (s).
     same_partition : it ran in the partition advised.
     application, cluster : what ran, and on which platform.
+    energy : what it took, measured, else as predicted there (J); None where it is not known.
+    energy_as_advised : what it would have taken where advised (J); None where it is not known.
     """
 
     failed: bool
@@ -99,6 +107,8 @@ class Settled:
     same_partition: bool = False
     application: str = ""
     cluster: str = ""
+    energy: float | None = None
+    energy_as_advised: float | None = None
 
     @property
     def as_advised(self) -> float:
@@ -131,8 +141,18 @@ def settled(advice: AdvisedPlacement) -> Settled | None:
         level=0.9 if there is None else there.interval.level,
         limit=answer.time_limit,
         same_partition=followed or where in (ran, outcome.platform),
+        **_energies(answer.placement, outcome),
         **of,
     )
+
+
+def _energies(placement: Placement, outcome: Outcome) -> dict[str, Any]:
+    """What a job took and would have taken where advised (J); nothing where its model tells no energy."""
+    advised, there = placement.energy, outcome.predicted_energy
+    if advised is None or not there:
+        return {}
+    took = there if outcome.energy is None else outcome.energy
+    return {"energy": took, "energy_as_advised": took * advised / there}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +221,7 @@ def quality(jobs: Iterable[Settled]) -> Quality:
     taken = np.array([job.actual for job, _ in elsewhere])
     as_advised = np.array([job.as_advised for job, _ in elsewhere])
     low, high = _bounds(taken, as_advised)
+    metered = [job for job, _ in elsewhere if job.energy is not None]
     return Quality(
         jobs=len(sound),
         failed=len(jobs) - len(sound),
@@ -221,6 +242,9 @@ def quality(jobs: Iterable[Settled]) -> Quality:
         saved_low=low,
         saved_high=high,
         killed_by_limit=sum(job.limit is not None and job.as_advised > job.limit for job in sound),
+        metered=len(metered),
+        energy_taken=math.fsum(job.energy or 0.0 for job in metered),
+        energy_as_advised=math.fsum(job.energy_as_advised or 0.0 for job in metered),
     )
 
 

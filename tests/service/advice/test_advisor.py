@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
 
+from metered_runs import made
+
 from metasched.advised_placements import Answer, Ask
 from metasched.placement.clusters.partition import JobLimits
 from metasched.placement.clusters.running_jobs import StartedJob
-from tests.service.daemons import running
+from metasched.predictors.energy.predictor import MeteredPredictor
+from metasched.store import documents
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
+from tests.service.daemons import CLUSTERS, running
 
 
 def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:
@@ -53,3 +60,42 @@ def test_no_job_gets_more_than_its_qos_allows(tmp_path: Path) -> None:
         assert (small.processors, short.processors, short.time_limit) == (2, free.processors, 30.0)
         assert "more nodes than the QOS narrow allows" in answered("narrow").message
         assert "more processors than its QOS small" in answered("small", processors=(4,), max_processors=None).message
+
+
+def metered(folder: Path) -> None:
+    """A database whose model of the application tells energy at two clocks."""
+    with Store.open(folder / "metasched.db") as store:
+        store.runs.add_all(records := [RecordedRun(replace(run, cluster="east")) for run in made(40, seed=1)])
+        predictor = MeteredPredictor("a", "east").fit(record.run for record in records)
+        store.models.save(
+            "a", "east", json.loads(documents.dump(predictor)), learned=[record.uid for record in records]
+        )
+
+
+def test_placements_are_made_for_least_energy_at_a_clock_where_the_configuration_says_so(tmp_path: Path) -> None:
+    metered(tmp_path)
+    ask, answers = Ask(application="a", problem_size=900, clusters=frozenset({"east"}), processors=[4]), {}
+    choice = {"policy": "min-energy", "max_slowdown": 0.5, "frequencies": [1200, 2000]}
+    for name, energy in (("plain", {}), ("chosen", choice), ("set", choice | {"set_frequency": True})):
+        with running(tmp_path, learned=False, mode="act", energy=energy) as daemon:
+            answers[name] = daemon.placer.answer(ask, time.time())
+    plain, chosen, told = (answers[name].placement for name in ("plain", "chosen", "set"))
+    assert plain is not None
+    assert chosen is not None
+    assert told is not None
+    assert (plain.resource_set.frequency, chosen.resource_set.frequency) == (None, 1200.0)
+    assert chosen.energy is not None
+    assert plain.energy is not None
+    assert chosen.energy < plain.energy
+    assert [answers[name].frequency for name in ("plain", "chosen", "set")] == [None, None, 1200.0]
+    assert "at 1200 MHz" in answers["chosen"].message
+
+
+def test_a_cap_that_the_cluster_draws_without_the_job_is_named(tmp_path: Path) -> None:
+    metered(tmp_path)
+    described = CLUSTERS.replace('name = "east"', 'name = "east"\nidle_watts = 50')
+    ask = Ask(application="a", problem_size=900, clusters=frozenset({"east"}))
+    with running(tmp_path, learned=False, clusters=described, energy={"power_cap": 150.0}) as daemon:
+        answer = daemon.placer.answer(ask, time.time())
+    assert not answer.placed
+    assert "the power cap of 150 W is below what east draws without the job" in answer.message

@@ -155,3 +155,16 @@ def test_a_placement_and_its_outcome_say_where_the_job_ran_beside_the_advice() -
         found = settled(replace(advice, answer=described, outcome=ran))
         assert found is not None
         assert found.same_partition is same
+
+
+def test_energy_that_the_advice_would_have_saved_is_counted_where_it_is_known() -> None:
+    sets = ResourceSet("c8", ("b1",), 2, 1.0, 100.0)
+    placement = Placement(sets, Prediction(10.0, Interval(8.0, 12.0, 0.9), "m"), energy=600.0)
+    answer = Answer(id="0a", mode="shadow", steer="nodes", placed=True, message="", placement=placement)
+    predicted = Prediction(19.0, Interval(18.0, 21.0, 0.9), "m")
+    outcome = Outcome("c8", "", ("a1",), 2, 20.0, 0, predicted, energy=1000.0, predicted_energy=800.0)
+    advice = AdvisedPlacement(1.0, Ask(application="cg", problem_size=5.0), answer, outcome)
+    jobs = [settled(each) for each in (advice, replace(advice, outcome=replace(outcome, predicted_energy=None)))]
+    found = quality([job for job in jobs if job is not None])
+    assert (found.elsewhere, found.metered, found.energy_taken, found.energy_as_advised) == (2, 1, 1000.0, 750.0)
+    assert quality([]).metered == 0

@@ -1,0 +1,27 @@
+"""Energy, power, clock and the chance to finish of a placement, in words."""
+
+from __future__ import annotations
+
+from metasched.plain_numbers import plain
+from metasched.records import Placement
+
+
+def energy_words(placement: Placement) -> str:
+    """What is known of them; empty where nothing is.
+
+    Examples
+    --------
+    >>> from metasched.records import Interval, Prediction, ResourceSet
+    >>> chosen = ResourceSet("c", ("n0",), 1, 1.0, 90.0, frequency=1800.0)
+    >>> run = Prediction(10.0, Interval(9.0, 11.0, 0.9), "")
+    >>> energy_words(Placement(chosen, run, energy=500.0, success=0.9917))
+    '500 J, 50 W on average, at 1800 MHz, 0.9917 chance that no node fails'
+    """
+    clock, parts = placement.resource_set.frequency, []
+    if placement.energy is not None and placement.power is not None:
+        parts += [f"{plain(placement.energy)} J", f"{plain(placement.power)} W on average"]
+    if clock is not None:
+        parts.append(f"at {clock:g} MHz")
+    if placement.success is not None:
+        parts.append(f"{placement.success:.4g} chance that no node fails")
+    return ", ".join(parts)
