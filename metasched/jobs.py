@@ -110,6 +110,7 @@ class Fate:
     processes : how many it has, None where that is not known.
     kind : see :data:`Kind`.
     command : digest of its command line, empty where that is not known.
+    energy, energy_covers : what its nodes took (J) as the scheduler measured it, and of what; None where it did not.
     """
 
     completed: bool | None
@@ -118,6 +119,8 @@ class Fate:
     processes: int | None = None
     kind: Kind = ""
     command: str = ""
+    energy: float | None = None
+    energy_covers: str = ""
 
 
 def plain(name: bytes) -> str:

@@ -184,6 +184,31 @@ def test_the_accounting_tells_of_jobs_that_the_controller_has_forgotten(commands
     assert (fates["3"].completed, fates["7"].completed, fates["7"].kind) == (True, False, "unknown")
 
 
+def test_energy_is_that_of_the_longest_step_where_the_nodes_were_the_jobs_own(
+    commands: Path,
+) -> None:
+    cpus = {node["name"]: node["cpus"] for node in SINFO["nodes"]}
+    whole = {"JobIDRaw": "3", "AllocCPUS": str(cpus["a1"]), "NodeList": "a1", "ConsumedEnergyRaw": "0"}
+    steps = [whole | {"JobIDRaw": f"3.{step}", "ConsumedEnergyRaw": joules} for step, joules in
+             (("batch", "900"), ("extern", "1000"), ("0", "700"))]  # fmt: skip
+    table(commands / "squeue", [JOB])
+
+    def energy(plugin: str, *rows: dict[str, str]) -> tuple[float | None, str]:
+        saying(commands / "scontrol", f"AcctGatherEnergyType    = {plugin}")
+        table(commands / "sacct", list(rows))
+        source = SlurmSource("c")
+        source.partitions()
+        fate = source.fates(["3"])["3"]
+        return fate.energy, fate.energy_covers
+
+    assert energy("acct_gather_energy/ipmi", whole, *steps) == (1000.0, "node")
+    assert energy("rapl", whole, *steps) == (1000.0, "package+memory")
+    assert energy("(null)", whole, *steps) == (None, "")
+    assert energy("acct_gather_energy/none", whole, *steps) == (None, "")
+    assert energy("acct_gather_energy/ipmi", whole | {"AllocCPUS": "1"}, *steps) == (None, "")
+    assert energy("acct_gather_energy/ipmi", whole | {"ConsumedEnergyRaw": ""}) == (None, "")
+
+
 def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free(commands: Path) -> None:
     def waits() -> list[float]:
         source = SlurmSource("c")

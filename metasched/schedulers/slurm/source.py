@@ -52,6 +52,9 @@ _ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "Submit
 _LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
            "AllocCPUS", "TimelimitRaw", "State", "JobName")  # fmt: skip
 
+#: What the plugins that measure energy cover; any other, "none" among them, measures nothing that counts.
+_METERS = {"rapl": "package+memory", "ipmi": "node", "xcc": "node", "pm_counters": "node"}
+
 #: What Slurm prints where there is nothing.
 _NONE = frozenset({"", "0", "N/A", "(null)"})
 
@@ -87,6 +90,8 @@ class SlurmSource:
         self._operates: bool | None = None
         self._accounts: bool | None = None
         self._limits: tuple[float, Mapping[str, JobLimits]] = -math.inf, {}
+        self._covers: str | None = None
+        self._cpus: dict[str, int] = {}
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
         self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
 
@@ -114,8 +119,8 @@ class SlurmSource:
             for name in limits
             if not self._wanted or name in self._wanted
         }
-        cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
         of_qos = self._limits_of_qos()
+        cpus = self._cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
         return [
             Partition(
                 state,
@@ -262,7 +267,53 @@ class SlurmSource:
                 _log.info("%s has forgotten %d jobs: %s", self.name, len(forgotten), error)
             else:
                 found |= {row["JobIDRaw"]: _accounted_fate(row) for row in rows}
+        ended = [job for job, fate in found.items() if fate.completed][:MOST_NAMED]
+        for job, joules in self._energies(ended).items():
+            found[job] = replace(found[job], energy=joules, energy_covers=self._covers or "")
         return found
+
+    def _energies(self, jobs: Sequence[str]) -> dict[str, float]:
+        """What the nodes of jobs took (J) by the accounting, of those that had their nodes for themselves.
+
+        A step is given all that its nodes took meanwhile, so steps are not added: the longest says most.
+        """
+        if not jobs or not self._metered():
+            return {}
+        columns = ("JobIDRaw", "AllocCPUS", "NodeList", "ConsumedEnergyRaw")
+        try:
+            rows = self._commands.table(columns, "sacct", "--allusers", f"--jobs={','.join(jobs)}")
+        except RuntimeError as error:
+            _log.info("%s tells no energy: %s", self.name, error)
+            return {}
+        alone, found = set(), dict.fromkeys(jobs, 0.0)
+        for row in rows:
+            job, _, step = row["JobIDRaw"].partition(".")
+            if job not in found:
+                continue
+            if not step and self._all_of(row["NodeList"]) == int(_seconds(row["AllocCPUS"]) or -1):
+                alone.add(job)
+            found[job] = max(found[job], _seconds(row["ConsumedEnergyRaw"]) or 0.0)
+        return {job: joules for job, joules in found.items() if joules and job in alone}
+
+    def _metered(self) -> bool:
+        """Whether this Slurm measures energy."""
+        if self._covers is None:
+            try:
+                told = self._commands.run("scontrol", "show", "config")
+            except RuntimeError as error:
+                _log.info("whether %s measures energy is not known: %s", self.name, error)
+                return False
+            plugin = re.search(r"(?m)^AcctGatherEnergyType\s*=\s*(?:acct_gather_energy/)?(\w+)", told)
+            self._covers = _METERS.get(plugin[1].lower(), "") if plugin else ""
+        return bool(self._covers)
+
+    def _all_of(self, nodes: str) -> int:
+        """Processors of some nodes; 0 where one is not known."""
+        try:
+            counts = [self._cpus.get(name, 0) for name in unfold(nodes, where="nodes")]
+        except InputError:
+            return 0
+        return sum(counts) if all(counts) else 0
 
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time: those the controller remembers, and older ones from the accounting.

@@ -272,6 +272,8 @@ def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
     """A job with what its scheduler knows better than its epilog."""
     if fate is None:
         return job
+    if job.energy is None and fate.energy is not None:
+        job = replace(job, energy=fate.energy, energy_covers=fate.energy_covers)
     return replace(
         job,
         # A scheduler dates a job that it puts back into the queue anew.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from monitors.sensors.power.cray import PmCounters
 from monitors.sensors.power.hwmon import Hwmon
 from monitors.sensors.power.ipmi import Ipmi
 from monitors.sensors.power.powercap import Powercap
@@ -30,7 +31,7 @@ def find_meter(root: Path = Path("/")) -> Meter | None:
     ----------
     root : where ``sys`` is.
     """
-    for kind in (Hwmon, Powercap):
+    for kind in (PmCounters, Hwmon, Powercap):
         try:
             return kind(root)
         except (OSError, ValueError):

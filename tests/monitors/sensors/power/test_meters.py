@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from metasched.schedulers import local
+from monitors.sensors.power.cray import PmCounters
 from monitors.sensors.power.found import find_meter, fixed_clock
 from monitors.sensors.power.hwmon import Hwmon
 from monitors.sensors.power.ipmi import SELDOM, Ipmi
@@ -168,3 +169,22 @@ def test_the_kernels_own_counters_are_read_where_there_are_any() -> None:
     if found is None:
         pytest.skip("this host has no meter that may be read")
     assert not found.read() < 0.0
+
+
+def test_a_cray_tells_the_joules_of_the_node_with_their_time(tmp_path: Path) -> None:
+    folder = tmp_path / "sys/cray/pm_counters"
+    folder.mkdir(parents=True)
+    with pytest.raises(OSError, match="energy"):
+        PmCounters(tmp_path)
+    (folder / "energy").write_text("5843192 J 1604937236 us\n")
+    meter = find_meter(tmp_path)
+    assert isinstance(meter, PmCounters)
+    assert (meter.covers, math.isnan(meter.read())) == ("node", True)
+    (folder / "energy").write_text("5843892 J 1606937236 us\n")
+    assert meter.read() == pytest.approx(350.0)
+    (folder / "energy").write_text("17 J 1608937236 us\n")
+    with pytest.raises(ValueError, match="went back from 5843892 J to 17 J"):
+        meter.read()
+    (folder / "energy").write_text("100 W\n")
+    with pytest.raises(ValueError, match="expected joules and microseconds"):
+        meter.read()
