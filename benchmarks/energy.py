@@ -1,4 +1,4 @@
-"""Energy and clocks, judged: ``python -m benchmarks.energy --data FILE``, ``--campaigns`` and ``--judged``.
+"""Energy and clocks, judged: ``python -m benchmarks.energy`` with ``--data FILE``, ``--judged`` or ``--stream``.
 
 The data are three factorizations on a dual Xeon 5218R (mdpiekarz/time-energy-correlation-article), a file that is not
 part of the project: 1.4, 1.8 and 2.0 GHz are learned, the other clocks predicted, beside times that go as 1 / f from
@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.energy_stream import stream_tables
 from benchmarks.testbed import oracle
 from benchmarks.testbed.catalogue import DESIGN, JUDGED
 from benchmarks.testbed.metered import CLOCKS, LEARNED, PROCESSORS, scenarios
@@ -165,13 +166,17 @@ def main(
     data: Annotated[Path | None, typer.Option(help="xeon5218r_runs.csv.")] = None,
     campaigns: Annotated[bool, typer.Option("--campaigns", help="The testbed's campaigns of the design.")] = False,
     judged: Annotated[bool, typer.Option("--judged", help="Those that only judge, instead.")] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="A stream of jobs; with --judged other seeds.")] = False,
     only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
 ) -> None:
     """Judge learned energy."""
     console = Console(width=160)
     if data is not None:
         console.print(data_table(data))
-    if campaigns or judged:
+    if stream:
+        for table in stream_tables(judged):
+            console.print(table)
+    elif campaigns or judged:
         console.print(campaign_table((JUDGED if judged else DESIGN).folder / "metered", only))
 
 

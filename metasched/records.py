@@ -509,6 +509,7 @@ class Placement:
     reason : one sentence that says why it stands where it stands in the ranking.
     energy : of the run (J); None where nothing tells.
     success : chance that none of its nodes fails meanwhile; None where nothing tells.
+    power_limit : what it should draw on average at most (W), by the interval of its power; None where nothing tells.
     """
 
     resource_set: ResourceSet
@@ -518,6 +519,7 @@ class Placement:
     reason: str = ""
     energy: float | None = None
     success: float | None = None
+    power_limit: float | None = None
 
     @property
     def power(self) -> float | None:
@@ -532,7 +534,7 @@ class Placement:
     def as_dict(self) -> dict[str, Any]:
         """The placement as the JSON contract spells it; energy, power and success where they are known."""
         chosen = self.resource_set
-        known = {name: getattr(self, name) for name in ("energy", "power", "success")}
+        known = {name: getattr(self, name) for name in ("energy", "power", "power_limit", "success")}
         return {
             "cluster": chosen.cluster,
             "nodes": list(chosen.nodes),

@@ -289,6 +289,22 @@ def energy_predictor(predictor: Predictor) -> Predictor | None:
     return found
 
 
+@runtime_checkable
+class KnowsPower(Protocol):
+    """A predictor of energies that tells how much power runs draw at most."""
+
+    def most_watts(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Floats:
+        """Upper ends of the intervals of mean power (W), shape (n,)."""
+        ...
+
+
 def broadcast(
     problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metasched.blocks.power import drawn, knows_power
 from metasched.placement.clusters.state import ClusterState
-from metasched.predictors.contract import Predictor, energy_predictor
+from metasched.predictors.contract import KnowsPower, Predictor, energy_predictor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,3 +39,23 @@ def energy_of(
     if state.hardware is None or not knows_power(state.hardware):
         return np.zeros(len(time))
     return drawn(state.hardware, processors * state.threads) * time
+
+
+def most_watts(
+    state: ClusterState,
+    predictor: Predictor,
+    size: ArrayLike,
+    processors: Ints,
+    cpu: Floats,
+    bandwidth: Floats,
+    level: float,
+) -> Floats:
+    """What sets of a cluster draw on average at most (W), arrays of shape (k,): the upper ends of intervals of a level.
+
+    What was learned, else by the hardware; 0 where none tells.
+    """
+    learned = energy_predictor(predictor)
+    if isinstance(learned, KnowsPower):
+        return learned.most_watts(size, processors, cpu, bandwidth, level)
+    time = np.ones(len(processors)) if learned is None else predictor.expect_many(size, processors, cpu, bandwidth)
+    return energy_of(state, predictor, size, processors, cpu, bandwidth, time) / time

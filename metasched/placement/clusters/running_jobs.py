@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.placement.clusters.energy import energy_of
+from metasched.placement.clusters.energy import most_watts
 from metasched.placement.clusters.state import ClusterState
 from metasched.predictors.contract import Predictor, computing_share
 
@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 BOUNDLESS, LEAST_WIDTH = 1e9, 1e-6
 #: A job that has run for longer than its model said is taken to have this part of that time left.
 OVERDUE = 0.1
+#: Level of the interval whose upper end counts as the power of a job.
+POWER_LEVEL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class RunningJob:
     computation, communication : seconds left of each, were it alone.
     dedicated : whether its processors are its own, so that the state does not count them among those free.
     running_for : seconds since it started; loads measured since then show it.
-    power : mean power (W); None where nothing tells it.
+    power : what it draws on average at most (W); None where nothing tells it.
     """
 
     nodes: tuple[str, ...]
@@ -161,7 +163,7 @@ def terms_left(
 def _terms(
     jobs: Sequence[StartedJob], cluster: ClusterState, number: dict[str, int], predictor: Predictor
 ) -> tuple[Floats, Floats, Floats] | None:
-    """Whole time (s), computation (s) and mean power (W, 0 where nothing tells it) of each job; None without a time."""
+    """Whole time (s), computation (s) and most power (W, 0 where nothing tells it) of each job; None without a time."""
     nodes = [np.array([number[name] for name in job.nodes if name in number]) for job in jobs]
     size = np.array([job.problem_size for job in jobs])
     processors = np.array([sum(job.processors) for job in jobs])
@@ -171,9 +173,9 @@ def _terms(
     try:
         whole = predictor.expect_many(size, processors, cpu, bandwidth)
         share = computing_share(predictor, size, processors, cpu, bandwidth)
-        joules = energy_of(cluster, predictor, size, processors, cpu, bandwidth, whole)
+        watts = most_watts(cluster, predictor, size, processors, cpu, bandwidth, POWER_LEVEL)
     except ValueError:
         return None
     if not (np.all(np.isfinite(whole)) and np.all(whole > 0) and not np.any(np.isnan(share))):
         return None
-    return whole, whole * share, np.where(np.isfinite(joules), joules, 0.0) / whole
+    return whole, whole * share, np.where(np.isfinite(watts), watts, 0.0)

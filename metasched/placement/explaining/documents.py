@@ -54,6 +54,7 @@ class PlacementTable(_Table):
     reason: str = ""
     energy: Positive | None = None
     success: Annotated[float, Field(ge=0, le=1)] | None = None
+    power_limit: Positive | None = None
     frequency: Positive | None = None
     costs: dict[str, float | None] = {}
 
@@ -65,7 +66,7 @@ class PlacementTable(_Table):
         )  # fmt: skip
         interval = Interval(*_ends(self.interval), self.interval.level)
         prediction = Prediction(self.execution_time, interval, self.model, tuple(self.warnings))
-        further = (self.energy, self.success)
+        further = (self.energy, self.success, self.power_limit)
         return Placement(chosen, prediction, self.queue_wait, self.slowdown, self.reason, *further)
 
 

@@ -36,7 +36,7 @@ class RecentPlacement:
     overlapping : names of the other clusters that the same nodes may be in: partitions of one scheduler share nodes.
     dedicated : whether its processors are its own, as a scheduler gives them out.
     waits : whether it waits for processors that others have.
-    power : its mean power (W); None where nothing tells it.
+    power : what it draws on average at most (W); None where nothing tells it.
     """
 
     cluster: str

@@ -190,8 +190,8 @@ def _searched(
         if question.latest is not None:
             scores[wait.take(pair) + time > question.latest] *= BEYOND
         if question.power_cap is not None:
-            over = joules > (question.power_cap - besides[pair]) * time
-            scores[over] *= BEYOND
+            watts = layout.most_watts(question.problem_size, question.level, where, count, cpu, bandwidth)
+            scores[watts > question.power_cap - besides[pair]] *= BEYOND
         return scores
 
     return search(domains, allowed, score, scope, question.top)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.placement.clusters.energy import energy_of
+from metasched.placement.clusters.energy import energy_of, most_watts
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
@@ -77,22 +77,27 @@ def rendered(
             clusters[placement.resource_set.place],
             predictors[placement.resource_set.place],
             problem_size,
+            level,
         )
         for placement, prediction, reason in zip(answered, predictions, reasons, strict=False)
     )
     return placements, tuple(warnings)
 
 
-def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor, problem_size: float) -> Placement:
-    """The placement with its energy and its chance to finish, as far as they are known."""
+def _with_energy(
+    placement: Placement, state: ClusterState, predictor: Predictor, problem_size: float, level: float
+) -> Placement:
+    """The placement with its energy, the cap of its power and its chance to finish, as far as they are known."""
     chosen = placement.resource_set
     cpu, bandwidth = np.array([chosen.available_cpu]), np.array([chosen.available_bandwidth])
     time = placement.slowdown * placement.prediction.execution_time
     joules = energy_of(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth, np.array([time]))
+    watts = most_watts(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth, level)
     rate = None if state.hardware is None else state.hardware.get("lambda")
     return replace(
         placement,
         energy=float(joules[0]) or None,
+        power_limit=float(watts[0]) or None,
         success=None if rate is None else math.exp(-rate * len(chosen.nodes) * time),
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.constraints import Constraints, admit
-from metasched.placement.clusters.energy import energy_of
+from metasched.placement.clusters.energy import energy_of, most_watts
 from metasched.placement.clusters.network import Groups
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.exact_search import Domains
@@ -146,6 +146,18 @@ class Layout:
                     state, predictor, size, processors[mine], cpu[mine], bandwidth[mine], time[mine]
                 )
         return joules
+
+    def most_watts(
+        self, size: float, level: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
+    ) -> Floats:
+        """What each entry draws at most (W), see :func:`metasched.placement.clusters.energy.most_watts`."""
+        cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
+        watts = np.zeros(cluster.size)
+        for number, (state, predictor) in enumerate(zip(self.clusters, self.predictors, strict=True)):
+            mine = np.flatnonzero(cluster == number)
+            if mine.size:
+                watts[mine] = most_watts(state, predictor, size, processors[mine], cpu[mine], bandwidth[mine], level)
+        return watts
 
     def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
         """The record of some nodes, numbered within their cluster."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from metasched.predictors.contract import ByBatch, Floats, Learned, Part, Predictions, Term, broadcast
@@ -229,15 +230,11 @@ class MeteredPredictor(LearnedState[MeteredState]):
             When no run told its energy.
         """
         state = self.state
-        if state.power is None:
-            raise InputError("no run learned told its energy")
         log_time, spread = self.times.state.predict(n, p, cpu, bw)
-        points = np.log(np.stack([n, p, cpu, bw], axis=1))
-        frequency = np.full(len(n), self._frequency)
-        share = self.times.computing_share(n, p, cpu, bw)
-        log_watts, doubt = state.power.predict(*_inputs(state.clock, points, frequency, share))
+        log_watts, doubt = self.power(n, p, cpu, bw)
         if state.clock is not None:
-            log_time = log_time + np.log(state.clock.factor(points, frequency))
+            points = np.log(np.stack([n, p, cpu, bw], axis=1))
+            log_time = log_time + np.log(state.clock.factor(points, np.full(len(n), self._frequency)))
         mixed = spread**2 + doubt**2 + 2.0 * state.together * spread * doubt
         return log_time + log_watts, np.sqrt(np.maximum(mixed, doubt**2 / 4.0))
 
@@ -360,6 +357,20 @@ class MeteredPredictor(LearnedState[MeteredState]):
         """Whom the model does not believe, and what has changed for all."""
         return self.times.notices
 
+    def power(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+        """Logarithms of mean powers (W) and their spreads, for arrays of one shape (n,).
+
+        Raises
+        ------
+        InputError
+            When no run told its energy.
+        """
+        state = self.state
+        if state.power is None:
+            raise InputError("no run learned told its energy")
+        points, frequency = np.log(np.stack([n, p, cpu, bw], axis=1)), np.full(len(n), self._frequency)
+        return state.power.predict(*_inputs(state.clock, points, frequency, self.times.computing_share(n, p, cpu, bw)))
+
 
 class EnergyPredictor(ByBatch):
     """The energy of a metered predictor, in the place of its times: a prediction's seconds are joules."""
@@ -405,6 +416,18 @@ class EnergyPredictor(ByBatch):
         )
         energy = np.exp(log_energy)
         return Predictions(energy, *self._metered.state.calibration.ends(energy, spread, level), level)
+
+    def most_watts(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Floats:
+        """Upper ends of the intervals of mean power (W), shape (n,)."""
+        log_watts, doubt = self._metered.power(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
+        return np.asarray(np.exp(log_watts + scipy.special.ndtri(0.5 + 0.5 * level) * doubt))
 
 
 def _points(runs: Sequence[Run]) -> Floats:

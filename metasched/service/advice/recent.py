@@ -47,7 +47,7 @@ class RecentPlacements:
         self._placed.append(
             RecentPlacement(
                 chosen.cluster, chosen.nodes, tuple(taken), now, best.completion, same - {chosen.cluster},
-                dedicated=bool(partition.scheduler), waits=best.queue_wait > 0, power=best.power,
+                dedicated=bool(partition.scheduler), waits=best.queue_wait > 0, power=best.power_limit,
             )
         )  # fmt: skip
 

@@ -1,0 +1,335 @@
+"""A stream of jobs on a cluster with ten clocks: least energy within a slowdown, and a cap of power, beside oracles.
+
+The cluster is the middle one of ``benchmarks.placement.grid``, dedicated or under grid loads, its processors those of
+the testbed's ``amd`` (``benchmarks.testbed.metered``): leakage with V^3, V^2 f while they work, less while they wait
+for memory; in half of the applications processes poll while they wait for messages. Models learn from 60 runs of each
+application at two of the clocks, on other loads, and from each job that ends. Each job says how many processors it
+takes; chosen are its nodes and its clock. The oracle knows the loads to come, and the time and the joules of every
+choice.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.placement.grid import APPLICATIONS, HORIZON, Application, Site, sites
+from benchmarks.placement.stream import Job, jobs
+from benchmarks.testbed.loading import LOADINGS
+from benchmarks.testbed.metered import METER_ERROR, PROCESSORS, STALLED
+from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.running_jobs import RunningJob
+from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.placement.ranking.ranker import rank
+from metasched.predictors.energy.predictor import MeteredPredictor
+from metasched.records import Placement, Run, Settings
+
+#: Jobs, mean seconds between two of them, and seeds that design and judge.
+COUNT, INTERVAL = 500, 80.0
+DESIGNED, JUDGED = (1,), (4159, 4160)
+#: The slowdown that is allowed, and the one that one job in twenty may exceed.
+ALLOWED, BEYOND = 0.05, 0.07
+#: The cap, between what the cluster draws idle (0) and with all processors at work (1).
+CAP = 0.55
+#: Share of the computation at the highest clock that is the memory's; applications whose waiting processes poll.
+MEMORY = {"eigen": 0.15, "fft": 0.4, "cg": 0.6, "md": 0.05, "poisson": 0.55, "is": 0.3, "ssor": 0.5}
+POLLS = frozenset({"cg", "poisson", "is"})
+PROCESSOR = PROCESSORS["amd"]
+#: Clocks relative to the highest; training runs have two of them.
+CLOCKS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+LEARNED = (3, 9)
+MEGAHERTZ = tuple(clock * PROCESSOR.megahertz for clock in CLOCKS)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Nodes and clock (place in :data:`CLOCKS`) of a job, and its power as it is thought to be at most (W)."""
+
+    nodes: tuple[int, ...]
+    clock: int
+    watts: float
+
+
+@dataclass(frozen=True)
+class Came:
+    """What a choice comes to: its end (s) and its joules."""
+
+    end: float
+    joules: float
+
+
+@dataclass
+class Cluster:
+    """The cluster at one moment: free nodes, and the jobs that run with what they were thought to draw."""
+
+    site: Site
+    free: set[int]
+    running: dict[int, Choice] = field(default_factory=dict)
+
+
+#: Chooses for a job that could start now; None lets it wait. The last number is how many processors it takes.
+Policy = Callable[[Job, Cluster, float, int], Choice | None]
+
+
+def clocked(name: str, clock: float) -> Application:
+    """An application at a clock relative to the highest."""
+    plain = APPLICATIONS[name]
+    return replace(plain, work=plain.work * ((1.0 - MEMORY[name]) / clock + MEMORY[name]))
+
+
+def came(site: Site, job: Job, nodes: Sequence[int], place: int, now: float) -> Came:
+    """What really comes of a job on some nodes at a clock."""
+    clock, plain = CLOCKS[place], APPLICATIONS[job.application]
+    end = site.finish(clocked(job.application, clock), job.problem_size, nodes, now, job.noise)
+    idle, full = PROCESSOR.watts(clock)
+    alone = replace(plain, volume=0.0, messages=0.0)
+    work = job.noise * float(alone.time(job.problem_size, len(nodes), site.speed, 1.0))
+    memory = MEMORY[job.application]
+    busy = work * ((1.0 - memory) / clock + STALLED * memory)
+    if job.application in POLLS:
+        own = site.run(job.application, job.problem_size, nodes, now, end).min_avg_avail_cpu * (end - now)
+        busy += max(own - work * ((1.0 - memory) / clock + memory), 0.0)
+    return Came(end, len(nodes) * (idle * (end - now) + (full - idle) * busy))
+
+
+def run_of(site: Site, job: Job, nodes: Sequence[int], place: int, start: float, told: Came, error: float) -> Run:
+    """The run as it is recorded."""
+    seen = site.run(job.application, job.problem_size, nodes, start, told.end)
+    extra = {
+        "energy": repr(told.joules * error), "energy_covers": "node", "frequency": repr(MEGAHERTZ[place]),
+    }  # fmt: skip
+    return replace(seen, extra=extra)
+
+
+def learned(seed: int, loading: str) -> dict[str, MeteredPredictor]:
+    """Models of all applications from 60 runs each, on loads of their own."""
+    rng = np.random.default_rng([seed, 7])
+    site = sites(seed + 1000, LOADINGS[loading])[1]
+    counts, found = (1,) * 20 + (2,) * 20 + (4,) * 10 + (8,) * 10, {}
+    for name, application in APPLICATIONS.items():
+        runs = []
+        for count in counts:
+            size = float(round(application.middle * 2.0 ** rng.uniform(-1, 1)))
+            start = float(rng.uniform(3600.0, HORIZON / 2))
+            job = Job(0, name, size, start, float(np.exp(rng.normal(0.0, 0.03))))
+            nodes = tuple(rng.choice(site.size, count, replace=False).tolist())
+            place = int(rng.choice(LEARNED))
+            error = float(np.exp(rng.normal(0.0, METER_ERROR)))
+            runs.append(run_of(site, job, nodes, place, start, came(site, job, nodes, place, start), error))
+        found[name] = MeteredPredictor(name, site.name).fit(runs)
+    return found
+
+
+class Shipped:
+    """The shipped ranker and models.
+
+    Parameters
+    ----------
+    models : of each application; they learn the jobs that end.
+    objective : of the choice.
+    max_slowdown, cap : as ``rank`` takes them.
+    """
+
+    def __init__(
+        self,
+        models: dict[str, MeteredPredictor],
+        objective: Objective,
+        max_slowdown: float | None = None,
+        cap: float | None = None,
+    ) -> None:
+        self.models, self._objective = models, objective
+        self._max_slowdown, self._cap = max_slowdown, cap
+        #: The slowdown of each job against the fastest choice that is advised at the same moment.
+        self.slowdowns: list[float] = []
+
+    def __call__(self, job: Job, cluster: Cluster, now: float, processors: int) -> Choice | None:
+        """The best placement."""
+        try:
+            if self._max_slowdown is None:
+                return _choice(cluster.site, self._best(job, cluster, now, processors, self._objective, None))
+            # What rank does with a slowdown, in two steps: the fastest is also what slowdowns are told against.
+            fastest = self._best(job, cluster, now, processors, Objective(), None)
+            latest = (1.0 + self._max_slowdown) * fastest.completion
+            best = self._best(job, cluster, now, processors, self._objective, latest)
+        except InfeasibleError:
+            return None
+        taken, least = (_choice(cluster.site, each) for each in (best, fastest))
+        times = [came(cluster.site, job, each.nodes, each.clock, now).end - now for each in (taken, least)]
+        self.slowdowns.append(times[0] / times[1] - 1.0)
+        return taken
+
+    def _best(
+        self, job: Job, cluster: Cluster, now: float, processors: int, objective: Objective, latest: float | None
+    ) -> Placement:
+        site = cluster.site
+        taken = np.array([node not in cluster.free for node in range(site.size)])
+        idle = Quantity(PROCESSOR.watts(CLOCKS[-1])[0], "W", "told")
+        state = replace(
+            site.measured(now),
+            processors=np.where(taken, 0, 1),
+            jobs=taken.astype(np.int64),
+            hardware=Entry("amd", Kind.cluster, "", {"idle_power": idle}),
+        )
+        running = [
+            RunningJob(tuple(site.nodes[node] for node in each.nodes), (1,) * len(each.nodes), 1.0, 0.0,
+                       power=each.watts)
+            for each in cluster.running.values()
+        ]  # fmt: skip
+        question = Question(
+            job.problem_size,
+            Constraints(processors=(processors,), least_efficiency=0),
+            objective,
+            top=1,
+            scope="top",
+            settings=tuple(Settings(frequency=each) for each in MEGAHERTZ),
+            latest=latest,
+            power_cap=self._cap,
+            running={state.name: running},
+        )
+        return rank([state], self.models[job.application], question).placements[0]
+
+
+def _choice(site: Site, best: Placement) -> Choice:
+    chosen = best.resource_set
+    nodes = tuple(site.nodes.index(name) for name in chosen.nodes)
+    return Choice(nodes, MEGAHERTZ.index(chosen.frequency or 0.0), best.power_limit or 0.0)
+
+
+class Oracle:
+    """Knows what comes of each choice: least energy within the slowdown of the fastest, or the fastest under a cap."""
+
+    def __init__(self, max_slowdown: float | None = None, cap: float | None = None) -> None:
+        self._max_slowdown, self._cap = max_slowdown, cap
+
+    def __call__(self, job: Job, cluster: Cluster, now: float, processors: int) -> Choice | None:
+        """The best of the clocks on the nodes with most to spare until the job would end."""
+        site, free = cluster.site, sorted(cluster.free)
+        found: list[tuple[float, float, Choice]] = []
+        length = came(site, job, free[:processors], len(CLOCKS) - 1, now).end - now
+        spare, width = (
+            np.array([float(each[node].mean(now, now + length)) for node in free]) for each in (site.cpu, site.link)
+        )
+        for order in (np.argsort(-spare), np.argsort(-width)):
+            nodes = tuple(free[index] for index in order[:processors].tolist())
+            for place in range(len(CLOCKS)):
+                told = came(site, job, nodes, place, now)
+                time = told.end - now
+                found.append((time, told.joules, Choice(nodes, place, told.joules / time)))
+        if self._cap is not None:
+            idle = PROCESSOR.watts(CLOCKS[-1])[0]
+            besides = sum(each.watts for each in cluster.running.values()) + idle * (len(free) - processors)
+            found = [each for each in found if each[2].watts + besides <= self._cap]
+            return min(found, key=lambda each: each[0])[2] if found else None
+        fastest = min(time for time, *_ in found)
+        within = [each for each in found if each[0] <= (1.0 + (self._max_slowdown or 0.0)) * fastest]
+        key = 0 if self._max_slowdown is None else 1
+        return min(within, key=lambda each: each[key])[2]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A stream's end: joules of all jobs, mean completion (s), and (start, end, watts above idle nodes) of each job."""
+
+    joules: float
+    completion: float
+    draws: tuple[tuple[float, float, float], ...]
+
+    def above(self, cap: float, size: int) -> float:
+        """Share of the time from the first start to the last end at which true power is above a cap (W)."""
+        idle = PROCESSOR.watts(CLOCKS[-1])[0]
+        changes: list[tuple[float, float]] = []
+        for start, end, watts in self.draws:
+            changes += [(start, watts), (end, -watts)]
+        changes.sort()
+        power, over = idle * size, 0.0
+        for (now, change), (then, _) in itertools.pairwise(changes):
+            power += change
+            over += (then - now) * (power > cap)
+        return over / (changes[-1][0] - changes[0][0])
+
+
+def simulate(stream: Sequence[Job], site: Site, policy: Policy, seed: int) -> Told:
+    """Jobs in the order in which they come; the first that waits is asked about again when a job ends."""
+    rng = np.random.default_rng([seed, 11])
+    wanted = [int(each) for each in rng.choice((1, 2, 4, 8), len(stream))]
+    errors = np.exp(rng.normal(0.0, METER_ERROR, len(stream)))
+    cluster, waiting = Cluster(site, set(range(site.size))), list[Job]()
+    ends: list[tuple[float, int, float, Choice, Came, Job]] = []
+    joules, completion, draws = 0.0, [], []
+
+    def start_what_can(now: float) -> None:
+        while waiting and wanted[waiting[0].number] <= len(cluster.free):
+            job = waiting[0]
+            choice = policy(job, cluster, now, wanted[job.number])
+            if choice is None:
+                return
+            waiting.pop(0)
+            told = came(site, job, choice.nodes, choice.clock, now)
+            cluster.free -= set(choice.nodes)
+            cluster.running[job.number] = choice
+            heapq.heappush(ends, (told.end, job.number, now, choice, told, job))
+
+    def end_one() -> None:
+        nonlocal joules
+        now, number, start, choice, told, job = heapq.heappop(ends)
+        cluster.free |= set(choice.nodes)
+        del cluster.running[number]
+        joules += told.joules
+        completion.append(now - job.arrival)
+        idle = PROCESSOR.watts(CLOCKS[-1])[0]
+        draws.append((start, now, told.joules / (now - start) - idle * len(choice.nodes)))
+        if isinstance(policy, Shipped):
+            run = run_of(site, job, choice.nodes, choice.clock, start, told, float(errors[number]))
+            policy.models[job.application].learn(run)
+        start_what_can(now)
+
+    for job in stream:
+        while ends and ends[0][0] <= job.arrival:
+            end_one()
+        waiting.append(job)
+        start_what_can(job.arrival)
+    while ends:
+        end_one()
+    if waiting:
+        raise RuntimeError(f"{len(waiting)} jobs never started: the cap lets none of them run alone")
+    return Told(joules, float(np.mean(completion)), tuple(draws))
+
+
+def stream_tables(judged: bool) -> tuple[Table, Table]:
+    """Both questions for each seed, and on the mean."""
+    saving = Table(title=f"{COUNT} jobs, min-energy within {ALLOWED:.0%}: joules saved against min-time, and slowdowns")
+    for heading in ("seed", "loads", "saved", "oracle saves", "share", "mean slowdown", f"beyond {BEYOND:.0%}"):
+        saving.add_column(heading, justify="right")
+    capped = Table(title=f"{COUNT} jobs under a cap of power: mean completion, and time above the cap")
+    for heading in ("seed", "loads", "cap W", "completion s", "oracle's s", "longer", "above the cap", "oracle above"):
+        capped.add_column(heading, justify="right")
+    for seed, loading in itertools.product(JUDGED if judged else DESIGNED, ("dedicated", "grid")):
+        site, stream = sites(seed, LOADINGS[loading])[1], jobs(COUNT, seed, INTERVAL)
+        plain = simulate(stream, site, Shipped(learned(seed, loading), Objective()), seed)
+        ours = Shipped(learned(seed, loading), Objective(time=0.0, energy=1.0), ALLOWED)
+        told, best = (simulate(stream, site, each, seed) for each in (ours, Oracle(ALLOWED)))
+        saved, most = (1.0 - each.joules / plain.joules for each in (told, best))
+        slow = np.array(ours.slowdowns)
+        saving.add_row(
+            str(seed), loading, f"{saved:.1%}", f"{most:.1%}", f"{saved / most:.0%}", f"{slow.mean():.1%}",
+            f"{(slow > BEYOND).mean():.1%}",
+        )  # fmt: skip
+        idle, full = PROCESSOR.watts(1.0)
+        cap = site.size * (idle + CAP * (full - idle))
+        under, known = (
+            simulate(stream, site, each, seed)
+            for each in (Shipped(learned(seed, loading), Objective(), cap=cap), Oracle(cap=cap))
+        )
+        capped.add_row(
+            str(seed), loading, f"{cap:.0f}", f"{under.completion:.0f}", f"{known.completion:.0f}",
+            f"{under.completion / known.completion - 1.0:.1%}", f"{under.above(cap, site.size):.2%}",
+            f"{known.above(cap, site.size):.2%}",
+        )  # fmt: skip
+    return saving, capped
