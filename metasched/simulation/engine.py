@@ -1,7 +1,8 @@
 """Runs an application on a placement: groups of processes that do the same, messages, collective operations.
 
 A message is under way from when its sender begins until as long after as its block takes; the sender is busy meanwhile.
-Its receiver goes on when it has asked for it, it is there, and the receiver's link is free of the message before it.
+Its receiver goes on when it has asked for it, it is there, and the receiver's link is free of the message before it,
+which it takes in whether its receiver has asked for it or not.
 All who take part in a collective operation go on when the last has come and its block's time has passed. What a process
 receives is known by the sender's name, so clocks need no calendar of events: any order of running gives the same ones.
 
@@ -126,6 +127,16 @@ def _without(whole: range, gone: range) -> list[range]:
 def _first(times: Floats | float) -> float:
     """The time of a group's first process."""
     return float(times[0]) if isinstance(times, np.ndarray) else times
+
+
+def _joined(times: list[Floats], found: list[Sent]) -> Floats | float:
+    """Times of the receivers of several messages as those of their group."""
+    if all(not np.ndim(each_) for each_ in times) and len({float(each_) for each_ in times}) == 1:
+        joined: Floats | float = settled(float(times[0]))
+    else:
+        lengths = [len(sent.ranks) for sent in found]
+        joined = settled(np.concatenate([np.broadcast_to(t, n) for t, n in zip(times, lengths, strict=True)]))
+    return joined
 
 
 def _plain(ranks: range) -> range:
@@ -437,21 +448,16 @@ class Simulation:
 
     def _arrive(self, group: Group, found: list[Sent]) -> None:
         """Let a group go on when what it received is there and its link has taken it in."""
-        count, times, first = len(group.ranks), [], 0
+        times, links, first = [], [], 0
         for sent in found:
             chosen = slice(first, first + len(sent.ranks))
             clock, link = part(group.clock, chosen), part(group.link, chosen)
-            times.append(np.maximum(np.maximum(clock, sent.there), link + sent.takes))
+            # The link takes a message in whether its receiver has asked for it yet or not.
+            links.append(np.maximum(sent.there, link + sent.takes))
+            times.append(np.maximum(clock, links[-1]))
             first = chosen.stop
-        if len(found) == 1:
-            time = settled(times[0] if np.ndim(times[0]) else float(times[0]))
-        elif all(not np.ndim(each_) for each_ in times) and len({float(each_) for each_ in times}) == 1:
-            time = float(times[0])
-        else:
-            lengths = [len(sent.ranks) for sent in found]
-            time = settled(np.concatenate([np.broadcast_to(t, n) for t, n in zip(times, lengths, strict=True)]))
-        assert first == count  # noqa: S101 - every process received one
-        group.clock = group.link = time
+        assert first == len(group.ranks)  # noqa: S101 - every process received one
+        group.clock, group.link = _joined(times, found), _joined(links, found)
 
     def _meet(self, group: Group, instruction: Instruction) -> None:
         labels = instruction.labels

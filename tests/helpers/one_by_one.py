@@ -35,9 +35,8 @@ def clocks(actions: Mapping[int, Sequence[Action]]) -> dict[int, float]:
                 mail[me, other].put((world.now, seconds))
             elif kind == "recv":
                 there, took = yield mail[other, me].get()
-                free = max(world.now, there, link + took)
-                yield world.timeout(free - world.now)
-                link = world.now
+                link = max(there, link + took)
+                yield world.timeout(max(link - world.now, 0.0))
             else:
                 met, entered = met + 1, gate
                 if met == len(actions):

@@ -1,0 +1,1 @@
+"""The simulator beside SMPI: times, energies and speed of four applications on the same system."""
