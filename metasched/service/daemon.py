@@ -151,6 +151,7 @@ class Daemon:
             self.follow()
             self.work.every(self.configuration.periods.partitions, self.follow)
             self.work.every(self.configuration.periods.loads, self.follow_loads)
+            self.work.every(self.configuration.periods.accounting, self.follow_history)
         periods = self.configuration.periods
         self.work.every(periods.loads, self.views.refresh)
         self.work.every(periods.loads, self.access.refresh)
@@ -178,6 +179,11 @@ class Daemon:
         if not self.leads:
             self.models.read()
             self.mode.read()
+
+    def follow_history(self) -> None:
+        """Learn the past jobs that the daemon that leads has stored."""
+        if not self.leads:
+            self.job_history.follow()
 
     def follow_loads(self) -> None:
         """Read the loads that the daemon that leads has taken."""

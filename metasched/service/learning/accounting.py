@@ -12,12 +12,12 @@ from metasched.history.job_log import FAILED
 from metasched.jobs import EndedJob
 from metasched.schedulers.contract import Source
 from metasched.service.clock import Clock
-from metasched.service.state.job_history import JobHistory
+from metasched.service.state.job_history import LATE, JobHistory
 
 _log = logging.getLogger(__name__)
 
-#: How far back accounting is asked for at first (s), and for how long after its end a job may still come in (s).
-REACH, LATE = 7 * 86_400.0, 600.0
+#: How far back accounting is asked for at first (s).
+REACH = 7 * 86_400.0
 
 #: Exit statuses from here on tell of a signal.
 KILLED = 128

@@ -32,6 +32,8 @@ _log = logging.getLogger(__name__)
 REST, PLAYED = 0.02, 20
 #: Jobs that have ended and are remembered, so that none is learned twice.
 MOST_ENDED = 200_000
+#: For how long after its end a job may still be stored (s).
+LATE = 600.0
 #: How long a job that its scheduler does not name any more is waited for (s): accounting may tell of it later.
 MISSING = 3600.0
 
@@ -66,6 +68,8 @@ class JobHistory:
         self._lock = Lock()
         self._called: Pseudonyms | None = None
         self.ready = False
+        #: When the last job ended that was stored, of each cluster, when it was last learned (s).
+        self._newest: dict[str, float] = {}
 
     def restore(self, newest: int = NEWEST, rest: float = REST) -> None:
         """Learn what is stored, one cluster after the other.
@@ -85,8 +89,25 @@ class JobHistory:
 
         for cluster in self._store.past_jobs.clusters():
             log = self._store.past_jobs.log([cluster])
+            self._newest[cluster] = self.newest_end(cluster) or 0.0
             self._learn(cluster, log.picked(what_counts(log, newest)), pause)
         self.ready = True
+
+    def follow(self) -> None:
+        """Learn the jobs that another daemon has stored since they were last learned; nothing before all are restored.
+
+        Raises
+        ------
+        StoreError
+            When the database cannot be read: they are learned the next time.
+        """
+        if not self.ready:
+            return
+        for cluster in self._store.past_jobs.clusters():
+            newest, before = self.newest_end(cluster) or 0.0, self._newest.get(cluster, 0.0)
+            if newest > before:
+                self._learn(cluster, self._store.past_jobs.log([cluster], ended_since=before - LATE))
+                self._newest[cluster] = newest
 
     def called(self, user: str) -> str:
         """What a user is called here."""

@@ -83,8 +83,12 @@ class PastJobs:
                 new += insert_new(connection, table(PastJobRow), rows)
         return new
 
-    def log(self, clusters: Collection[str] | None = None, *, since: float = -math.inf) -> JobLog:
-        """The jobs of some clusters, of all where None, that were submitted since a time (s), in that order.
+    def log(
+        self, clusters: Collection[str] | None = None, *, since: float = -math.inf, ended_since: float = -math.inf
+    ) -> JobLog:
+        """The jobs of some clusters, of all where None, that were submitted, and ended, since a time (s).
+
+        In the order in which they were submitted; jobs whose waits are not known are left out where their end counts.
 
         Raises
         ------
@@ -96,6 +100,8 @@ class PastJobs:
             PastJobRow.requested_time, PastJobRow.wait, *_LABELS,
         )  # fmt: skip
         query = select(*columns).where(_kept, PastJobRow.submit_time >= max(since, -1e300))
+        if ended_since > -math.inf:
+            query = query.where(_end >= ended_since)
         if clusters is not None:
             query = query.where(PastJobRow.cluster.in_(clusters))
         keys, numbers, codes = array("q"), array("d"), array("q")
@@ -137,9 +143,8 @@ class PastJobs:
 
     def newest_end(self, cluster: str) -> float | None:
         """When the last of a cluster's jobs ended (s), None where there is none or waits are not known."""
-        end = func.max(PastJobRow.submit_time + PastJobRow.wait + PastJobRow.run_time)
         with reading(self._engine) as connection:
-            return connection.scalar(select(end).where(PastJobRow.cluster == cluster))
+            return connection.scalar(select(func.max(_end)).where(PastJobRow.cluster == cluster))
 
     def any_user(self) -> str | None:
         """What one of the users is called, None where no job has a user."""
@@ -169,6 +174,8 @@ class PastJobs:
 
 #: Of rows of which anything is left.
 _kept = PastJobRow.state.is_distinct_from(FORGOTTEN)
+#: When a job ended (s), null where its wait is not known.
+_end = PastJobRow.submit_time + PastJobRow.wait + PastJobRow.run_time
 
 
 def _known(column: np.ndarray) -> list[float | None]:

@@ -174,6 +174,21 @@ def test_accounting_is_asked_only_for_what_ended_since(history: JobHistory) -> N
     assert source.asked[1] == pytest.approx(1e6 - accounting.LATE, abs=5.0)
 
 
+def test_what_another_daemon_stores_is_learned_once(history: JobHistory) -> None:
+    follower = JobHistory(history._store)
+    follower.follow()
+    assert not follower.knows("c")
+    follower.restore(rest=0.0)
+    taught = follower.predict("ada", 4, 7200.0, 2e6, name="solve", partition="p")["run_time"]
+    history.take("c", read_log(past(60)))
+    history.take("d", read_log(past(3)))
+    follower.follow()
+    assert follower.knows("d")
+    after = follower.predict("ada", 4, 7200.0, 2e6, cluster="c", name="solve", partition="p")["run_time"]
+    assert after > taught + 20.0  # the newer jobs ran for longer
+    assert len(follower._clusters["c"].ended) == 60
+
+
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     with running(tmp_path_factory.mktemp("waits"), learned=False) as made:
