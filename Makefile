@@ -78,7 +78,7 @@ learning-curve: $(VENV)/.installed ## accuracy of models from few runs, compared
 next-runs: $(VENV)/.installed ## what to run next: planned, at random and on a grid, on the judged campaigns
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.next_runs
 
-# Without RUNLEVEL the packages would start servers of their own. Where they cannot be had the tests say so and skip.
+# Without RUNLEVEL the packages would start servers of their own. Where there are none the tests say so and skip.
 SERVERS := slurmctld slurmd slurmdbd mariadb-server slurm-client munge lua5.1 lua-socket lua-cjson postgresql systemd prometheus prometheus-node-exporter \
   gridengine-master gridengine-exec gridengine-client iproute2
 .PHONY: system-test

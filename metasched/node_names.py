@@ -11,7 +11,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from metasched.records import InputError
 
-#: A folded name can stand for very many nodes: beyond so many it is a slip of the pen or an attack.
+#: A folded name can stand for very many nodes: beyond this many it is a typing error or an attack.
 MOST_NODES = 2_000_000
 #: Characters of a folded name that an error message repeats.
 LONGEST_SHOWN = 200
@@ -28,7 +28,7 @@ def unfold(names: str, *, where: str, most: int = MOST_NODES) -> list[str]:
     Parameters
     ----------
     names : the folded name.
-    where : put in front of complaints.
+    where : put in front of error messages.
     most : nodes that it may stand for.
 
     Examples

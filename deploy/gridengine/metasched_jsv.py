@@ -141,7 +141,7 @@ def question(job: Job, words: Dict[str, str], found: Dict[str, str]) -> Dict[str
 
 
 def unfold(folded: str, most: int) -> List[str]:
-    """The names that a folded name stands for, no more than so many."""
+    """The names that a folded name stands for, at most ``most``."""
     names = []  # type: List[str]
     waiting = [("", part) for part in reversed(re.findall(r"(?:[^,\[\]]|\[[^\[\]]*\])+", folded))]
     if len(waiting) > most or ",".join(part for _, part in reversed(waiting)) != folded:

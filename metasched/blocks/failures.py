@@ -44,7 +44,7 @@ class FailureRate:
 
     @classmethod
     def observed(cls, failures: int, exposure: float) -> FailureRate:
-        """The posterior after so many failures in so many node seconds, from Jeffreys' prior (shape 1/2, no exposure).
+        """The posterior after failures in ``exposure`` node seconds, from Jeffreys' prior (shape 1/2, no exposure).
 
         Raises
         ------
@@ -64,7 +64,7 @@ class FailureRate:
         return float(gamma.ppf(share, self.shape)) * self.mean / self.shape
 
     def success(self, duration: float, nodes: float) -> float:
-        """Probability that none of so many nodes fails within a duration (s), the rate's own doubt included.
+        """Probability that none of ``nodes`` nodes fails within a duration (s), the rate's own doubt included.
 
         Examples
         --------

@@ -129,7 +129,7 @@ def _checked(block: Block, asked: dict[str, float | None]) -> dict[str, float]:
 
 
 def needed(entry: Entry, block: Block, threads: float = 1.0) -> tuple[str, ...]:
-    """The parameters that a formula needs; of one in pieces, those of the piece that so many threads are in.
+    """The parameters that a formula needs; of one in pieces, those of the piece that ``threads`` threads are in.
 
     Examples
     --------

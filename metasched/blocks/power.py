@@ -38,7 +38,7 @@ def knows_power(entry: Entry) -> bool:
 
 
 def drawn(entry: Entry, processors: ArrayLike) -> Floats:
-    """What as few nodes as suffice draw with so many busy processors (W), shape (n,).
+    """What as few nodes as suffice draw with a number of busy processors (W), shape (n,).
 
     Raises
     ------

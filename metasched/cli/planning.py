@@ -25,7 +25,7 @@ from metasched.cli.options import (
 from metasched.placement.clusters.constraints import parse_counts
 from metasched.records import IDLE_CPU, InputError, Request
 
-#: Sizes that runs may have besides those asked for, and placements and possible runs looked at, at most.
+#: Sizes that runs may have besides those asked for, and placements and possible runs compared, at most.
 SIZES, MOST = 6, 2000
 
 

@@ -1,1 +1,1 @@
-"""What talks to a running daemon."""
+"""Clients of a running daemon: its connection, and the loads that it knows."""

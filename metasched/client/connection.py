@@ -1,4 +1,4 @@
-"""How the command line talks to the daemon: by its Unix socket or by URL."""
+"""How the command line reaches the daemon: by its Unix socket or by URL."""
 
 from __future__ import annotations
 

@@ -28,12 +28,12 @@ class Effort:
         self.left = limit
 
     def spend(self, numbers: float) -> None:
-        """Note that so many numbers are to be computed.
+        """Spend the effort of computing ``numbers`` numbers.
 
         Raises
         ------
         EffortError
-            When so many are not left.
+            When less effort is left.
         """
         self.left -= numbers
         if self.left < 0:

@@ -25,7 +25,7 @@ _ITERATIONS = 500
 #: Part of the way to the next iterate that is gone; less than all of it, since presence and delay feed each other.
 _STEP = 0.8
 #: Jobs up to which each one gets a network of its own without it. Beyond, it finds the others as they are
-#: with it there: among so many, one more changes what the others do but little.
+#: with it there: among that many, one more hardly changes what the others do.
 FEW = 8
 
 
@@ -56,7 +56,7 @@ class Stage:
         return Stage(np.where(there, self.demands, 0.0), np.where(there, self.loads, 0.0), self.capacity)
 
     def repeat(self, times: int) -> Stage:
-        """Every candidate so many times in a row."""
+        """Every candidate repeated ``times`` times in a row."""
         return Stage(*(np.repeat(each, times, axis=0) for each in (self.demands, self.loads, self.capacity)))
 
     def contended(self) -> Stage:

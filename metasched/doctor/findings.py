@@ -57,7 +57,7 @@ class User:
     def may(self, path: str | os.PathLike[str], rights: str) -> str:
         """Why the user has not these rights (of "rwx") on a path; empty where they have.
 
-        Every folder on the way must let the user through. Access control lists are not looked at.
+        Every folder on the way must let the user through. Access control lists are not considered.
         """
         whole = Path(path).resolve()
         for place, wanted in [*((folder, "x") for folder in reversed(whole.parents)), (whole, rights)]:

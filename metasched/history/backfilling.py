@@ -1,7 +1,7 @@
 """Jobs that run and wait on one cluster under EASY backfilling.
 
 The first in line gets a reservation; others may start before it if they do not delay it (Lifka, "The ANL/IBM SP
-scheduling system", JSSPP 1995). In which order the others are looked at, and how long jobs are expected to hold their
+scheduling system", JSSPP 1995). In which order the others are tried, and how long jobs are expected to hold their
 processors, makes the variants: first come first served or shortest job first (SJBF; Tsafrir, Etsion & Feitelson,
 "Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007, Section 4).
 """
@@ -37,7 +37,7 @@ class Backfilling:
     Parameters
     ----------
     processors : of the cluster.
-    depth : how many waiting jobs are looked at for backfill at a time, all where None (``bf_max_job_test`` of Slurm).
+    depth : how many waiting jobs are tried for backfill at a time, all where None (``bf_max_job_test`` of Slurm).
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Backfilling:
         self._line: list[tuple[float, int]] = []  # waiting, by priority
         self._backfill: list[tuple[float, int]] = []  # waiting, by order
         self._expected: list[tuple[float, int]] = []  # running, by when they are expected to end
-        self._widths: dict[int, int] = {}  # how many wait for so many processors
+        self._widths: dict[int, int] = {}  # how many wait for each number of processors
         self._fresh: list[int] = []  # submitted since the last look
         self._shadow, self._extra = -1.0, 0  # when the first in line starts, and what it leaves
         self._changed = True
@@ -94,7 +94,7 @@ class Backfilling:
         job : its number; among equals the lower number is first.
         processors : P, no more than the cluster has.
         hold : how long it is expected to hold its processors (s).
-        order : the smaller, the sooner it is looked at for backfill.
+        order : the smaller, the sooner it is tried for backfill.
         priority : the smaller, the sooner it is first in line.
         """
         self.width[job], self._hold[job], self._order[job], self._priority[job] = processors, hold, order, priority
@@ -106,7 +106,7 @@ class Backfilling:
             self._changed = True
 
     def reorder(self, job: int, order: float) -> None:
-        """A job that waits is looked at sooner or later for backfill than it was, from the next end of a job on."""
+        """A pending job is tried sooner or later for backfill than it was, from the next end of a job on."""
         if order != self._order[job]:
             del self._backfill[bisect_left(self._backfill, (self._order[job], job))]
             self._order[job] = order

@@ -129,7 +129,7 @@ class JobLog:
         return [known[code] if code < len(known) - 1 else str(code) for code in self.labelled(label).tolist()]
 
     def fitting(self, processors: int) -> JobLog:
-        """The jobs that fit on so many processors; the others are counted as wrong."""
+        """The jobs that fit on ``processors`` processors; the others are counted as wrong."""
         large = self.processors > processors
         if not large.any():
             return self

@@ -17,7 +17,7 @@ from metasched.history.job_log import Floats, Ints
 
 #: What a job without a limit is taken to need (s).
 UNLIMITED = 86_400.0
-#: How many waiting jobs are looked at for backfill when a queue is led on, as schedulers bound it too.
+#: How many waiting jobs are tried for backfill when a queue is led on, as schedulers bound it too.
 DEPTH = 50
 
 

@@ -1,8 +1,8 @@
 """Replays of a job log: when each job would have started under a policy, with run times as some predictor expects them.
 
-The policies differ in what predictions may do. ``easy``: jobs are looked at for backfill as they came, and expected to
-hold their processors as long as is predicted. ``sjbf``: besides, the shortest are looked at first; with predictions
-that is EASY++ (Tsafrir, Etsion & Feitelson 2007). ``order-only``: predictions choose who is looked at first, but jobs
+The policies differ in what predictions may do. ``easy``: jobs are tried for backfill as they came, and expected to
+hold their processors as long as is predicted. ``sjbf``: besides, the shortest are tried first; with predictions
+that is EASY++ (Tsafrir, Etsion & Feitelson 2007). ``order-only``: predictions choose which is tried first, but jobs
 are expected to hold their processors until their time limit, so that a wrong prediction can delay no reservation.
 """
 
@@ -187,7 +187,7 @@ def shaken(log: JobLog, generator: np.random.Generator, *, share: float = 0.1, m
     ----------
     log : the jobs.
     generator : decides.
-    share, most : each comes at most this share of the mean time between two jobs, or so many seconds, sooner or later,
+    share, most : each comes this share of the mean time between two jobs, or ``most`` seconds, sooner or later at most,
         whichever is more.
 
     Examples

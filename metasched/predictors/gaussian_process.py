@@ -29,7 +29,7 @@ from metasched.predictors.contract import Floats
 DEGREES = 4.0
 #: The farthest that a scale may move from the median of its prior, on the logarithm.
 REACH = 4.0
-#: Runs that a process looks at: the newest, and of the older those that cover most ground.
+#: Runs that a process uses: the newest, and of the older those that cover most ground.
 NEWEST, COVERING = 192, 64
 
 
@@ -62,7 +62,7 @@ class ScalePrior:
     ----------
     medians : of each.
     spread : of the logarithm of each.
-    fixed_lengths : of the first so many inputs the length scales stay at their medians; the others are learned.
+    fixed_lengths : of this many first inputs the length scales stay at their medians; the others are learned.
     least_noise : no formula holds better than this.
     """
 
@@ -398,7 +398,7 @@ def t_weights(errors: Floats) -> Floats:
 
 
 def well_chosen(points: Floats) -> NDArray[np.intp]:
-    """Positions of the runs that a process should look at, ascending: the newest, and older ones that cover the rest.
+    """Positions of the runs that a process should use, ascending: the newest, and older ones that cover the rest.
 
     Older runs are chosen one at a time, always the one farthest from all chosen so far.
 

@@ -168,7 +168,7 @@ def _start(command: Sequence[str], stdout: int | IO[str] | None) -> subprocess.P
 
 
 def _made(make: Callable[[], AnySensor], name: str, warnings: list[str]) -> AnySensor | None:
-    """A sensor, or a warning where it cannot be had."""
+    """A sensor, or a warning where there is none."""
     try:
         return make()
     except Exception as error:

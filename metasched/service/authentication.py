@@ -157,7 +157,7 @@ class Sessions:
 
 
 class Buckets:
-    """A token bucket for each client: so many requests a second, so many at once.
+    """A token bucket for each client: requests a second, and requests at once.
 
     Examples
     --------

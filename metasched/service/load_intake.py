@@ -21,7 +21,7 @@ from monitors.sources.screening import Rules, Screened, screen
 from monitors.sources.settings import SourceTable
 
 DAY = 86_400.0
-#: A client may send as much as so many nodes.
+#: A client may send as much as this many nodes.
 NODES = 1000
 #: How long a source waits until what it said is stored, before it says that it is not (s).
 STORED_WITHIN = 60.0
@@ -116,7 +116,7 @@ class LoadIntake:
         return screened
 
     def _bound(self, node: str, client: str, count: int) -> None:
-        """Let so many samples of a node pass, unless it or the client has sent too many of late."""
+        """Admit samples of a node, unless it or the client has recently sent too many."""
         for bucket, name in ((self._of_client, client), (self._of_node, node)):
             if wait := bucket.wait(name, count=count):
                 self._metrics.refuse_loads("too many", count)

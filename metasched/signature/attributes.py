@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 #: Longest loop whose steps may each have a rule of their own.
 UNROLLED = 64
-#: Loops up to so many steps are neighbours in a list before they are steps that follow a rule.
+#: Loops up to this many steps are neighbours in a list before they are steps that follow a rule.
 FEW = 8
 #: Rows of each count on which a rule is tried first.
 PROBED = 17

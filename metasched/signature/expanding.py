@@ -68,7 +68,7 @@ def expanded(application: Application, count: int) -> Trace:
     Raises
     ------
     InputError
-        When no grid has so many processes, or a role is needed that no run has shown.
+        When no grid has that many processes, or a role is needed that no run has shown.
     """
     return sampled(application, count, 0).trace
 
@@ -159,7 +159,7 @@ def _role(
 
 
 def _some(table: Ints, longest: int) -> NDArray[np.bool_]:
-    """Which rows of a leaf's table stand in turns that are kept: so many of each loop, evenly spread."""
+    """Which rows of a leaf's table stand in turns that are kept: a number of each loop, evenly spread."""
     depth = (table.shape[1] - 1) // 2
     kept = np.ones(len(table), dtype=bool)
     for place in range(depth):

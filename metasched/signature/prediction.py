@@ -26,7 +26,7 @@ from metasched.simulation.system import Network, Nodes, Placement, System
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Actions of all processes that clocks run through; longer loops are sampled, each in at least so many turns.
+#: Actions of all processes that clocks run through; longer loops are sampled, each in at least this many turns.
 MOST_ACTIONS, FEWEST_TURNS = 1_000_000, 16
 #: Level of intervals, and how many standard deviations it is on either side.
 LEVEL, DEVIATIONS = 0.90, 1.645

@@ -21,7 +21,7 @@ TRANSFORMS: Mapping[str, Callable[[float], float]] = {
     "cbrt(n)": lambda n: round(n ** (1 / 3), 12),
     "n log2(n)": lambda n: n * math.log2(n),
 }
-#: A count that a tool took may miss some at either end of the run: how many, where so many are counted.
+#: A count that a tool took may miss some at either end of the run: how many, by the size of the count.
 MISSED, MISSED_OF = 2, 1_000
 
 

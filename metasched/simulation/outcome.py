@@ -138,7 +138,7 @@ def _energy(
 ) -> tuple[dict[str, Floats], float, Floats, Floats]:
     """Energy of each process and of all nodes (J), and the power over time.
 
-    Between two of its processes' ends a node draws what it draws with so many active ones, each an equal share; after
+    Between two of its processes' ends a node draws what it draws with that many active ones, each an equal share; after
     the last end, what it draws idle, which is nobody's. Where waiting draws nothing, a process counts as active while
     it computes, wherever that falls.
     """

@@ -22,7 +22,7 @@ _SMALL, _LARGE = 2.0**20, 2.0**22
 def platform_xml(system: System) -> str:
     """The platform file of a system, version 4.1.
 
-    A node is a host ``NAME-0``, ``NAME-1``, ... on a link of its own, full duplex; its processes talk over the
+    A node is a host ``NAME-0``, ``NAME-1``, ... on a link of its own, full duplex; its processes communicate over the
     loopback, which is the bus. A network is a zone. One that hangs on another is joined to it by a link of that other
     one. An operation counts as a flop. Power is the property ``wattage_per_state`` of the plugin host_energy: idle,
     with one core at work, with all. Failures are the property ``lambda`` (1/s). Disks are left out.

@@ -40,7 +40,7 @@ class Nodes:
     network : that they hang on.
     device : what computes: a cluster's entry with Table 1's formulas, or a processor or accelerator.
     slots : how many processes of each label a node takes.
-    bus : what processes of one node talk over; the network where there is none.
+    bus : what processes of one node communicate over; the network where there is none.
     disk : read and written; the device's own formulas where there is none.
     failure_rate : of a node (1/s); the device's lambda where there is none.
     """
@@ -60,7 +60,7 @@ class Nodes:
         return self.device.get("lambda") if self.failure_rate is None else self.failure_rate
 
     def power(self, active: Ints) -> Floats:
-        """Power of a node (W) with so many active processes; nan where the device tells none."""
+        """Power of a node (W) with ``active`` active processes; nan where the device tells none."""
         distinct, which = np.unique(active, return_inverse=True)
         return np.array([self._power(int(each)) for each in distinct])[which].reshape(active.shape)
 

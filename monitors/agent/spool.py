@@ -2,7 +2,7 @@
 
 SQLite with full synchronisation: when :meth:`Spool.keep` returns, the sample survives a crash and a power cut. When the
 spool is full the oldest samples go first, and are counted. A file that turns out to be damaged is set aside under
-another name, where an administrator may look at it, and a new one is begun: a node is not left unmonitored for it.
+another name, where an administrator may inspect it, and a new one is begun: a node is not left unmonitored for it.
 """
 
 from __future__ import annotations

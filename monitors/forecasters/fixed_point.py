@@ -39,10 +39,10 @@ def solve_horizon(
     Parameters
     ----------
     predict_time : execution time (s) under a forecast.
-    forecast : forecast over a horizon of so many seconds.
+    forecast : forecast over a horizon (s).
     start : first guess of T, seconds.
     tolerance : relative change of T at which it is found.
-    most_steps : after so many predictions the best T so far is taken.
+    most_steps : after this many predictions the best T so far is taken.
 
     Returns
     -------

@@ -26,15 +26,15 @@ Ints = NDArray[np.intp]
 
 #: The level of the ends of a :class:`SetForecast`.
 LEVEL = 0.9
-#: Nodes that are learned from: of more, so many spread evenly.
+#: Nodes that are learned from: of more, this many spread evenly.
 LEARNED_FROM = 200
 #: With too little history: the least deviation of the logarithm from what is expected, and degrees of freedom of it.
 LEAST_SPREAD, FEW = 0.1, 3.0
-#: Samples of history, and past moments, that are looked at.
+#: Samples of history, and past moments, that are used.
 HISTORY, MOMENTS = 600, 300
 #: Past moments below which nothing is learned from the past.
 LEAST_MOMENTS = 8
-#: How sharply weights follow past errors: by standard errors of a mean of so many independent spans.
+#: How sharply weights follow past errors: by standard errors of a mean of this many independent spans.
 SHARPNESS = 2.0
 #: What followed samples like the latest one is averaged over at least this part of the past of all nodes, and over so
 #: many samples at most unless more are equal.
@@ -88,7 +88,7 @@ def forecast_sets(
 
     Parameters
     ----------
-    time : array of shape (t,), seconds, strictly increasing; samples after ``now`` are not looked at.
+    time : array of shape (t,), seconds, strictly increasing; samples after ``now`` are ignored.
     cpu, bandwidth : arrays of shape (t, n); a missing sample is not finite, and each node has one by ``now``.
     now : seconds.
     horizon : seconds, above 0.
@@ -185,7 +185,7 @@ def _own(series: Samples, origins: Ints) -> Floats:
 
 
 def _weights(losses: Floats, independent: float) -> Floats:
-    """Weights of candidates by their losses, shape (k,), on so many independent past spans; they add up to 1."""
+    """Weights of candidates by their losses, shape (k,), on ``independent`` past spans; they add up to 1."""
     least = losses.min()
     excess = (losses - least) / max(least, 1e-12)
     weights = np.exp(-SHARPNESS * np.sqrt(independent) * np.minimum(excess, 1e3))

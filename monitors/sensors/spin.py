@@ -11,7 +11,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-#: Hashing rounds between two looks at the clock: about a quarter of a millisecond.
+#: Hashing rounds between two readings of the clock: about a quarter of a millisecond.
 _ROUNDS = 500
 
 
@@ -32,7 +32,7 @@ class Spin:
 
 
 def spin(seconds: float = 0.2, threads: int = 1) -> Spin:
-    """Work for ``seconds`` of wall-clock time on so many threads.
+    """Work for ``seconds`` of wall-clock time on ``threads`` threads.
 
     Parameters
     ----------

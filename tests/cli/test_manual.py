@@ -1,4 +1,4 @@
-"""Man pages tell of every verb and every option, in words that the formatter takes without complaint."""
+"""Man pages show every verb and every option, in words that the formatter accepts without a warning."""
 
 from __future__ import annotations
 

@@ -258,17 +258,17 @@ def test_a_source_that_does_not_answer_is_a_warning(files, capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "message"),
     [
         (("--source", "nothing.toml"), "nothing.toml"),
         (("--source", "clusters.toml"), "source is missing"),
         (("--source", "clusters.toml", "--loads", "store"), "both --loads and --source are given"),
     ],
 )
-def test_a_wrong_source_is_refused(files, capsys, options: tuple[str, ...], complaint: str) -> None:
+def test_a_wrong_source_is_refused(files, capsys, options: tuple[str, ...], message: str) -> None:
     status, _, err = run(capsys, "--application", "cg", "--model", "cg.json", *options)
     assert status == 2
-    assert complaint in err
+    assert message in err
 
 
 def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, capsys) -> None:

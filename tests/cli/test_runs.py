@@ -184,7 +184,7 @@ print("caught", len(caught), flush=True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "complaint"),
+    ("arguments", "status", "message"),
     [
         ((*RUN, "--", "nonesuch-command"), 127, "metasched: nonesuch-command: command not found\n"),
         (RUN, 2, "Missing argument"),
@@ -196,11 +196,11 @@ print("caught", len(caught), flush=True)
     ],
 )
 def test_wrong_use_gets_one_clear_line(
-    metasched: Metasched, arguments: tuple[str, ...], status: int, complaint: str
+    metasched: Metasched, arguments: tuple[str, ...], status: int, message: str
 ) -> None:
     done = metasched(*arguments)
     assert done.returncode == status
-    assert complaint in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
 

@@ -69,7 +69,7 @@ def test_a_campaign_of_layouts_is_evaluated_beside_peers_that_know_them(metasche
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "message"),
     [
         (("--parameter", "step=3"), "parameter 'step' is unknown, expected one of solver, steps"),
         (("--parameter", "steps=many"), "parameter steps is 'many', expected a number"),
@@ -80,12 +80,12 @@ def test_a_campaign_of_layouts_is_evaluated_beside_peers_that_know_them(metasche
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
-    metasched: Callable[..., Answer], options: tuple[object, ...], complaint: str
+    metasched: Callable[..., Answer], options: tuple[object, ...], message: str
 ) -> None:
     metasched("fit", "runs.csv", "-o", "m.json")
     status, out, err = metasched(*PREDICT, *options)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert complaint in err
+    assert message in err
 
 
 def test_a_method_that_tells_no_settings_apart_says_so(metasched: Callable[..., Answer]) -> None:
@@ -113,16 +113,16 @@ def test_a_plan_names_runs_and_what_they_do_to_intervals(metasched: Callable[...
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "message"),
     [
         (("--budget", 0, "--processors", 8), "--budget is 0, expected a number of seconds above 0"),
         (("--budget", 9, "--processors", ""), "--processors is empty, expected such as 8,16"),
     ],
 )
 def test_a_plan_without_time_or_place_is_refused(
-    metasched: Callable[..., Answer], options: tuple[object, ...], complaint: str
+    metasched: Callable[..., Answer], options: tuple[object, ...], message: str
 ) -> None:
     metasched("fit", "runs.csv", "-o", "m.json")
     status, out, err = metasched("plan", "m.json", "--problem-size", 3000, *options)
     assert (status, out) == (2, "")
-    assert complaint in err
+    assert message in err

@@ -20,7 +20,7 @@ from metasched.service.configuration import Listen
 def test_the_socket_is_used_where_there_is_one(tmp_path: Path) -> None:
     assert address_of(Listen()) == "http://127.0.0.1:8765"
     assert address_of(Listen(host="::1", certificate="c", key="k")) == "https://[::1]:8765"
-    # One that is not there is named, so that whoever reads the complaint knows that the daemon is down.
+    # One that is not there is named, so that whoever reads the error knows that the daemon is down.
     path = str(tmp_path / "d.sock")
     assert address_of(Listen(socket=path)) == path
     with socket.socket(socket.AF_UNIX) as made:

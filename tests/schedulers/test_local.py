@@ -119,7 +119,7 @@ def test_a_command_that_cannot_be_started_is_said_so(command: str, status: int) 
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "complaint"),
+    ("option", "value", "message"),
     [
         ("problem_size", 0, "problem_size is 0"),
         ("processors", 0, "processors is 0"),
@@ -131,9 +131,9 @@ def test_a_command_that_cannot_be_started_is_said_so(command: str, status: int) 
         ("interfaces", ["bogus0"], "no network interface bogus0"),
     ],
 )
-def test_a_wrong_request_starts_nothing(tmp_path: Path, option: str, value: object, complaint: str) -> None:
+def test_a_wrong_request_starts_nothing(tmp_path: Path, option: str, value: object, message: str) -> None:
     target = tmp_path / "started"
-    with pytest.raises(InputError, match=complaint):
+    with pytest.raises(InputError, match=message):
         run("touch", str(target), **{option: value})
     assert not target.exists()
 

@@ -11,7 +11,7 @@ from metasched.service.configuration import read_configuration
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         ('mode = "dare"', "mode is 'dare'"),
         ("[listen]\nport = 70000", "listen.port is 70000"),
@@ -23,10 +23,10 @@ from metasched.service.configuration import read_configuration
         ('[[slurm]]\nname = "c"\n[[grid_engine]]\nname = "c"', "schedulers are called c, c, expected each name once"),
     ],
 )
-def test_a_wrong_configuration_is_refused_with_its_field(text: str, complaint: str, tmp_path: Path) -> None:
+def test_a_wrong_configuration_is_refused_with_its_field(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "metasched.toml"
     path.write_text(text)
-    with pytest.raises(InputError, match=complaint) as refused:
+    with pytest.raises(InputError, match=message) as refused:
         read_configuration(path)
     assert str(path) in str(refused.value)
 

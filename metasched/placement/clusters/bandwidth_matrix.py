@@ -24,7 +24,7 @@ from metasched.records import InputError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Beyond so many maximal cliques the search goes on with the greedy ones.
+#: Beyond this many maximal cliques the search goes on with the greedy ones.
 MOST_CLIQUES = 20_000
 #: Graphs with more nodes are not even tried.
 MOST_EXACT_NODES = 64
@@ -38,7 +38,7 @@ class BandwidthMatrix:
 
     Parameters
     ----------
-    width : array of shape (n, n), Mbit/s; of two directions the narrower counts, the diagonal is not looked at.
+    width : array of shape (n, n), Mbit/s; of two directions the narrower counts, the diagonal is ignored.
 
     Raises
     ------

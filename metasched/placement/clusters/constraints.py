@@ -71,7 +71,7 @@ def parse_counts(text: str) -> tuple[int, ...]:
             raise InputError(f"{part!r} is not a range of whole numbers from 1 to 10000000")
         ranges.append(range(low, high + 1))
         if sum(map(len, ranges)) > MOST_COUNTS:
-            raise InputError(f"processors names more than {MOST_COUNTS} numbers, expected at most so many")
+            raise InputError(f"processors names more than {MOST_COUNTS} numbers, expected at most that many")
     return tuple(sorted({number for each in ranges for number in each}))
 
 
@@ -161,7 +161,7 @@ class Constraints(BaseModel):
             raise InputError(first_error(error)) from None
 
     def counts(self, available: int) -> Ints:
-        """Numbers of processors allowed, ascending, when so many are available."""
+        """Numbers of processors allowed, ascending, when ``available`` processors are available."""
         most = available if self.max_processors is None else min(available, self.max_processors)
         counts = np.unique(np.asarray(self.processors, dtype=np.int64)) if self.processors else np.arange(1, most + 1)
         return counts[(counts >= self.min_processors) & (counts <= most)].astype(np.int64)

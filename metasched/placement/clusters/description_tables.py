@@ -81,7 +81,7 @@ class RunningTable(Table):
 
 
 class StepTable(Table):
-    """The wait from so many processors on."""
+    """The wait from a number of processors on."""
 
     processors: Count
     seconds: NotNegative

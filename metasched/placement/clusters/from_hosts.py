@@ -16,7 +16,7 @@ def cluster_from_hosts(name: str, text: str, *, where: str = "hosts") -> Cluster
     ----------
     name : name of the cluster.
     text : lines such as ``n[1-8]``, ``n9 slots=4`` or ``n10:4``; what follows a # is a comment.
-    where : put in front of complaints.
+    where : put in front of error messages.
 
     Examples
     --------

@@ -76,7 +76,7 @@ def cluster_from_slurm(
     topology : content of ``topology.conf``; all nodes are on one switch without it.
     partition : take its nodes only.
     uplinks : bandwidth that the links above some switches have to spare (Mbit/s); the others never limit.
-    where : put in front of complaints.
+    where : put in front of error messages.
 
     Raises
     ------

@@ -21,7 +21,7 @@ class QueueWait:
 
     Parameters
     ----------
-    processors : array of shape (k,), ascending, the first is 1: a step holds from so many processors on.
+    processors : array of shape (k,), ascending, the first is 1: a step holds from this many processors on.
     seconds : array of shape (k,), the wait there.
 
     Examples
@@ -47,7 +47,7 @@ class QueueWait:
         return cls(np.array([1]), np.array([seconds]))
 
     def at(self, processors: ArrayLike) -> Floats:
-        """The wait of jobs that ask for so many processors (s)."""
+        """The wait of jobs that request ``processors`` processors (s)."""
         step = np.searchsorted(self.processors, np.asarray(processors), side="right") - 1
         return np.asarray(self.seconds[step])
 
@@ -55,7 +55,7 @@ class QueueWait:
 def earliest_start(
     free: int, running: Sequence[tuple[int, float]], queued: Sequence[tuple[int, float]] = ()
 ) -> QueueWait:
-    """When so many processors are free at once and stay so, if the jobs ahead start by the rules of a queue.
+    """When enough processors are free at once and stay so, if the jobs ahead start by the rules of a queue.
 
     Parameters
     ----------

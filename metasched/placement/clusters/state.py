@@ -52,12 +52,12 @@ class SetMinima:
     bandwidth_ends: Floats | None = None
 
     def at(self, processors: Ints) -> tuple[Floats, Floats]:
-        """The parts of CPU and of bandwidth for so many processors."""
+        """The parts of CPU and of bandwidth for ``processors`` processors."""
         place = np.minimum(processors, self.cpu.size) - 1
         return self.cpu[place], self.bandwidth[place]
 
     def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
-        """Between which ends the minima of sets of so many processors should come out; None where that is not known."""
+        """The interval in which the minima of sets of P processors should lie; None where that is not known."""
         if self.cpu_ends is None or self.bandwidth_ends is None:
             return None
         place = np.minimum(np.asarray(processors), self.cpu.size) - 1
@@ -212,7 +212,7 @@ class ClusterState:
         )
 
     def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
-        """Between which ends the loads of sets of so many processors should come out; None where that is not known.
+        """The interval in which the loads of sets of P processors should lie; None where that is not known.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ def tree(switches: Sequence[Switch], nodes: Sequence[str], *, where: str, elsewh
     ----------
     switches : in any order.
     nodes : names of the nodes that must hang on them.
-    where : put in front of complaints.
+    where : put in front of error messages.
     elsewhere : nodes that switches may list although they are not wanted here.
 
     Raises

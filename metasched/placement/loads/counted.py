@@ -27,7 +27,7 @@ from metasched.placement.loads.recent_placements import (
 )
 from metasched.placement.loads.staleness import STALE_AFTER, stale, with_stale_capped
 
-#: The loads to expect over so many seconds from now, in place of those measured now.
+#: The loads to expect over a number of seconds from now, in place of those measured now.
 Forecast = Callable[[ClusterState, float], ClusterState]
 
 

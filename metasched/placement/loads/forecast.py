@@ -62,7 +62,7 @@ class RecordedLoads:
     time : array of shape (t,), seconds, increasing.
     nodes : names of the n nodes recorded; a node that is not keeps its measured loads.
     available_cpu, available_bandwidth : arrays of shape (t, n); NaN where there is no sample.
-    now : the time of the state (s); later samples are not looked at.
+    now : the time of the state (s); later samples are ignored.
     samples : see :func:`monitors.forecasters.sets.forecast_sets`.
 
     Examples

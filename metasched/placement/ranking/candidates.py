@@ -25,7 +25,7 @@ from metasched.records import Interval, Placement, Prediction, ResourceSet
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Sets looked at in the first go, each next one being twice as large, and at most: beyond so many the gap tells what
+#: Sets weighed in the first batch, each next one being twice as large, and at most: beyond these the gap says what
 #: may be missed.
 BATCH, MOST_SETS = 8, 500
 
@@ -58,7 +58,7 @@ def weigh(around: Circumstances, found: Found, order: Ints, top: int) -> tuple[l
     ----------
     around : what the candidates have in common.
     found : what the search found.
-    order : numbers of the pairs to look at, ascending in their score.
+    order : numbers of the pairs to weigh, ascending in their score.
     top : how many are wanted.
     """
     sets = _distinct(around.layout, found, order)

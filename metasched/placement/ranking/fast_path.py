@@ -27,7 +27,7 @@ from metasched.records import Interval, Placement, Prediction
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: Numbers of processors that are compared at most: beyond, the ranker's search is quicker than so many fronts.
+#: Numbers of processors that are compared at most: beyond, the ranker's search is quicker than that many fronts.
 MOST_COUNTS = 64
 #: Gives the fronts of each cluster with the loads counted over a horizon (s), None for those of now.
 FrontsAt = Callable[[float | None], Sequence[Fronts]]

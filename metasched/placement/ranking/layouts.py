@@ -17,7 +17,7 @@ from metasched.placement.ranking.query import InfeasibleError
 from metasched.predictors.contract import KnowsClocks, Predictor, layouts_of
 from metasched.records import InputError, Settings
 
-#: Layouts looked at in one ranking at most.
+#: Layouts compared in one ranking at most.
 MOST_LAYOUTS = 8
 
 

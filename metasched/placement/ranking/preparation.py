@@ -23,7 +23,7 @@ LEAST_HORIZON = 1e-3
 def prepared(
     cluster: ClusterState, loads: Loads, horizon: float | None, rotation: str | None
 ) -> tuple[ClusterState, tuple[str, ...]]:
-    """A cluster as a ranking looks at it, and what the user should know of its loads.
+    """A cluster as a ranking sees it, and what the user should know of its loads.
 
     Parameters
     ----------

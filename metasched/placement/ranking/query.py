@@ -99,7 +99,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Placements, best first, and what was looked at to find them.
+    """Placements, best first, and what was compared to find them.
 
     Parameters
     ----------

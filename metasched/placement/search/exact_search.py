@@ -156,7 +156,7 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
     score : what to make small; called with whole batches. Its first argument numbers the pairs of ``domains.pairs``.
     scope : what must be exact. ``"all"``: the best step of every (domain, P). ``"top"``: the ``top`` best pairs.
         ``"processors"``: those, and for every P the best over all domains. The other pairs then carry the best step
-        that was looked at, a set that exists, with its own score.
+        that was evaluated, a set that exists, with its own score.
     top : see ``scope``.
     """
     index, processors = domains.pairs(allowed)

@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 
 #: Entries of a group that is tabled at most: ranks fit a byte, with one value to spare. Bytes of all tables at most.
 TABLED, TABLES = 255, 2**25
-#: Questions for each entry from which on tables are worth making: they are dear, but each answer is a single step.
+#: Questions for each entry from which on tables pay: they cost much to make, but each answer is a single step.
 WORTH_TABLES = 0.25
 
 

@@ -69,7 +69,7 @@ class Forecast:
     available_bandwidth: Floats
 
     def __call__(self, run: Run, predictor: Predictor, level: float) -> Expected:
-        """Solve forecast and prediction together for one run; only loads from before it started are looked at."""
+        """Solve forecast and prediction together for one run; only loads from before it started are used."""
         if run.start_time is None or not run.nodes:
             raise InputError("a run has no start_time or no nodes, expected both to forecast its loads")
         now = run.start_time

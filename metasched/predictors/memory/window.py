@@ -80,7 +80,7 @@ class RunWindow:
         return frozenset(+self._of_user)
 
     def slow_down(self, factor: float, before: int) -> None:
-        """Have the runs that were learned before the one of this number (from 0) take so many times as long."""
+        """Have the runs that were learned before the one of this number (from 0) take ``factor`` times as long."""
         for runs in self._shares.values():
             for place, (number, run) in enumerate(runs):
                 if number < before:

@@ -41,7 +41,7 @@ class Factor:
 
 
 def dedicated(runs: Iterable[Run], processors: int, *, where: str) -> list[Run]:
-    """The dedicated runs on so many processors.
+    """The dedicated runs on ``processors`` processors.
 
     Raises
     ------

@@ -16,7 +16,7 @@ import numpy as np
 from metasched.predictors.contract import Floats
 from metasched.predictors.gaussian_process import ResidualProcess, ScalePrior, Scales, form_covariance, most_probable
 
-#: Spreads of log Rcpu, log Rbw and the power of the congestion before the runs of the target are looked at.
+#: Spreads of log Rcpu, log Rbw and the power of the congestion before the runs of the target are known.
 LEVER_SPREADS = np.array([0.3, math.log(2.0), 0.4])
 #: Scales before any run of the target, the lengths for log N / P, P, CPU and bandwidth. What a formula misses must not
 #: pass for knowledge of the scale factors, which would be carried to where they matter more: so the least noise.

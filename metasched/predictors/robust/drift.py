@@ -23,7 +23,7 @@ REMEMBERED, CLIPPED = 40, 3.0
 ALLOWED, ALARM = 1.0, 5.0
 #: Runs that must tell, and the least factor of a drift, as a logarithm.
 FEWEST, LEAST = 3, 0.15
-#: A user is known whose median error before was at most so many spreads.
+#: A user is known whose median error before was at most this many spreads.
 KNOWN = 2.0
 #: Runs from which the factor is found.
 SETTLED = 20

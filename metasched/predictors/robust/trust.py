@@ -25,7 +25,7 @@ from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.structure import PRIOR, SPREAD
 from metasched.records import InputError, Run
 
-#: A user is believed whose median run, of all and of the last ``LATEST``, is off by less than so many spreads.
+#: A user is believed whose median run, of all and of the last ``LATEST``, is off by less than this many spreads.
 FARTHEST, LATEST = 2.0, 10
 #: Spread of log time from user to user that is nobody's fault.
 HABITS = 0.1
@@ -33,7 +33,7 @@ HABITS = 0.1
 ANYTHING, WORST = 3.0, -2.0
 #: Different sizes and processor counts from which on a user's voice is whole.
 WHOLE = 5
-#: Runs looked at, in all and of each user at least; users started from; steps of each search.
+#: Runs compared, in all and of each user at least; users started from; steps of each search.
 MOST, FEWEST, STARTS, STEPS = 96, 6, 6, 4
 
 
@@ -148,7 +148,7 @@ def _usual(off: Floats) -> float:
 
 
 def _some(places: Sequence[int], share: int) -> NDArray[np.intp]:
-    """At most so many places: the last ones, and others evenly from before."""
+    """At most ``share`` places: the last ones, and others evenly from before."""
     latest = min(LATEST, (share + 1) // 2)
     older, last = places[:-latest], places[-latest:]
     if len(places) <= share:

@@ -188,7 +188,7 @@ def _any(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _tasks(text: str) -> int:
-    """How many tasks ``1-5:2,9`` are, no more than are looked at."""
+    """How many tasks ``1-5:2,9`` are, no more than are counted."""
     count = 0
     for part in text.split(","):
         low, _, rest = part.partition("-")

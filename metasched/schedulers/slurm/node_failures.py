@@ -10,7 +10,7 @@ from metasched.schedulers.slurm.commands import Commands, moment, until_now
 
 #: How far back records count (s).
 WINDOW = 365 * 86_400.0
-#: A job that ended within so many seconds of a node going down was struck by that failure, not by another.
+#: A job that ended within this many seconds of a node going down was hit by that failure, not by another.
 SAME = 900.0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from metasched.jobs import Mark, read_mark
 
-#: Script text beyond this is not looked at (bytes).
+#: Script text beyond this is not read (bytes).
 MOST_SCRIPT = 65_536
 
 

@@ -1,4 +1,4 @@
-"""Answers how the partitions rank for an application, as ``metasched rank`` does, from what placements look at."""
+"""Answers how the partitions rank for an application, as ``metasched rank`` does, by the same loads."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Schedule:
         self._threads: list[Thread] = []
 
     def every(self, seconds: float, work: Callable[[], object]) -> None:
-        """Do a work so many seconds from now, and again whenever so many have passed; one that fails is done again.
+        """Do a work after a period, and again after each further one; one that fails is done again.
 
         Parameters
         ----------

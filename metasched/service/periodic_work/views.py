@@ -1,4 +1,4 @@
-"""What placements look at, kept up to date: the partitions with their newest loads, and forecasts of these."""
+"""What placements use, kept up to date: the partitions with their newest loads, and forecasts of these."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from metasched.store.database.store import Store
 
 _log = logging.getLogger(__name__)
 
-#: Of the loads stored before a restart, those of so many seconds count as the newest of their nodes.
+#: Of the loads stored before a restart, those of the last this many seconds count as the newest of their nodes.
 STILL_NEW = 900.0
 #: How long the start waits for the schedulers (s); one that takes longer is heard later.
 FIRST_ANSWERS = 5.0
@@ -79,7 +79,7 @@ class Views:
         self._load_forecaster.note(dict(self._clusters.latest).values(), view.made_at)
 
     def read_loads(self, within: float = STILL_NEW) -> None:
-        """Read the newest loads from the database, those of so many seconds."""
+        """Read the newest loads from the database, those of the last ``within`` seconds."""
         self._clusters.note(self._store.loads.newest(since=self._clock.now() - within))
 
     def forecast(self) -> None:

@@ -28,7 +28,7 @@ from metasched.store.pseudonyms import Pseudonyms, pseudonyms_of
 
 _log = logging.getLogger(__name__)
 
-#: Rest after so many things that are played back (s): placements are answered meanwhile.
+#: Rest after a number of played-back events (s): placements are answered meanwhile.
 REST, PLAYED = 0.02, 20
 #: Jobs that have ended and are remembered, so that none is learned twice.
 MOST_ENDED = 200_000

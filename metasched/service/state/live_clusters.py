@@ -27,7 +27,7 @@ def runner_of(partition: Partition) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a placement looks at: the partitions with the newest loads, and when they were put up (s).
+    """All that a placement uses: the partitions with the newest loads, and when they were put up (s).
 
     ``running`` holds the jobs that each scheduler runs, by its name, and those of a cluster without one; see
     :func:`runner_of`.
@@ -63,7 +63,7 @@ class LiveClusters:
 
     Attributes
     ----------
-    view : what placements look at.
+    view : what placements use.
     nodes : names of all nodes of all partitions.
 
     Examples

@@ -57,7 +57,7 @@ class LoadHistory:
         self._coarse: dict[str, deque[Row]] = {}
 
     def note(self, partitions: Iterable[Partition], now: float) -> None:
-        """Look at the clusters: add a row to each whose last one is old enough."""
+        """Read the clusters: add a row to each whose last one is old enough."""
         for partition in partitions:
             name = partition.state.name
             for rows, (step, most) in ((self._fine, FINE), (self._coarse, COARSE)):

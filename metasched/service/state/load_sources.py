@@ -17,7 +17,7 @@ from monitors.sources.settings import SourceTable
 
 _log = logging.getLogger(__name__)
 
-#: A source that has not answered for so many of its periods is not well.
+#: A source that has not answered for this many of its periods is not well.
 UNHEARD = 4.0
 
 #: Stores what a source says: its table, the nodes that the table names, its samples, and those that it reported before.

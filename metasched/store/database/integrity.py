@@ -1,7 +1,7 @@
 """Whether a database is still what was written into it.
 
 SQLite notices by itself only what it stumbles over: a page with a few flipped bits is served as it is. Its own check
-walks the whole file; :func:`check` looks at every row besides, as it would be read.
+walks the whole file; :func:`check` also reads every row as the daemon would.
 """
 
 from __future__ import annotations

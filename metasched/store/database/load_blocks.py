@@ -53,7 +53,7 @@ def read(connection: Connection, since: float, until: float) -> Loads:
 
 
 def read_node(connection: Connection, node: str, since: float, until: float, most: int | None = None) -> Loads:
-    """The samples of one node from ``since`` up to and without ``until`` (s), at most so many, the oldest.
+    """The samples of one node from ``since`` up to and without ``until`` (s), at most ``most``, the oldest.
 
     The key of the table leads straight to them.
     """

@@ -59,7 +59,7 @@ class LoadRecords:
             return packed.read_nodes(connection, nodes, since, until)
 
     def oldest(self, node: str, most: int | None, *, since: float | None = None, until: float | None = None) -> Loads:
-        """The oldest loads of one node from ``since`` up to and without ``until`` (s), at most so many.
+        """The oldest loads of one node from ``since`` up to and without ``until`` (s), at most ``most``.
 
         Parameters
         ----------

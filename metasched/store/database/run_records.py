@@ -178,7 +178,7 @@ class RunRecords:
     def learnable(
         self, *, application: str | None = None, platform: str | None = None, last: int | None = None
     ) -> tuple[Run, ...]:
-        """The runs that models may learn from, in the order in which they were stored: all, or the last so many."""
+        """The runs that models may learn from, in the order in which they were stored: all, or the ``last`` ones."""
         found = self.all(application=application, platform=platform, learnable=True, last=last)
         return tuple(record.run for record in found)
 

@@ -156,7 +156,7 @@ class PlacementRow(Base):
 
 
 class TokenRow(Base):
-    """Who may talk to the daemon, and as what. Only a digest of the secret is kept."""
+    """Who may access the daemon, and in which role. Only a digest of the secret is kept."""
 
     __tablename__ = "tokens"
 

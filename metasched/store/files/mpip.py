@@ -2,7 +2,7 @@
 
 Three sections are used: MPI Time for processes, execution and waiting time; Callsite Message Sent statistics for sends
 and sizes; Callsite Time statistics for how often a process waits. A collective call counts as the messages that a
-process sends in the usual algorithm for it. mpiP does not record who talks to whom.
+process sends in the usual algorithm for it. mpiP does not record which processes exchange messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How members of a clique talk: :class:`Channel`, JSON messages that both ends have proved to come from a member.
+"""How members of a clique communicate: by :class:`Channel`, JSON messages that both ends prove to come from a member.
 
 Both ends know one secret. Each proves it on a challenge of the other's, so that neither a stranger nor a replay gets
 past the greeting; then every message carries a code over its content and number under a key of this connection alone.

@@ -278,7 +278,7 @@ def test_settings_come_from_the_file_and_the_environment_goes_over_it(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "environment", "complaint"),
+    ("text", "environment", "message"),
     [
         ("intervall = 5", {}, "intervall"),
         ("interval = -5", {}, "interval"),
@@ -290,11 +290,11 @@ def test_settings_come_from_the_file_and_the_environment_goes_over_it(tmp_path: 
     ],
 )
 def test_wrong_settings_are_refused_in_one_line(
-    tmp_path: Path, text: str, environment: dict[str, str], complaint: str
+    tmp_path: Path, text: str, environment: dict[str, str], message: str
 ) -> None:
     file = tmp_path / "agent.toml"
     file.write_text(text)
-    with pytest.raises(ValueError, match=complaint) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         read_settings(file, environment)
     assert "\n" not in str(caught.value)
 

@@ -170,7 +170,7 @@ def test_whatever_sinfo_prints_is_samples_or_a_fault(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "complaint"),
+    ("table", "message"),
     [
         ({"kind": "ganglia"}, "kind"),
         ({"kind": "prometheus"}, "url of the kind prometheus is '', expected http"),
@@ -182,8 +182,8 @@ def test_whatever_sinfo_prints_is_samples_or_a_fault(value: object) -> None:
         ({"kind": "prometheus", "url": CLOSED, "tokn": "x"}, "tokn"),
     ],
 )
-def test_a_wrong_table_is_refused(table: dict[str, object], complaint: str) -> None:
-    with pytest.raises(ValidationError, match=complaint):
+def test_a_wrong_table_is_refused(table: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         SourceTable.model_validate(table)
 
 

@@ -52,18 +52,18 @@ def test_what_never_varies_has_no_slope_and_its_change_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "complaint"),
+    ("asked", "message"),
     [
         ({"step": 7}, "parameter 'step' is unknown, expected one of solver, steps"),
         ({"steps": "many"}, "parameter steps is 'many', expected a number, as in the runs learned"),
         ({"steps": 0}, "parameter steps is 0, expected a number above 0, as in the runs learned"),
     ],
 )
-def test_a_parameter_that_cannot_be_is_refused_in_one_line(asked: dict[str, float | str], complaint: str) -> None:
+def test_a_parameter_that_cannot_be_is_refused_in_one_line(asked: dict[str, float | str], message: str) -> None:
     predictor = RobustPredictor().fit(laid_out(10))
     with pytest.raises(InputError) as caught:
         predictor.predict(Request(500, 8, 0.9, 90.0, Settings.of(parameters=asked)))
-    assert str(caught.value) == complaint
+    assert str(caught.value) == message
 
 
 def test_a_run_with_a_new_parameter_is_learned() -> None:

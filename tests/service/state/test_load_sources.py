@@ -187,8 +187,8 @@ def test_sources_stand_in_the_configuration_or_in_the_description(tmp_path: Path
     [configured] = read_configuration(tmp_path / "c.toml").source
     assert configured.token_file == tmp_path / "token"
     assert read_sources(tmp_path / "c.toml") == (configured,)
-    for name, complaint in (("wrong", "url of the kind agent is ''"), ("none", "source is missing")):
-        with pytest.raises(InputError, match=complaint):
+    for name, message in (("wrong", "url of the kind agent is ''"), ("none", "source is missing")):
+        with pytest.raises(InputError, match=message):
             read_sources(tmp_path / f"{name}.toml")
     with pytest.raises(InputError, match=r"wrong\.toml: source: url of the kind agent"):
         read_configuration(tmp_path / "wrong.toml")

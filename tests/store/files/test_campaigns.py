@@ -88,7 +88,7 @@ def test_optional_columns_may_be_missing_and_spreadsheet_habits_are_understood(t
 
 
 @pytest.mark.parametrize(
-    ("column", "cell", "complaint"),
+    ("column", "cell", "message"),
     [
         ("problem_size", "abc", "problem_size is 'abc', expected a number"),
         ("problem_size", "0", "problem_size is 0.0"),
@@ -117,18 +117,18 @@ def test_optional_columns_may_be_missing_and_spreadsheet_habits_are_understood(t
         ("application", "", "application is empty"),
     ],
 )
-def test_a_bad_cell_is_named_by_row_and_column(tmp_path: Path, column: str, cell: str, complaint: str) -> None:
+def test_a_bad_cell_is_named_by_row_and_column(tmp_path: Path, column: str, cell: str, message: str) -> None:
     cells = dict(zip(COLUMNS, GOOD.split(","), strict=True)) | {column: cell}
     good = GOOD + "," * (len(cells) - len(COLUMNS))
     path = write(tmp_path, f"{','.join(cells)}\n{good}\n{','.join(cells.values())}\n")
     with pytest.raises(InputError) as caught:
         read_runs(path)
-    assert f"{path}, row 3: {complaint}" in str(caught.value)
+    assert f"{path}, row 3: {message}" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         ("", "is empty"),
         ("\n\n", "is empty"),
@@ -141,10 +141,10 @@ def test_a_bad_cell_is_named_by_row_and_column(tmp_path: Path, column: str, cell
         (f'{HEADER}\n"{GOOD}\n', "row 2: is not CSV"),
     ],
 )
-def test_a_bad_table_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_bad_table_is_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         read_runs(write(tmp_path, text))
-    assert complaint in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_bytes_that_are_not_utf8_are_named_by_row(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_sorting_loads_is_sorting_the_samples(samples: list[tuple[str, int, floa
 
 
 @pytest.mark.parametrize(
-    ("row", "complaint"),
+    ("row", "message"),
     [
         ("x,n0,1,90", "row 3: time is 'x', expected a number"),
         ("nan,n0,1,90", "row 3: time is nan"),
@@ -220,10 +220,10 @@ def test_sorting_loads_is_sorting_the_samples(samples: list[tuple[str, int, floa
         ("10,n0,1", "row 3: has 3 cells, expected 4"),
     ],
 )
-def test_a_bad_sample_is_named(tmp_path: Path, row: str, complaint: str) -> None:
+def test_a_bad_sample_is_named(tmp_path: Path, row: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         read_loads(write(tmp_path, f"{LOADS}0,n0,1,90\n{row}\n", "loads.csv"))
-    assert complaint in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_campaign_takes_its_loads_packed_or_not_or_goes_without(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class GridLaw:
-    """Messages of a process that sends to its neighbours in a grid: so many to each, times the neighbours it has.
+    """Messages of a process that sends to its neighbours in a grid: the same number to each of its neighbours.
 
     A law in n alone cannot tell that two processes have fewer neighbours than eight, and that 64 have no more.
 
