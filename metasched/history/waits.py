@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,6 @@ MEMORY = 0.99
 STEP = 0.01
 #: Past forecasts of a class that count, and that must have come true before they do.
 MOST, FEWEST = 300, 20
-
-
-Choice = TypeVar("Choice", bound=Hashable)
 
 
 class Wait(NamedTuple):
@@ -116,28 +113,6 @@ def possible_waits(
         lead_on(cluster.copy(), now, {other: each[which] for other, each in possible.items()}, until=job)[job] - now
         for which in range(len(possible[job]))
     ]
-
-
-def near_ties(completions: Mapping[Choice, Sequence[float]]) -> list[Choice]:
-    """Where a job should be submitted, the best first: where it is expected to be completed first, and where it may be.
-
-    Parameters
-    ----------
-    completions : of each choice when the job may be completed there (s), as several possibilities; among equals the
-        first choice is preferred.
-
-    Returns
-    -------
-    The choice with the least mean, and those of which one possibility is sooner than the latest there.
-
-    Examples
-    --------
-    >>> near_ties({"p": [100.0, 300.0], "q": [50.0, 200.0], "r": [200.0, 400.0], "s": [150.0, 260.0]})
-    ['q', 'p', 's']
-    """
-    by_mean = sorted(completions, key=lambda choice: sum(completions[choice]) / len(completions[choice]))
-    latest = max(completions[by_mean[0]])
-    return [choice for choice in by_mean if choice == by_mean[0] or min(completions[choice]) < latest]
 
 
 def _class(said: float) -> int:
