@@ -7,9 +7,9 @@ from array import array
 from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
-from sqlalchemy import Engine, delete, func, select, update
+from sqlalchemy import Engine, bindparam, delete, func, or_, select, update
 
-from metasched.history.job_log import LABELS, JobLog, digest_of
+from metasched.history.job_log import COMPLETED, FAILED, LABELS, JobLog, digest_of
 from metasched.records import InputError
 from metasched.store.database.engine import reading, writing
 from metasched.store.database.rows import insert_new
@@ -21,6 +21,16 @@ BATCH = 20_000
 FORGOTTEN = "FORGOTTEN"
 
 _LABELS = [getattr(PastJobRow, label) for label in LABELS]
+
+
+_CORRECTION = (
+    update(table(PastJobRow))
+    .where(
+        table(PastJobRow).c.uid == bindparam("which"),
+        or_(table(PastJobRow).c.state.is_(None), table(PastJobRow).c.state == FAILED),
+    )
+    .values(state=bindparam("how"))
+)
 
 
 class PastJobs:
@@ -52,6 +62,9 @@ class PastJobs:
     ) -> int:  # fmt: skip
         """Store the jobs of a log, all or none; return how many were new.
 
+        Of a job that is known already, its state is corrected where an epilog could not tell how it ended, or only that
+        it failed.
+
         Parameters
         ----------
         log : as it was read, so that its jobs have keys.
@@ -81,6 +94,12 @@ class PastJobs:
                 names = ("uid", "submit_time", "run_time", "processors", "requested_time", "wait", *labels)
                 rows = [dict(zip(names, cells, strict=True), cluster=cluster) for cells in zip(*columns, strict=True)]
                 new += insert_new(connection, table(PastJobRow), rows)
+                surer = [
+                    {"which": row["uid"], "how": row["state"]} for row in rows
+                    if row["state"] not in (None, COMPLETED, FAILED)
+                ]  # fmt: skip
+                if surer:
+                    connection.execute(_CORRECTION, surer)
         return new
 
     def log(

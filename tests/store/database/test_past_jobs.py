@@ -90,6 +90,21 @@ def test_a_user_who_is_forgotten_stays_forgotten(
         assert sorted(store.past_jobs.log().named("state")) == ["CANCELLED", "COMPLETED"]
 
 
+def test_accounting_corrects_how_a_job_ended_where_its_epilog_could_not_tell(database: str) -> None:
+    fields = "job,submit_time,run_time,processors,user,wait,state"
+
+    def told(*states: str) -> list[str]:
+        return [fields, *(f"{n},{100 * n},60,1,ada,5,{state}" for n, state in enumerate(states, start=1))]
+
+    with Store.open(database) as store:
+        assert store.past_jobs.add(read_log(told("", "FAILED", "FAILED", "COMPLETED")), "c") == 4
+        assert store.past_jobs.add(read_log(told("TIMEOUT", "CANCELLED", "COMPLETED", "CANCELLED")), "c") == 0
+        assert store.past_jobs.log().named("state") == ["TIMEOUT", "CANCELLED", "FAILED", "COMPLETED"]
+        store.past_jobs.forget(["ada"])
+        store.past_jobs.add(read_log(told("TIMEOUT")), "c")
+        assert store.past_jobs.count() == 0
+
+
 def test_nothing_is_stored_where_one_file_is_none(
     tmp_path: Path, database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
