@@ -127,7 +127,7 @@ class Add:
 
 @dataclass(frozen=True)
 class Folder:
-    """Make a folder, for a user."""
+    """Create a folder that belongs to a user."""
 
     path: Path
     owner: str
@@ -136,7 +136,7 @@ class Folder:
     @property
     def description(self) -> str:
         """What it does, empty where there is nothing to do."""
-        return "" if self.path.is_dir() else f"make {self.path}, of {self.owner}, mode {self.mode:04o}"
+        return "" if self.path.is_dir() else f"create {self.path}, owner {self.owner}, mode {self.mode:04o}"
 
     def do(self, journal: Journal) -> None:
         """Carry the step out, and note in the journal how to undo it."""
@@ -151,7 +151,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Join:
-    """Let a user be in a group."""
+    """Add a user to a group."""
 
     user: str
     group: str
@@ -164,7 +164,7 @@ class Join:
         except KeyError:
             return ""
         inside = self.user in there.gr_mem or pwd.getpwnam(self.user).pw_gid == there.gr_gid
-        return "" if inside or self.user == "root" else f"let {self.user} be in the group {self.group}"
+        return "" if inside or self.user == "root" else f"add {self.user} to the group {self.group}"
 
     def do(self, journal: Journal) -> None:
         """Carry the step out, and note in the journal how to undo it."""
@@ -173,7 +173,7 @@ class Join:
 
 
 def install(steps: Iterable[Step], journal: Journal) -> None:
-    """Do the steps that are not done, and note each before the next."""
+    """Carry out the steps that are not done, and note each before the next."""
     for step in steps:
         if step.description:
             step.do(journal)
@@ -183,14 +183,14 @@ def install(steps: Iterable[Step], journal: Journal) -> None:
 
 def undoing(journal: Journal) -> list[str]:
     """What undoing an installation would do, in order."""
-    lines = [f"take user {user} out of the group {group}" for user, group in journal.members]
-    lines += [f"take the added lines out of {path}" for path in journal.blocks]
+    lines = [f"remove {user} from the group {group}" for user, group in journal.members]
+    lines += [f"remove the added lines from {path}" for path in journal.blocks]
     for path, known in journal.files.items():
         there = Path(path)
         if there.exists():
             same = digest(there.read_text(encoding="utf-8", errors="replace")) == known
             lines.append(f"remove {path}" if same else f"keep {path}, which was changed by hand")
-    return lines + [f"remove {path}, where it is empty" for path in reversed(journal.folders)]
+    return lines + [f"remove {path} if it is empty" for path in reversed(journal.folders)]
 
 
 def undo(journal: Journal) -> None:
