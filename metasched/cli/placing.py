@@ -308,8 +308,7 @@ def _on(predictor: Predictor, cluster: str) -> Predictor:
 
 
 def _from_store(application: str, clusters: Sequence[str], database: str | None) -> dict[str, Predictor]:
-    from metasched.predictors.porting.platforms import PlatformsPredictor
-    from metasched.predictors.robust.predictor import RobustPredictor
+    from metasched.predictors.porting.platforms import PlatformsPredictor, lenders
     from metasched.store import documents
     from metasched.store.database.store import Store
 
@@ -325,10 +324,9 @@ def _from_store(application: str, clusters: Sequence[str], database: str | None)
         others = [platform for name, platform, *_ in store.models.all() if name == application]
         if others and len(predictors) < len(clusters):
             known = {name: store.models.predictor(application, name) for name in others}
-            lenders = {name: model for name, model in known.items() if isinstance(model, RobustPredictor)}
             for name in [name for name in clusters if name not in predictors]:
                 with contextlib.suppress(InputError):  # none of them has runs enough
-                    predictors[name] = PlatformsPredictor(application, lenders).on(name)
+                    predictors[name] = PlatformsPredictor(application, lenders(known)).on(name)
     if not predictors:
         raise InputError(f"{missing}; give one by --model")
     return predictors

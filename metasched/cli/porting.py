@@ -12,11 +12,9 @@ from rich.table import Table
 from metasched.cli import output
 from metasched.cli.options import JsonOption, LevelOption, check_level
 from metasched.plain_numbers import plain
-from metasched.predictors.formulas.published import PublishedPredictor
-from metasched.predictors.porting.port import port_to_each
+from metasched.predictors.porting.port import as_reference, port_to_each
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.porting.trust import Trust, trust
-from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Run
 from metasched.store.files.campaigns import read_runs
 from metasched.store.files.models import read_model, write_model
@@ -50,9 +48,10 @@ def port_verb(
 ) -> None:
     """Port a model to every platform in the target runs, and estimate the error of each port."""
     check_level(level)
-    known = read_model(model)
-    if not isinstance(known, PublishedPredictor | RobustPredictor):
-        raise InputError(f"is itself {known.name}, expected a published or robust model", where=str(model))
+    try:
+        known = as_reference(read_model(model))
+    except InputError as error:
+        raise InputError(str(error), where=str(model)) from None
     own = [run for run in _of(read_runs(reference), known.application, reference) if run.cluster == known.cluster]
     if not own:
         raise InputError(f"holds no runs on {known.cluster}, the cluster of the model", where=str(reference))

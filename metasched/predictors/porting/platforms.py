@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import ByBatch, Learned, Predictions, Term
+from metasched.predictors.contract import ByBatch, Learned, Predictions, Predictor, Term
 from metasched.predictors.memory.learned_state import at_least_one
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -24,9 +24,14 @@ from metasched.records import InputError, Prediction, Request, Run
 ENOUGH, LENDS = 20, 3
 
 
-def lent_by(models: Mapping[str, RobustPredictor], platform: str) -> tuple[Run, ...]:
+def lenders(models: Mapping[str, Predictor]) -> dict[str, RobustPredictor]:
+    """The models, by platform, whose runs other platforms can borrow: those of the robust method."""
+    return {name: model for name, model in models.items() if isinstance(model, RobustPredictor)}
+
+
+def lent_by(models: Mapping[str, Predictor], platform: str) -> tuple[Run, ...]:
     """The runs that a platform can borrow from the others' models, by platform; none where none has enough."""
-    able = [model for name, model in models.items() if name != platform and len(model.window) >= LENDS]
+    able = [model for name, model in lenders(models).items() if name != platform and len(model.window) >= LENDS]
     return tuple(run for model in able for run in model.teaching)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from metasched.predictors.contract import Predictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.memory.window import observations
 from metasched.predictors.porting.factors import Factor, bandwidth_factor, cpu_factor, dedicated
@@ -71,6 +72,18 @@ def port(
         sharing=sharing,
     )
     return ported_predictor.fit(target_runs)
+
+
+def as_reference(model: Predictor) -> PublishedPredictor | RobustPredictor:
+    """A model that can be ported.
+
+    Raises
+    ------
+    InputError : it is of another method, such as one that is ported itself.
+    """
+    if not isinstance(model, PublishedPredictor | RobustPredictor):
+        raise InputError(f"is itself {model.name}, expected a published or robust model")
+    return model
 
 
 def port_to_each(

@@ -203,7 +203,7 @@ class Models:
             for (name, other), known in dict(self._predictors).items()
             if name == application
         }
-        return lent_by({name: known for name, known in times.items() if isinstance(known, RobustPredictor)}, platform)
+        return lent_by(times, platform)
 
     def _borrow_again(self, application: str) -> None:
         """Have what borrows for platforms never used know what was learned on the others."""
