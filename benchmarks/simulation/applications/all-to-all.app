@@ -1,4 +1,4 @@
-iterations = 10
+iterations = 2
 operations = 2e10
 bytes = 1e8
 
