@@ -81,7 +81,17 @@ ORDER = {
     "metasched.placement": ["clusters", "loads", "search", "ranking", "explaining"],
     "metasched.store": ["errors", "roles", "documents", "files", "database", "pseudonyms", "spool"],
     "metasched.service": [
-        *("configuration", "schemas", "authentication", "refusals", "clock", "quality", "state", "metrics"),
+        *(
+            "configuration",
+            "schemas",
+            "authentication",
+            "refusals",
+            "simulations",
+            "clock",
+            "quality",
+            "state",
+            "metrics",
+        ),
         *("load_intake", "advice"),
         *("learning", "periodic_work", "daemon", "api", "dashboard", "app", "server"),
     ],

@@ -31,6 +31,7 @@ from metasched.service.metrics import Metrics
 from metasched.service.periodic_work.schedule import Schedule
 from metasched.service.periodic_work.upkeep import Upkeep
 from metasched.service.periodic_work.views import Views
+from metasched.service.simulations import Simulations
 from metasched.service.state.described_clusters import DescribedClusters
 from metasched.service.state.job_history import JobHistory
 from metasched.service.state.live_clusters import LiveClusters
@@ -89,7 +90,7 @@ class Daemon:
         self.mode = ModeSwitch(configuration.mode, store.modes)
         self.clusters, self.history, self.load_forecaster = LiveClusters(), LoadHistory(), LoadForecaster()
         self.models, self.writes = Models(store), WriteQueue(store)
-        self.job_history = JobHistory(store)
+        self.job_history, self.simulations = JobHistory(store), Simulations()
         self.queues, self.accounting = Queues(self.job_history), Accounting(self.job_history, self.clock)
         self.metrics = Metrics(self.clusters, self.models, self.writes)
         self.intake = LoadIntake(

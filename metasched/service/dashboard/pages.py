@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
 from metasched import __version__
@@ -21,8 +22,18 @@ from metasched.plain_numbers import span
 from metasched.service.api.dependencies import TheAccess, TheClient, WholeDaemon
 from metasched.service.authentication import NOBODY, SESSION, Client
 from metasched.service.daemon import Daemon
-from metasched.service.dashboard import advice_quality, applications, clusters, formats, health, placements
+from metasched.service.dashboard import (
+    advice_quality,
+    applications,
+    clusters,
+    formats,
+    health,
+    placements,
+    simulation,
+)
 from metasched.service.quality.verdict import MEANINGS, next_step, verdict
+from metasched.service.refusals import TooMuchError
+from metasched.service.simulations import Wrong
 from metasched.store.database.tokens import digest
 from metasched.store.errors import StoreError
 
@@ -70,13 +81,56 @@ def dashboard(
     day: bool = False,
 ) -> Response:
     """The dashboard; whoever may not read is sent to log in."""
-    if client is NOBODY:
-        client = daemon.access.client_of_session(request.cookies.get(COOKIE, ""))
-    if not client.may("reader", "scheduler"):
+    reader = _reader(request, daemon, client)
+    if reader is None:
         return RedirectResponse("/login", 303, HEADERS)
     return _page(
-        "dashboard.html", **content(daemon, daemon.clock.now(), client, application=application, day=day), client=client
+        "dashboard.html", **content(daemon, daemon.clock.now(), reader, application=application, day=day), client=reader
     )
+
+
+@router.get("/simulation")
+def simulation_page(
+    request: Request, daemon: WholeDaemon, client: TheClient, kept: Annotated[int, Query(ge=0, le=10**12)] = 0
+) -> Response:
+    """The simulator: editors, and one of the simulations that are kept; whoever may not read is sent to log in."""
+    reader = _reader(request, daemon, client)
+    if reader is None:
+        return RedirectResponse("/login", 303, HEADERS)
+    past = daemon.simulations.of(reader.name)
+    chosen = next((each for each in past if each.number == kept), None)
+    return _page("simulation.html", **simulation.content(None if chosen is None else chosen.asked, chosen, past))
+
+
+@router.post("/simulation")
+async def simulate(request: Request, daemon: WholeDaemon, client: TheClient) -> Response:
+    """Run a simulation beside the daemon, and show what came of it."""
+    reader = _reader(request, daemon, client)
+    if reader is None:
+        return RedirectResponse("/login", 303, HEADERS)
+    if _from_elsewhere(request):
+        return _page("login.html", 403, wrong="The form was sent by another site.")
+    asked, status = simulation.read_form(await request.body()), 200
+    try:
+        came = await run_in_threadpool(daemon.simulations.run, asked, reader.name, daemon.clock.now())
+    except TooMuchError as error:
+        came, status = Wrong(str(error)), 429
+    if status == 200 and isinstance(came, Wrong):
+        status = 422
+    return _page("simulation.html", status, **simulation.content(asked, came, daemon.simulations.of(reader.name)))
+
+
+def _reader(request: Request, daemon: Daemon, client: Client) -> Client | None:
+    """Who asks for a page, by token, socket or session; None for whoever may not read."""
+    if client is NOBODY:
+        client = daemon.access.client_of_session(request.cookies.get(COOKIE, ""))
+    return client if client.may("reader", "scheduler") else None
+
+
+def _from_elsewhere(request: Request) -> bool:
+    """Whether a form was sent by another site."""
+    origin = request.headers.get("origin")
+    return origin not in (None, "null") and urlsplit(origin).netloc != request.headers.get("host")
 
 
 @router.get("/login")
@@ -88,8 +142,7 @@ async def ask_for_token(client: TheClient) -> Response:
 @router.post("/login")
 async def log_in(request: Request, access: TheAccess, client: TheClient) -> Response:
     """Begin a session with a token that may read."""
-    origin = request.headers.get("origin")
-    if origin not in (None, "null") and urlsplit(origin).netloc != request.headers.get("host"):
+    if _from_elsewhere(request):
         return _page("login.html", 403, wrong="The form was sent by another site.")
     body = await request.body()
     fields = parse_qs(body[:LOGIN_BYTES].decode("utf-8", "replace"))

@@ -15,10 +15,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from metasched.records import Load
+from metasched.service import simulations
 from metasched.service.app import make_app
 from metasched.service.authentication import NOBODY
 from metasched.service.daemon import Daemon
 from metasched.service.dashboard import pages
+from metasched.service.simulations import Wrong
 from metasched.store.database.placement_records import PlacementRecords
 from metasched.store.errors import StoreError
 from tests.service.busy_hour import busy_hour, day_of_loads
@@ -257,3 +259,35 @@ def test_a_page_of_a_thousand_nodes_asks_the_database_for_the_newest_placements_
         assert asked == [f"recent {pages.PLACEMENTS}"]
         assert (found["clusters"][0].nodes, found["clusters"][0].free) == (1000, 8000)
         assert found["clusters"][0].tight[0].name == "b1"
+
+
+def test_the_simulator_is_for_those_who_may_read_and_shows_errors_at_their_line(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = TestClient(make_app(daemon), follow_redirects=False)
+    form = {"system": "name = 1\n", "application": f"def a():\n    {HOSTILE}\n", "processes": "", "variables": ""}
+    assert client.get("/simulation").status_code == client.post("/simulation", data=form).status_code == 303
+    secret = daemon.store.tokens.add("simulating", "reader")
+    daemon.access.refresh()
+    client.headers["Authorization"] = f"Bearer {secret}"
+    page = client.get("/simulation")
+    assert page.status_code == 200
+    assert "galera-plus" in page.text
+    monkeypatch.setattr(simulations, "_simulated", lambda asked: Wrong("line 2: is wrong", "application", 2))
+    refused = client.post("/simulation", data=form)
+    assert refused.status_code == 422
+    assert "line 2: is wrong" in refused.text
+    assert "<script>alert" not in refused.text
+    assert client.post("/simulation", data=form, headers={"Origin": "https://elsewhere.example"}).status_code == 403
+    told = {"execution_time": 2.5, "energy": None, "power": {"mean": None, "peak": None}, "success": None,
+            "expected_completion": None, "labels": {"a": {"processes": 3, "finished": 2.5, "energy": None}},
+            "warnings": ["no failure rate"]}  # fmt: skip
+    monkeypatch.setattr(simulations, "_simulated", lambda asked: told)
+    shown = client.post("/simulation", data=form)
+    assert shown.status_code == 200
+    assert "2.500000 s" in shown.text
+    number = re.search(r"/simulation\?kept=(\d+)", shown.text)
+    assert number is not None
+    again = client.get(f"/simulation?kept={number[1]}")
+    assert "2.500000 s" in again.text
+    assert "name = 1" in again.text

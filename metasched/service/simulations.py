@@ -1,0 +1,194 @@
+"""Simulations that users ask for on the daemon's page: each in a process of its own with limits, and the last kept.
+
+What users write is parsed and interpreted by that process alone, never by the daemon; entries are those of the hardware
+database, and no file is read that a text names.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from metasched.records import InputError
+from metasched.service.refusals import TooMuchError
+from metasched.validation import parse_toml
+
+#: Seconds and bytes of memory that a simulation may take, and how many run at a time.
+SECONDS, MEMORY, AT_ONCE = 10, 512 * 2**20, 2
+#: Bytes of each text, and words of processes and variables; simulations that are kept.
+MOST_TEXT, MOST_WORDS, KEPT = 65_536, 32, 100
+SYSTEM, APPLICATION = "system.toml", "application.app"
+_LINE = re.compile(r"\bline (\d+)")
+_WORD = re.compile(r"[A-Za-z_]\w{0,63}=[0-9.eE+-]{1,32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be simulated.
+
+    Parameters
+    ----------
+    system, application : the texts.
+    processes, variables : words such as ``slave=100``.
+    """
+
+    system: str
+    application: str
+    processes: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Why a simulation was refused: in which text (``system`` or ``application``, or neither), and at which line."""
+
+    why: str
+    text: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A simulation that was run: its number, whose it is, when it was asked for (s), and what came of it."""
+
+    number: int
+    client: str
+    at: float
+    asked: Asked
+    result: dict[str, Any]
+
+
+class Simulations:
+    """Runs simulations, a few at a time, and keeps the last until the daemon ends."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Kept] = deque(maxlen=KEPT)
+        self._running = threading.BoundedSemaphore(AT_ONCE)
+        self._lock, self._number = threading.Lock(), 0
+
+    def run(self, asked: Asked, client: str, now: float) -> Kept | Wrong:
+        """Simulate, in ten seconds at most, and keep what came of it.
+
+        Raises
+        ------
+        TooMuchError
+            When as many as may are running already.
+        """
+        try:
+            _check(asked)
+        except InputError as error:
+            return _wrong(str(error))
+        if not self._running.acquire(blocking=False):
+            raise TooMuchError(f"{AT_ONCE} simulations are running, try again in some seconds", float(SECONDS))
+        try:
+            told = _simulated(asked)
+        finally:
+            self._running.release()
+        if isinstance(told, Wrong):
+            return told
+        with self._lock:
+            self._number += 1
+            kept = Kept(self._number, client, now, asked, told)
+            self._kept.append(kept)
+        return kept
+
+    def of(self, client: str) -> list[Kept]:
+        """Those of a client that are kept, newest first."""
+        with self._lock:
+            return [each for each in reversed(self._kept) if each.client == client]
+
+
+def _check(asked: Asked) -> None:
+    """Refuse what is too long, names a file, or is no word."""
+    for name, text in ((SYSTEM, asked.system), (APPLICATION, asked.application)):
+        if not text.strip():
+            raise InputError("is empty", where=name)
+        if len(text.encode()) > MOST_TEXT:
+            raise InputError(f"has more than {MOST_TEXT} bytes", where=name)
+    for word in _strings(parse_toml(asked.system, where=SYSTEM)):
+        if word.endswith(".toml") or "/" in word:
+            raise InputError(f"{word[:80]!r} is a file, expected an entry of the hardware database", where=SYSTEM)
+    words = (*asked.processes, *asked.variables)
+    if len(words) > MOST_WORDS:
+        raise InputError(f"there are {len(words)} processes and variables, expected at most {MOST_WORDS}")
+    for word in words:
+        if not _WORD.fullmatch(word):
+            raise InputError(f"{word[:80]!r}, expected NAME=NUMBER, such as slave=100")
+
+
+def _strings(value: object) -> Iterator[str]:
+    """All texts in a document."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _strings(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _strings(each)
+
+
+def _simulated(asked: Asked) -> dict[str, Any] | Wrong:
+    with tempfile.TemporaryDirectory(prefix="metasched-simulation-") as name:
+        folder = Path(name)
+        (folder / SYSTEM).write_text(asked.system, encoding="utf-8")
+        (folder / APPLICATION).write_text(asked.application, encoding="utf-8")
+        words = [sys.executable, "-m", "metasched", "simulate", SYSTEM, APPLICATION, "--json"]
+        words += [part for word in asked.processes for part in ("--processes", word)]
+        words += [part for word in asked.variables for part in ("--set", word)]
+        # Threads of linear algebra would each reserve memory.
+        environment = {"PATH": os.defpath, "HOME": name, "OPENBLAS_NUM_THREADS": "1"}
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+        with subprocess.Popen(  # noqa: S603
+            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            _limit(process.pid)
+            try:
+                told, complaint = process.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return Wrong(f"it took longer than {SECONDS} s, and was ended")
+    if process.returncode == 0:
+        return dict(json.loads(told))
+    if process.returncode == 2 and complaint.strip():
+        return _wrong(complaint.strip().splitlines()[-1].removeprefix("metasched: "))
+    return Wrong(f"it took more than {SECONDS} s or {MEMORY // 2**20} MB, and was ended")
+
+
+def _limit(process: int) -> None:
+    """Limit what a process may take, which has only begun to import; placements go first."""
+    with suppress(ProcessLookupError):
+        for kind, most in (
+            (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, math.ceil(SECONDS)), (resource.RLIMIT_FSIZE, 2**20),
+        ):  # fmt: skip
+            resource.prlimit(process, kind, (most, most))
+        os.setpriority(os.PRIO_PROCESS, process, 10)
+
+
+def _wrong(why: str) -> Wrong:
+    """Where a line of complaint says that something is wrong.
+
+    Examples
+    --------
+    >>> _wrong("application.app, line 3: fly is no block")
+    Wrong(why='line 3: fly is no block', text='application', line=3)
+    """
+    for name in (SYSTEM, APPLICATION):
+        if why.startswith((f"{name}: ", f"{name}, ")):
+            found = _LINE.search(why)
+            return Wrong(why[len(name) + 2 :], name.partition(".")[0], int(found[1]) if found else 0)
+    return Wrong(why)

@@ -1,0 +1,93 @@
+"""Simulations that users ask the daemon for: what comes of them, what is refused and where, and their limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from metasched.service import simulations
+from metasched.service.dashboard.simulation import APPLICATION, SYSTEM, content, entries, read_form
+from metasched.service.refusals import TooMuchError
+from metasched.service.simulations import Asked, Kept, Simulations, Wrong
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes its time to start a process."""
+    monkeypatch.setattr(simulations, "SECONDS", 100)
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_simulation_is_run_and_kept_for_its_client_alone() -> None:
+    kept = Simulations()
+    came = kept.run(Asked(SYSTEM, APPLICATION, ("slave=50",), ("rounds=2",)), "ann", 5.0)
+    assert isinstance(came, Kept)
+    assert came.result["labels"]["slave"]["processes"] == 50
+    assert came.result["energy"] > 0
+    assert (kept.of("ann"), kept.of("bob")) == ([came], [])
+
+
+@pytest.mark.usefixtures("patient")
+def test_what_is_wrong_is_named_with_its_text_and_line() -> None:
+    wrong = Simulations().run(Asked(SYSTEM, "def master():\n    pass\n\ndef slave():\n    fly(3)\n"), "ann", 5.0)
+    assert isinstance(wrong, Wrong)
+    assert (wrong.text, wrong.line) == ("application", 5)
+    shown = content(Asked(SYSTEM, "def master():\n    pass\n\ndef slave():\n    fly(3)\n"), wrong, [])
+    assert [(number, here) for number, _, here in shown["marked"] if here] == [(5, True)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "text", "told"),
+    [
+        (Asked("", APPLICATION), "system", "is empty"),
+        (Asked(SYSTEM, "x" * 70_000), "application", "has more than 65536 bytes"),
+        (Asked("[[network\n", APPLICATION), "system", "line 1"),
+        (Asked(SYSTEM.replace("i7-2600k", "/etc/secret.toml"), APPLICATION), "system", "is a file, expected an entry"),
+        (Asked(SYSTEM.replace("ethernet-1g", "own.toml"), APPLICATION), "system", "is a file, expected an entry"),
+        (Asked(SYSTEM, APPLICATION, ("--help",)), "", "expected NAME=NUMBER"),
+        (Asked(SYSTEM, APPLICATION, (), ("a=1",) * 40), "", "expected at most 32"),
+    ],
+)
+def test_what_can_be_seen_to_be_wrong_starts_no_process(
+    asked: Asked, text: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulations, "_simulated", None)
+    wrong = Simulations().run(asked, "ann", 5.0)
+    assert isinstance(wrong, Wrong)
+    assert wrong.text == text
+    assert told in wrong.why
+
+
+def test_a_simulation_that_takes_too_long_or_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulations, "SECONDS", 0.2)
+    slow = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
+    assert slow == Wrong("it took longer than 0.2 s, and was ended")
+    monkeypatch.setattr(simulations, "SECONDS", 100)
+    monkeypatch.setattr(simulations, "MEMORY", 60 * 2**20)
+    large = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
+    assert large == Wrong("it took more than 100 s or 60 MB, and was ended")
+
+
+def test_only_so_many_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Simulations()
+
+    def more(asked: Asked) -> dict[str, object]:
+        if len(depth) < simulations.AT_ONCE:
+            depth.append(1)
+            kept.run(asked, "ann", 5.0)
+        return {}
+
+    depth = [1]
+    monkeypatch.setattr(simulations, "_simulated", more)
+    kept.run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
+    depth.clear()
+    with pytest.raises(TooMuchError, match="2 simulations are running"):
+        kept.run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
+    monkeypatch.setattr(simulations, "_simulated", lambda asked: {})
+    assert isinstance(kept.run(Asked(SYSTEM, APPLICATION), "ann", 5.0), Kept)
+
+
+def test_a_form_is_read_whatever_it_holds() -> None:
+    asked = read_form(b"system=a%0D%0Ab&application=c&processes=x=1+y=2&variables=&other=9")
+    assert asked == Asked("a\nb", "c", ("x=1", "y=2"), ())
+    assert read_form(b"\xff&&=;") == Asked("", "")
+    assert "ethernet-1g" in {name for name, _, _ in entries()}
