@@ -53,6 +53,27 @@ def pending(number: int, state: str = "qw", host: str = "n1|n2", more: str = "")
       <hard_request name="h_rt">1:0:0</hard_request>{more}</job_list></job_info></job_info>"""
 
 
+def test_accounting_gives_all_jobs_that_ended_after_a_moment(cell: Path) -> None:
+    log = source(cell).accounted(1795341800.0)
+    assert log is not None
+    assert log.run_time.tolist() == [97.0, 8.0, 8.0]
+    assert (log.processors.tolist(), log.wait.tolist()) == ([4, 5, 1], [24.0, 0.0, 0.0])
+    assert (log.requested_time[1], log.named("name"), log.named("partition")) == (
+        500.0, ["STDIN", 'a<b>&"c', "STDIN"], ["new", "new", "old"]
+    )  # fmt: skip
+    assert source(cell).accounted(1795341861.0) is None
+
+
+@pytest.mark.parametrize("name", ["a,b", 'a"b', "a'b", "\u2028x", "=1+1", ""])
+def test_no_name_of_a_job_forges_another_in_the_log(cell: Path, name: str) -> None:
+    file = cell / "default" / "common" / "accounting"
+    lines = [line for line in file.read_text().splitlines() if ":STDIN:11:" in line]
+    file.write_text(lines[0].replace(":STDIN:11:", f":{name}:11:") + "\n")
+    log = source(cell).accounted(0.0)
+    assert log is not None
+    assert (len(log), log.processors.tolist()) == (1, [1])
+
+
 def waits(cell: Path, number: int, **answer: str) -> None:
     (cell / "qstat.xml").write_text(QSTAT.replace("</job_info>\n</job_info>", pending(number, **answer)))
 

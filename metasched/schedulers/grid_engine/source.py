@@ -20,7 +20,7 @@ from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.schedulers.commands import PATIENCE
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.grid_engine.accounting import Accounted, read_accounting
+from metasched.schedulers.grid_engine.accounting import Accounted, logged, read_accounting
 from metasched.schedulers.grid_engine.commands import Commands
 from metasched.schedulers.grid_engine.listing import WORDS, Instance, Listing, read_listing
 
@@ -127,8 +127,14 @@ class GridEngineSource:
         return found
 
     def accounted(self, since: float) -> JobLog | None:
-        """Nothing: what a site's accounting tells of past jobs is taken from Slurm only."""
-        return None
+        """All jobs that ended after a time (s), as the accounting file tells of them; None where it tells of none.
+
+        Raises
+        ------
+        RuntimeError
+            When the accounting cannot be read.
+        """
+        return logged(read_accounting(self._accounting), since)
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their context that wait for certain hosts.
