@@ -28,7 +28,7 @@ def doctor(
 ) -> None:
     """Check an installation and say how to repair it; the exit status is 1 if anything is wrong.
 
-    Run it as root where slurmctld runs. Nothing is changed. By URL a token with the role reader is taken
+    Run it as root where slurmctld or sge_qmaster runs. Nothing is changed. By URL a token with the role reader is taken
     from $METASCHED_TOKEN.
     """
     found = [*_findings(configuration(config))]
@@ -42,6 +42,7 @@ def doctor(
 
 def _findings(settings: Configuration) -> Iterator[Finding]:
     from metasched.doctor import daemon as checkup
+    from metasched.doctor.grid_engine import check_grid_engine
     from metasched.doctor.slurm import check_slurm
 
     def daemon(path: str) -> Any:
@@ -57,6 +58,8 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
     yield from checkup.check_agents(settings, nodes, time.time())
     for each in settings.slurm:
         yield from check_slurm(each.name, each.configuration, settings.listen.socket)
+    for cell in settings.grid_engine:
+        yield from check_grid_engine(cell.name, cell.root, cell.cell, settings.listen.socket)
 
 
 def _show(found: list[Finding]) -> None:

@@ -1,0 +1,90 @@
+"""The doctor finds what is wrong on Grid Engine's side, one thing at a time; qconf prints what it is told to."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metasched.doctor.grid_engine import check_grid_engine
+from tests.doctor.test_doctor import answer
+
+DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The hooks as they should be, a daemon that answers, and a cell that calls them."""
+    for path in (*(DEPLOYED / "gridengine").iterdir(), DEPLOYED / "hooks" / "metasched_hooks.py"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "state").mkdir()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(tmp_path / "d.sock"))
+    listening.listen()
+    threading.Thread(target=answer, args=(listening,), daemon=True).start()
+    hooks(tmp_path)
+    (tmp_path / "qconf").write_text(f"#!/bin/sh\ncat {tmp_path}/conf\n")
+    (tmp_path / "qconf").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    configured(tmp_path)
+    yield tmp_path
+    listening.close()
+
+
+def hooks(folder: Path, **changed: str) -> None:
+    every = {"socket": f"{folder}/d.sock", "cluster": "cell", "state": f"{folder}/state"} | changed
+    (folder / "hooks.conf").write_text("".join(f"{key} = {value}\n" for key, value in every.items()))
+
+
+def configured(folder: Path, **changed: str) -> None:
+    own = {"jsv_url": f"script:{folder}/metasched-jsv", "epilog": f"root@{folder}/metasched-epilog"} | changed
+    (folder / "conf").write_text("#global:\n" + "".join(f"{key:28} {value}\n" for key, value in own.items()))
+
+
+def wrong(folder: Path) -> dict[str, str]:
+    every = check_grid_engine("cell", "", "", f"{folder}/d.sock")
+    return {each.check.removeprefix("cell: "): each.found for each in every if each.state != "well"}
+
+
+def test_where_all_is_well_it_says_so(folder: Path) -> None:
+    assert wrong(folder) == {}
+    every = [each.check for each in check_grid_engine("cell", "", "", f"{folder}/d.sock")]
+    assert every == ["cell: master", "cell: verifier", "cell: epilog"]
+
+
+def test_a_cell_that_does_not_answer_or_call_a_hook_is_found(folder: Path) -> None:
+    configured(folder, jsv_url="none", epilog="/site/own-epilog")
+    assert wrong(folder) == {"verifier": "jsv_url is none", "epilog": "epilog is /site/own-epilog"}
+    (folder / "qconf").write_text("#!/bin/sh\necho 'unable to contact qmaster' >&2\nexit 1\n")
+    assert "unable to contact qmaster" in wrong(folder)["master"]
+
+
+def test_a_hook_that_may_not_run_or_is_not_there_is_found(folder: Path) -> None:
+    (folder / "metasched-epilog").chmod(0o644)
+    (folder / "metasched-jsv").unlink()
+    assert set(wrong(folder)) == {"verifier", "epilog"}
+
+
+def test_a_hook_that_does_not_reach_the_daemon_or_keep_jobs_is_found(folder: Path) -> None:
+    hooks(folder, state=f"{folder}/nowhere")
+    assert set(wrong(folder)) == {"verifier", "epilog"}
+    hooks(folder, address="127.0.0.1:1", socket=f"{folder}/other.sock")
+    assert {"verifier", "epilog", "hooks.conf of the verifier"} <= set(wrong(folder))
+
+
+@pytest.mark.parametrize("changed", [{"cluster": "other"}, {"deadline": "10"}, {"deadline": "soon"}], ids=str)
+def test_settings_that_do_not_fit_are_found(changed: dict[str, str], folder: Path) -> None:
+    hooks(folder, **changed)
+    found = wrong(folder)
+    assert set(found) == {"hooks.conf of the verifier", "hooks.conf of the epilog"}
+    assert next(iter(changed.values())) in found["hooks.conf of the epilog"]
+
+
+def test_jobs_that_are_kept_are_counted(folder: Path) -> None:
+    for name in ("ended.1.0.json", "ended.2.0.refused"):
+        (folder / "state" / name).write_text("{}")
+    assert "1 jobs in" in wrong(folder)["hooks.conf of the epilog"]
