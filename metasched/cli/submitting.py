@@ -72,7 +72,7 @@ def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
     waits: dict[tuple[str, str], QueueWait] = {}
     silent = ""
     for each in settings.slurm:
-        source = SlurmSource(each.name, each.partitions, configuration=each.configuration, patience=PATIENCE)
+        source = SlurmSource(each.name, each.partitions, configuration=each.configuration, timeout=TIMEOUT)
         try:
             found = queue_waits(source.partitions(), source.queue())
         except RuntimeError as error:
@@ -84,14 +84,14 @@ def _estimates(settings: Configuration, words: list[str]) -> list[Any]:
         raise RuntimeError(silent or "no partition is open to the job")
 
     def daemon(method: str, path: str, document: Any) -> Any:
-        return ask_configured(settings.listen, method, path, document, patience=PATIENCE)
+        return ask_configured(settings.listen, method, path, document, timeout=TIMEOUT)
 
     mark = asked.mark
     return estimates(daemon, mark.application, mark.problem_size, mark.processors or asked.processors, waits)
 
 
 #: How long a cluster or the daemon may take to answer (s).
-PATIENCE = 5.0
+TIMEOUT = 5.0
 
 
 def _named(words: list[str]) -> bool:
@@ -106,7 +106,7 @@ def _first(settings: Configuration) -> SlurmCluster | None:
 
     for each in settings.slurm:
         try:
-            Commands(each.configuration, PATIENCE).run("scontrol", "ping")
+            Commands(each.configuration, TIMEOUT).run("scontrol", "ping")
         except RuntimeError:
             continue
         return each

@@ -21,7 +21,7 @@ def address_of(listen: Listen) -> str:
 
 
 def ask_configured(
-    listen: Listen, method: str, path: str, document: Any = None, *, url: str | None = None, patience: float = 10.0
+    listen: Listen, method: str, path: str, document: Any = None, *, url: str | None = None, timeout: float = 10.0
 ) -> Any:
     """Ask the daemon that listens so, or at another URL, with the token in $METASCHED_TOKEN; see :func:`ask`.
 
@@ -31,10 +31,10 @@ def ask_configured(
     method, path : of the HTTP request.
     document : sent as JSON; None for no body.
     url : of another daemon, or its Unix socket.
-    patience : how long an answer is waited for (s).
+    timeout : how long an answer is waited for (s).
     """
     token, verify = os.environ.get("METASCHED_TOKEN") or None, listen.certificate or True
-    return ask(url or address_of(listen), method, path, document, token=token, verify=verify, patience=patience)
+    return ask(url or address_of(listen), method, path, document, token=token, verify=verify, timeout=timeout)
 
 
 def ask(
@@ -45,7 +45,7 @@ def ask(
     *,
     token: str | None = None,
     verify: str | bool = True,
-    patience: float = 10.0,
+    timeout: float = 10.0,
 ) -> Any:
     """Ask the daemon and return what it answers.
 
@@ -56,7 +56,7 @@ def ask(
     document : sent as JSON where it is not None.
     token : the client's secret; the Unix socket needs none.
     verify : file of the certificates to trust, True for the system's.
-    patience : how long to wait (s).
+    timeout : how long to wait (s).
 
     Raises
     ------
@@ -70,7 +70,7 @@ def ask(
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
         with httpx.Client(
-            transport=transport, base_url="http://metasched" if local else address, timeout=patience, headers=headers
+            transport=transport, base_url="http://metasched" if local else address, timeout=timeout, headers=headers
         ) as client:
             answer = client.request(method, path, json=document)
             body = answer.json()

@@ -20,7 +20,7 @@ LIBRARIES = (
     *("liblua-5.1.so", "liblua5.1.so", "liblua5.1.so.0", "liblua.so.5.1"),
 )
 #: How long prolog and epilog may take (s).
-PATIENCE = 15.0
+TIMEOUT = 15.0
 #: A number that Slurm gives to no job.
 NO_JOB = "0"
 
@@ -77,12 +77,12 @@ def fails(words: Sequence[str], user: User, environment: Mapping[str, str] | Non
     try:
         done = subprocess.run(  # noqa: S603
             list(words), env=dict(environment or {}), capture_output=True, stdin=subprocess.DEVNULL, cwd="/",
-            timeout=PATIENCE, check=False, text=True, errors="replace", **other,
+            timeout=TIMEOUT, check=False, text=True, errors="replace", **other,
         )  # type: ignore[call-overload]  # fmt: skip
     except OSError as error:
         return f"{words[0]} cannot be run: {(error.strerror or str(error)).lower()}"
     except subprocess.TimeoutExpired:
-        return f"{words[0]} takes longer than {PATIENCE:g} s"
+        return f"{words[0]} takes longer than {TIMEOUT:g} s"
     if done.returncode == 0:
         return ""
     said = " ".join((done.stderr or done.stdout).split())[-300:]

@@ -7,17 +7,17 @@ import subprocess
 from collections.abc import Mapping
 
 #: How long a command may take (s).
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
-def run(*words: str, environment: Mapping[str, str], patience: float = PATIENCE) -> str:
+def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -> str:
     r"""Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
 
     Parameters
     ----------
     words : the command and its arguments.
     environment : variables besides ours.
-    patience : how long it may take (s).
+    timeout : how long it may take (s).
 
     Raises
     ------
@@ -35,13 +35,13 @@ def run(*words: str, environment: Mapping[str, str], patience: float = PATIENCE)
             env={**os.environ, **environment},
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=patience,
+            timeout=timeout,
             check=False,
         )
     except OSError as error:
         raise RuntimeError(f"{words[0]} cannot be run: {error.strerror}") from None
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"{words[0]} took longer than {patience:g} s") from None
+        raise RuntimeError(f"{words[0]} took longer than {timeout:g} s") from None
     if done.returncode:
         said = " ".join(done.stderr.decode(errors="replace").split())
         raise RuntimeError(f"{' '.join(words)} failed with status {done.returncode}: {said[:500]}")

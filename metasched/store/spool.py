@@ -29,14 +29,14 @@ def folder() -> Path:
     return Path(state) / "metasched" / "spool"
 
 
-def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, patience: float = 5.0) -> tuple[str, ...]:
+def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, timeout: float = 5.0) -> tuple[str, ...]:
     """Store a run, and with it those that wait in the spool; where that fails spool it. Never raises.
 
     Parameters
     ----------
     record : the run and how it ended.
     location : database; None for the usual one.
-    patience : how long a locked database is waited for (s).
+    timeout : how long a locked database is waited for (s).
 
     Returns
     -------
@@ -45,7 +45,7 @@ def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, patien
     """
     problem = ""
     try:
-        with Store.open(location, patience=patience) as store:
+        with Store.open(location, timeout=timeout) as store:
             store.runs.add_all([record])
             return drain(store)
     except Exception as error:

@@ -72,17 +72,17 @@ def address() -> Iterator[str]:
 
 
 def test_what_a_daemon_answers_is_returned_or_raised_by_who_can_mend_it(address: str) -> None:
-    assert ask(address, "GET", '/200/{"a": 1}', patience=30.0) == {"a": 1}
+    assert ask(address, "GET", '/200/{"a": 1}', timeout=30.0) == {"a": 1}
     with pytest.raises(InputError, match="processors is -1"):
-        ask(address, "GET", '/422/{"detail": "processors is -1"}', patience=30.0)
+        ask(address, "GET", '/422/{"detail": "processors is -1"}', timeout=30.0)
     with pytest.raises(RuntimeError, match="failed: no disk is left"):
-        ask(address, "GET", '/500/{"detail": "no disk is left"}', patience=30.0)
+        ask(address, "GET", '/500/{"detail": "no disk is left"}', timeout=30.0)
     with pytest.raises(RuntimeError, match=f"what answers at {address} is not metasched"):
-        ask(address, "GET", "/200/<html>", patience=30.0)
+        ask(address, "GET", "/200/<html>", timeout=30.0)
 
 
 def test_a_daemon_that_does_not_answer_is_named(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"the daemon at .*nobody\.sock does not answer"):
-        ask(str(tmp_path / "nobody.sock"), "GET", "/", patience=30.0)
+        ask(str(tmp_path / "nobody.sock"), "GET", "/", timeout=30.0)
     with pytest.raises(RuntimeError, match="does not answer"):
-        ask("http://127.0.0.1:1", "GET", "/", patience=30.0)
+        ask("http://127.0.0.1:1", "GET", "/", timeout=30.0)

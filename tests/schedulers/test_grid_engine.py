@@ -186,7 +186,7 @@ def test_a_command_that_fails_or_hangs_is_one_clear_error(cell: Path) -> None:
         source(cell).queue()
     script(cell, "qstat", "sleep 60")
     with pytest.raises(RuntimeError, match="longer than"):
-        GridEngineSource("c", root=str(cell), patience=0.1).queue()
+        GridEngineSource("c", root=str(cell), timeout=0.1).queue()
 
 
 @given(st.text())

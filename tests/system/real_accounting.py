@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.system.real_slurm import PATIENCE, free_port
+from tests.system.real_slurm import TIMEOUT, free_port
 
 DATABASE = """AuthType=auth/munge
 AuthInfo=socket={munge}
@@ -103,13 +103,13 @@ class Accounting:
 
     def _call(self, program: str, *words: str, environment: dict[str, str] | None = None) -> None:
         subprocess.run(
-            [_path(program), *words], env=environment, check=True, timeout=PATIENCE, capture_output=True,
+            [_path(program), *words], env=environment, check=True, timeout=TIMEOUT, capture_output=True,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
     def _answers(self, program: str, *words: str, environment: dict[str, str] | None = None) -> None:
         """Ask until there is an answer."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while True:
             try:
                 self._call(program, *words, environment=environment)

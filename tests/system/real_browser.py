@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 BINARY = shutil.which("chromium")
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 class Browser:
@@ -50,7 +50,7 @@ class Browser:
     def close(self) -> None:
         """End it."""
         self._process.terminate()
-        self._process.wait(PATIENCE)
+        self._process.wait(TIMEOUT)
         os.close(self._out)
         os.close(self._in)
 
@@ -95,7 +95,7 @@ class Browser:
         if self._session:
             message["sessionId"] = self._session
         os.write(self._out, json.dumps(message).encode() + b"\0")
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while time.monotonic() < end:
             answer = self._read()
             if answer.get("id") == self._number:
@@ -105,7 +105,7 @@ class Browser:
         raise TimeoutError(method)
 
     def _wait_for(self, event: str) -> None:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not any(each["method"] == event for each in self._events):
             assert time.monotonic() < end, f"no {event}"
             self._note(self._read())
@@ -124,7 +124,7 @@ class Browser:
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
-            assert select.select([self._in], [], [], PATIENCE)[0], "the browser says nothing"
+            assert select.select([self._in], [], [], TIMEOUT)[0], "the browser says nothing"
             piece = os.read(self._in, 1 << 20)
             assert piece, "the browser has ended"
             self._buffer += piece

@@ -13,7 +13,7 @@ from typing import Any
 from metasched.client.connection import ask
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 180.0
+TIMEOUT = 180.0
 
 
 class Daemon:
@@ -35,7 +35,7 @@ class Daemon:
                 [sys.executable, "-m", "metasched", "serve", "--config", str(self.folder / "metasched.toml")],
                 cwd=ROOT, stdout=log, stderr=log, env=dict(os.environ, OPENBLAS_NUM_THREADS="1"),
             )  # fmt: skip
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while True:
             assert self._process.poll() is None, (self.folder / "daemon.log").read_text()
             try:
@@ -67,4 +67,4 @@ class Daemon:
     def _end(self, number: signal.Signals) -> None:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(number)
-            self._process.wait(PATIENCE)
+            self._process.wait(TIMEOUT)

@@ -19,7 +19,7 @@ from pathlib import Path
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
 PROGRAMS = Path("/usr/lib/gridengine")
 HOSTS = ("n1", "n2", "n3", "n4")
-PATIENCE = 60.0
+TIMEOUT = 60.0
 NAMESPACES = ("--net", "--mount", "--uts", "--pid")
 
 #: Makes the cell and leaves a shell that waits: its end is the end of all.
@@ -172,7 +172,7 @@ class GridEngine:
     def run(self, *words: str, script: bytes = b"") -> str:
         """Run one of Grid Engine's commands and return what it prints."""
         return subprocess.run(
-            [str(self.commands / words[0]), *words[1:]], input=script, capture_output=True, timeout=PATIENCE, check=True
+            [str(self.commands / words[0]), *words[1:]], input=script, capture_output=True, timeout=TIMEOUT, check=True
         ).stdout.decode(errors="replace")
 
     def qsub(self, *words: str, script: bytes = b"true\n") -> int:
@@ -185,9 +185,9 @@ class GridEngine:
         answer = self.run("qstat", "-j", str(number)).splitlines()
         return {key.strip(): value.strip() for key, found, value in (line.partition(":") for line in answer) if found}
 
-    def wait(self, holds: object, patience: float = PATIENCE) -> None:
+    def wait(self, holds: object, timeout: float = TIMEOUT) -> None:
         """Wait until a condition holds."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + timeout
         while not holds():  # type: ignore[operator]
             assert time.monotonic() < end, f"waited in vain; see {self.folder}"
             time.sleep(0.1)

@@ -26,7 +26,7 @@ DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
 SHARED = DEPLOYED.parent / "hooks" / "metasched_hooks.py"
 LUA, LUA_ROOTS = ("socket.lua", "cjson.so"), ("/usr/share", "/usr/lib")
 NODES = ("a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4")
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 CONFIGURATION = """
 ClusterName=proof
@@ -224,13 +224,13 @@ class Slurm:
     def run(self, *words: str) -> str:
         """Run one of Slurm's commands and return what it prints."""
         return subprocess.run(
-            words, env=self.environment, capture_output=True, timeout=PATIENCE, check=True, text=True, errors="replace"
+            words, env=self.environment, capture_output=True, timeout=TIMEOUT, check=True, text=True, errors="replace"
         ).stdout
 
     def run_epilog(self, *words: str) -> None:
         """Run the epilog as a service manager does."""
         subprocess.run(
-            [str(self.folder / "metasched-epilog"), *words], check=True, timeout=PATIENCE, capture_output=True
+            [str(self.folder / "metasched-epilog"), *words], check=True, timeout=TIMEOUT, capture_output=True
         )
 
     def sbatch(self, *words: str | bytes, script: bytes = b"#!/bin/sh\ntrue\n") -> Submitted:
@@ -238,7 +238,7 @@ class Slurm:
         began = time.perf_counter()
         done = subprocess.run(
             ["sbatch", "--parsable", "--output=/dev/null", *words],
-            input=script, env=self.environment, capture_output=True, timeout=PATIENCE, check=False, cwd=self.folder,
+            input=script, env=self.environment, capture_output=True, timeout=TIMEOUT, check=False, cwd=self.folder,
         )  # fmt: skip
         took = time.perf_counter() - began
         number = done.stdout.decode(errors="replace").strip().split(";")[0]
@@ -249,9 +249,9 @@ class Slurm:
         told = self.run("scontrol", "--oneliner", "show", "job", str(number))
         return dict(word.split("=", 1) for word in told.split() if "=" in word)
 
-    def wait(self, holds: object, patience: float = PATIENCE) -> None:
+    def wait(self, holds: object, timeout: float = TIMEOUT) -> None:
         """Wait until a condition holds."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + timeout
         while not holds():  # type: ignore[operator]
             assert time.monotonic() < end, f"waited in vain; see {self.folder}"
             time.sleep(0.1)
@@ -264,7 +264,7 @@ class Slurm:
     def _call(self, program: str, *words: str) -> None:
         path = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or program
         subprocess.run(
-            [path, *words], env=self.environment, check=True, timeout=PATIENCE, stdin=subprocess.DEVNULL,
+            [path, *words], env=self.environment, check=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from metasched.store.database.store import Store
-from tests.system.real_daemon import PATIENCE, ROOT, Daemon
+from tests.system.real_daemon import ROOT, TIMEOUT, Daemon
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 
@@ -27,8 +27,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(holds: Callable[[], bool], patience: float = PATIENCE) -> None:
-    end = time.monotonic() + patience
+def until(holds: Callable[[], bool], timeout: float = TIMEOUT) -> None:
+    end = time.monotonic() + timeout
     while not holds():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.1)
@@ -57,7 +57,7 @@ class Agent:
     def end(self, number: signal.Signals) -> None:
         assert self._process is not None
         self._process.send_signal(number)
-        self._process.wait(PATIENCE)
+        self._process.wait(TIMEOUT)
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:

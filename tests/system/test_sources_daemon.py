@@ -19,7 +19,7 @@ from monitors.sources.prometheus import Prometheus
 from monitors.sources.slurm import Slurm
 from tests.service.daemons import learned_database
 from tests.system import real_prometheus, real_slurm
-from tests.system.real_daemon import PATIENCE, ROOT, Daemon
+from tests.system.real_daemon import ROOT, TIMEOUT, Daemon
 from tests.system.real_slurm import free_port
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
@@ -31,8 +31,8 @@ nodes = [{ names = "e[1-2]", processors = 4, available_bandwidth = 100.0 }]
 """
 
 
-def until(holds: Callable[[], Any], patience: float = PATIENCE) -> Any:
-    end = time.monotonic() + patience
+def until(holds: Callable[[], Any], timeout: float = TIMEOUT) -> Any:
+    end = time.monotonic() + timeout
     while not (found := holds()):
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.1)
@@ -139,7 +139,7 @@ def test_the_daemon_asks_an_agent_that_does_not_send(tmp_path: Path) -> None:
         until(lambda: report(daemon, "right")["fault"])
     finally:
         agent.kill()
-        agent.wait(PATIENCE)
+        agent.wait(TIMEOUT)
         daemon.stop()
 
 

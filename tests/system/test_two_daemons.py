@@ -32,7 +32,7 @@ pytestmark = [
 ]
 #: Until when the other daemon must have taken over (s).
 PROMISED = 10.0
-PATIENCE = 120.0
+TIMEOUT = 120.0
 DISTURBANCES = (StoreError, InputError, RuntimeError, httpx.HTTPError)
 
 
@@ -193,7 +193,7 @@ def free(daemon: Daemon, node: str) -> float:
 
 
 def wait_for(holds: Any) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while True:
         try:
             if holds():

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from metasched.schedulers.commands import PATIENCE, run
+from metasched.schedulers.commands import TIMEOUT, run
 
 #: Control characters, which no XML may have: users choose names freely.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -16,12 +16,12 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 class Commands:
     """Grid Engine's commands for one cell: ``root`` and ``cell`` as SGE_ROOT and SGE_CELL, empty for the usual ones.
 
-    ``patience`` is how long a command may take (s).
+    ``timeout`` is how long a command may take (s).
     """
 
     root: str = ""
     cell: str = ""
-    patience: float = PATIENCE
+    timeout: float = TIMEOUT
 
     def run(self, *words: str) -> str:
         """Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
@@ -33,7 +33,7 @@ class Commands:
         """
         variables = {"SGE_ROOT": self.root, "SGE_CELL": self.cell, "SGE_LONG_QNAMES": "255"}
         own = {name: value for name, value in variables.items() if value}
-        return run(*words, environment=own, patience=self.patience)
+        return run(*words, environment=own, timeout=self.timeout)
 
     def xml(self, *words: str) -> ElementTree.Element:
         """Run a command that prints XML.

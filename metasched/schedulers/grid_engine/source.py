@@ -18,7 +18,7 @@ from metasched.jobs import EndedJob, Fate, Kind, plain, read_mark
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.clusters.state import ClusterState
-from metasched.schedulers.commands import PATIENCE
+from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.grid_engine.accounting import Accounted, logged, read_accounting
 from metasched.schedulers.grid_engine.commands import Commands
@@ -43,7 +43,7 @@ class GridEngineSource:
     partitions : names of the cluster queues that jobs may be sent to, all where empty.
     platform : what its models are kept by; the name where empty.
     root, cell : SGE_ROOT and SGE_CELL, empty for those of the environment, else the usual ones.
-    patience : how long a command may take (s).
+    timeout : how long a command may take (s).
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class GridEngineSource:
         platform: str = "",
         root: str = "",
         cell: str = "",
-        patience: float = PATIENCE,
+        timeout: float = TIMEOUT,
     ) -> None:
         self.name = name
         self._wanted = tuple(partitions)
         self._platform = platform or name
-        self._commands = Commands(root, cell, patience)
+        self._commands = Commands(root, cell, timeout)
         self._operates: bool | None = None
         root = root or os.environ.get("SGE_ROOT", ROOT)
         self._accounting = Path(root) / (cell or os.environ.get("SGE_CELL", "default")) / "common" / "accounting"

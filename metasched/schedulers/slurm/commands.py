@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from metasched.schedulers.commands import PATIENCE, run
+from metasched.schedulers.commands import TIMEOUT, run
 
 
 def moment(seconds: float) -> str:
@@ -30,11 +30,11 @@ def until_now(since: float) -> tuple[str, str]:
 class Commands:
     """Slurm's commands for one cluster; ``configuration`` is the path of its slurm.conf, empty for the usual one.
 
-    ``patience`` is how long a command may take (s).
+    ``timeout`` is how long a command may take (s).
     """
 
     configuration: str = ""
-    patience: float = PATIENCE
+    timeout: float = TIMEOUT
 
     def run(self, *words: str) -> str:
         """Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
@@ -46,7 +46,7 @@ class Commands:
         """
         own = {"SLURM_CONF": self.configuration} if self.configuration else {}
         # Times as seconds since 1970 where a command prints times.
-        return run(*words, environment={**own, "SLURM_TIME_FORMAT": "%s"}, patience=self.patience)
+        return run(*words, environment={**own, "SLURM_TIME_FORMAT": "%s"}, timeout=self.timeout)
 
     def table(self, columns: Sequence[str], *words: str) -> list[dict[str, str]]:
         """The rows that squeue, sinfo or sacct print, each a text for each of the columns.

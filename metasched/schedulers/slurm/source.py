@@ -22,7 +22,7 @@ from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import JobLimits, Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
-from metasched.schedulers.commands import PATIENCE
+from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.commands import Commands, until_now
 from metasched.schedulers.slurm.qos import COLUMNS as OF_QOS
@@ -69,7 +69,7 @@ class SlurmSource:
     platform : what its models are kept by; the name where empty.
     configuration : path of its slurm.conf, empty for the usual one.
     hardware : of its nodes, None where it is not known.
-    patience : how long a command may take (s).
+    timeout : how long a command may take (s).
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class SlurmSource:
         platform: str = "",
         configuration: str = "",
         hardware: Entry | None = None,
-        patience: float = PATIENCE,
+        timeout: float = TIMEOUT,
     ) -> None:
         self.name = name
         self._hardware = hardware
         self._wanted = tuple(partitions)
         self._platform = platform or name
-        self._commands = Commands(configuration, patience)
+        self._commands = Commands(configuration, timeout)
         self._operates: bool | None = None
         self._accounts: bool | None = None
         self._limits: tuple[float, Mapping[str, JobLimits]] = -math.inf, {}

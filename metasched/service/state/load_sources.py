@@ -97,10 +97,10 @@ class LoadSources:
         for thread in self._threads:
             thread.start()
 
-    def stop(self, patience: float = 1.0) -> None:
-        """Ask no more; an answer that is still awaited after ``patience`` seconds is dropped."""
+    def stop(self, timeout: float = 1.0) -> None:
+        """Ask no more; an answer that is still awaited after ``timeout`` seconds is dropped."""
         self._stop.set()
-        end = time.monotonic() + patience
+        end = time.monotonic() + timeout
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(max(end - time.monotonic(), 0.0))

@@ -56,13 +56,13 @@ def data_folder() -> Path:
     return folder
 
 
-def connect(location: str | os.PathLike[str], patience: float) -> Engine:
-    """Make an engine for a URL, or for the path of a SQLite file; a lock is waited for up to ``patience`` seconds.
+def connect(location: str | os.PathLike[str], timeout: float) -> Engine:
+    """Make an engine for a URL, or for the path of a SQLite file; a lock is waited for up to ``timeout`` seconds.
 
     Parameters
     ----------
     location : URL, or path of a SQLite file.
-    patience : how long a lock is waited for (s).
+    timeout : how long a lock is waited for (s).
     """
     text = os.fspath(location)
     try:
@@ -73,7 +73,7 @@ def connect(location: str | os.PathLike[str], patience: float) -> Engine:
     except (ArgumentError, ValueError):
         raise InputError("is not the URL of a database") from None
     if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", lambda connection, _: _prepare(connection, patience))
+        event.listen(engine, "connect", lambda connection, _: _prepare(connection, timeout))
         event.listen(engine, "begin", _begin)
     return engine
 
@@ -153,9 +153,9 @@ def opening() -> Iterator[None]:
         raise
 
 
-def _prepare(connection: Any, patience: float) -> None:
+def _prepare(connection: Any, timeout: float) -> None:
     connection.isolation_level = None
-    connection.execute(f"PRAGMA busy_timeout = {int(1000 * patience)}")
+    connection.execute(f"PRAGMA busy_timeout = {int(1000 * timeout)}")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
 

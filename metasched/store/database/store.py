@@ -55,13 +55,13 @@ class Store:
         self.ended, self.past_jobs = EndedRecords(engine), PastJobs(engine)
 
     @classmethod
-    def open(cls, location: str | os.PathLike[str] | None = None, *, patience: float = 10.0) -> Self:
+    def open(cls, location: str | os.PathLike[str] | None = None, *, timeout: float = 10.0) -> Self:
         """Open a database, making it or upgrading its schema where needed.
 
         Parameters
         ----------
         location : path of a SQLite file or URL; by default ``$METASCHED_DB`` or a file in the user's data folder.
-        patience : how long to wait for other processes that hold the lock (s).
+        timeout : how long to wait for other processes that hold the lock (s).
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Store:
         StoreError
             When it is locked, damaged, or its server does not answer.
         """
-        engine = connect(default_location() if location is None else location, patience)
+        engine = connect(default_location() if location is None else location, timeout)
         make_as_folder_owner(engine)
         try:
             with opening():

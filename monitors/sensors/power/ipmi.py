@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 #: Seconds that an answer holds, and that it may take.
-SELDOM, PATIENCE = 10.0, 5.0
+SELDOM, TIMEOUT = 10.0, 5.0
 _READING = re.compile(r"Instantaneous power reading:\s+(\d+) Watts")
 
 
@@ -44,9 +44,9 @@ class Ipmi:
 
     def _ask(self) -> float:
         try:
-            done = subprocess.run(self._command, capture_output=True, text=True, check=False, timeout=PATIENCE)  # noqa: S603
+            done = subprocess.run(self._command, capture_output=True, text=True, check=False, timeout=TIMEOUT)  # noqa: S603
         except subprocess.TimeoutExpired:
-            raise OSError(f"ipmitool did not answer in {PATIENCE:g} s") from None
+            raise OSError(f"ipmitool did not answer in {TIMEOUT:g} s") from None
         reading = _READING.search(done.stdout)
         if reading is None or not int(reading[1]):
             raise OSError(f"ipmitool tells no power ({' '.join(done.stderr.split())[:200] or 'no reading'})")

@@ -48,8 +48,8 @@ def as_(secrets: dict[str, str]) -> Callable[[str], dict[str, str]]:
 Headers = Callable[[str], dict[str, str]]
 
 
-def until(holds: Callable[[], bool], patience: float = 60.0) -> None:
-    end = time.monotonic() + patience
+def until(holds: Callable[[], bool], timeout: float = 60.0) -> None:
+    end = time.monotonic() + timeout
     while not holds():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)

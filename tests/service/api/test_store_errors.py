@@ -64,12 +64,12 @@ def loads() -> dict[str, object]:
 @contextmanager
 def locked(daemon: Daemon) -> Iterator[None]:
     """Another process writes for longer than anybody waits."""
-    restore_patience = _with_pragma(daemon, "busy_timeout = 10")
+    restore_timeout = _with_pragma(daemon, "busy_timeout = 10")
     with closing(sqlite3.connect(daemon.store.name, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield
         other.execute("ROLLBACK")
-    restore_patience()
+    restore_timeout()
 
 
 @contextmanager

@@ -65,8 +65,8 @@ def client(daemon: Daemon) -> TestClient:
     return TestClient(make_app(daemon), follow_redirects=False)
 
 
-def wait_for(holds: object, patience: float = 60.0) -> None:
-    end = time.monotonic() + patience
+def wait_for(holds: object, timeout: float = 60.0) -> None:
+    end = time.monotonic() + timeout
     while not holds():  # type: ignore[operator]
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)

@@ -27,8 +27,8 @@ from tests.service.daemons import running
 URL = "http://127.0.0.1:9"
 
 
-def until(holds: Callable[[], object], patience: float = 60.0) -> None:
-    end = time.monotonic() + patience
+def until(holds: Callable[[], object], timeout: float = 60.0) -> None:
+    end = time.monotonic() + timeout
     while not holds():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)

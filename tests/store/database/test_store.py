@@ -122,7 +122,7 @@ from metasched.store.database.store import Store
 path, process = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
-with Store.open(path, patience=60) as store:
+with Store.open(path, timeout=60) as store:
     for number in range(20):
         store.runs.add(Run("cg", "c8", 100 + 100 * process + number, 1, 0.5, 90.0, 1.0))
         store.loads.add([Load(float(number), node, 0.5, 90.0) for node in (f"n{process}", "shared")])
@@ -222,8 +222,8 @@ def test_a_damaged_database_is_refused(path: Path) -> None:
         store.runs.learnable()
 
 
-def test_a_locked_database_is_refused_after_some_patience(path: Path) -> None:
-    with Store.open(path, patience=0.05) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+def test_a_locked_database_is_refused_after_a_while(path: Path) -> None:
+    with Store.open(path, timeout=0.05) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="is locked by another process"):
             store.runs.add(RUN)
