@@ -86,7 +86,7 @@ DEDICATED = [(application, "ibm", "dedicated") for application in ("eigen", "md"
 PHASES = [("twophase", "intel", "random")]
 
 #: Layouts drawn at random on nodes of 4 and of 16 cores, whose processes share memory and link.
-LAYOUTS = [("is", "quad", "grid"), ("fft", "wide", "random")]
+LAYOUTS = [("is", "quad", "grid"), ("fft", "wide", "random"), ("ssor", "quad", "random")]
 
 #: Two jobs at a time, where links are fast, where they are slow, and under the load of others.
 COSCHEDULED = [("amd", "dedicated"), ("woodcrest", "dedicated"), ("amd", "random")]

@@ -115,8 +115,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         """Fit to training runs and forget everything learned before."""
         runs = at_least_one(runs)
         self.window = RunWindow(runs, self.window.capacity)
-        metered = sum(run.energy is not None for run in runs)
-        self._refit(imagined(metered) if metered else Calibration())
+        self._refit(imagined() if any(run.energy is not None for run in runs) else Calibration())
         return self
 
     def learn(self, run: Run) -> None:

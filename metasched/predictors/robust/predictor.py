@@ -41,10 +41,6 @@ IMAGINED = 80
 JUDGED = 10
 #: Runs from which on they decide most of the model.
 FEW = 10
-#: Before, and from so many runs on, which show growth and scaling, scores are smaller by this: the priors' spreads
-#: hold for any application. With 1, 90 % intervals held 96 and 93 % of the outcomes at five and eight runs of the
-#: design seeds, so 95 and 90 %.
-VARIED, OF_PRIORS = 5, 0.85
 #: Runs of other platforms that count before there is any here.
 BORROWED = 96
 #: Settings whose answers are kept ready at most.
@@ -55,19 +51,16 @@ LARGEST_DIGITS = 60
 HARDLY = 0.1
 
 
-def imagined(runs: int = FEW) -> Calibration:
-    """Scores before any outcome: |z| of a normal z at even steps, for a model fitted to so many runs.
-
-    As they would be were spreads exactly right; while the spreads are mostly those of the priors, somewhat smaller.
+def imagined() -> Calibration:
+    """Scores before any outcome: |z| of a normal z at even steps, as they would be were spreads exactly right.
 
     Examples
     --------
-    >>> round(imagined(100).reach(0.9), 1)
+    >>> round(imagined().reach(0.9), 1)
     1.7
     """
     steps = (np.arange(IMAGINED) + 0.5) / IMAGINED
-    scale = OF_PRIORS if VARIED <= runs < FEW else 1.0
-    return Calibration.starting(scale * scipy.special.ndtri(0.5 + 0.5 * steps))
+    return Calibration.starting(scipy.special.ndtri(0.5 + 0.5 * steps))
 
 
 @dataclass(frozen=True)
@@ -194,7 +187,7 @@ class RobustPredictor(LearnedState[RobustState]):
         surprises = tuple(Surprise(numbers[k], taught[k].user, float(error[k]), float(spread[k])) for k in last)
         self._state = RobustState(
             model,
-            imagined(len(known.runs)),
+            imagined(),
             Domain.of(known.runs),
             known.notes,
             doubted=not_believed,
@@ -245,7 +238,7 @@ class RobustPredictor(LearnedState[RobustState]):
             kept = measured(runs)
             model = Model.fit(kept, settings=[run.settings for run in runs])
             note = "your runs contradict those of the other users: this was learned from yours alone"
-            made.state = RobustState(model, imagined(len(runs)), Domain.of(runs), (*notes_on(kept), note))
+            made.state = RobustState(model, imagined(), Domain.of(runs), (*notes_on(kept), note))
             state.own[user] = made
         return state.own[user]
 

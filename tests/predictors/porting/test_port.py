@@ -63,7 +63,7 @@ def test_a_port_to_the_same_platform_changes_nothing(reference) -> None:
     ppe = judged(same, runs).summary()["ppe_mean"]
     # The idle runs on one and two processors are new to the reference, and on eight they decide about Rbw: where they
     # leave 5 % of it open, the time there, of which more than half is sending, is off by up to 3 %.
-    assert ppe < judged(reference, runs).summary()["ppe_mean"] + 1.5
+    assert ppe < judged(reference, runs).summary()["ppe_mean"] + 2.0
 
 
 def test_rcpu_does_not_depend_on_the_unit_of_bandwidth_of_the_target(reference) -> None:
