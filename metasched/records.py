@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -212,6 +212,17 @@ def _whole(name: str, cell: str) -> int:
 
 def _cell(value: float | str) -> str:
     return value if isinstance(value, str) else repr(value).removesuffix(".0")
+
+
+def has_words(values: Sequence[float | str]) -> bool:
+    """Whether a parameter with such values has words, as at least half of them are; others are slips among numbers.
+
+    Examples
+    --------
+    >>> has_words(["amg", "cg", 7.0]), has_words([100.0, 200.0, "many"])
+    (True, False)
+    """
+    return 2 * sum(isinstance(value, str) for value in values) >= max(len(values), 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,11 +86,11 @@ class LogRegression(ByBatch):
         runs, settings = self.window.observations(), [run.settings for run in self.window]
         points = np.log(np.stack([runs.problem_size, runs.processors, runs.cpu, runs.bw], axis=1))
         self._columns = SettingColumns.of(settings, points[:, 1])
-        self._fit_log_time(self._with_settings(points, settings), np.log(runs.time))
+        self._fit_log_time(self._with_settings(points, settings, learned=True), np.log(runs.time))
 
-    def _with_settings(self, points: Floats, settings: Sequence[Settings]) -> Floats:
+    def _with_settings(self, points: Floats, settings: Sequence[Settings], *, learned: bool = False) -> Floats:
         """Points (n, 4) with the columns of their settings, (n, 4 + c)."""
-        rows = self._columns.rows(settings)
+        rows = self._columns.rows(settings, learned=learned)
         return np.hstack([points, self._columns.filled(rows, points[:, 1])])
 
     @abstractmethod

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from metasched.predictors.contract import Floats
-from metasched.records import InputError, Settings
+from metasched.records import InputError, Settings, has_words
 
 #: Words of one parameter that have columns of their own at most, and columns altogether.
 MOST_WORDS, MOST_COLUMNS = 8, 16
@@ -42,8 +42,8 @@ class Column:
     unit: float = 1.0
     word: str = ""
 
-    def value(self, settings: Settings) -> float:
-        """The cell of some settings, NaN where they do not tell."""
+    def value(self, settings: Settings, *, learned: bool = False) -> float:
+        """The cell of some settings, NaN where they do not tell; of a run learned also for a word among numbers."""
         if self.kind == "per_node":
             return math.nan if settings.processes_per_node is None else math.log(settings.processes_per_node)
         if self.kind == "threads":
@@ -56,6 +56,8 @@ class Column:
         if self.kind == "word":
             return float(_word(given) == self.word)
         if isinstance(given, str):
+            if learned:
+                return math.nan
             raise InputError(f"parameter {self.name} is {given!r}, expected a number, as in the runs learned")
         if self.kind == "range":
             return (given - self.middle) / self.unit
@@ -125,8 +127,10 @@ class SettingColumns:
         words: dict[str, tuple[str, ...]] = {}
         for name in sorted({name for each in settings for name, _ in each.parameters}):
             values = [value for each in settings for own, value in each.parameters if own == name]
+            numbers = not has_words(values)
+            if numbers:
+                values = [value for value in values if not isinstance(value, str)]
             made = _columns(name, values)
-            numbers = not any(isinstance(value, str) for value in values)
             words[name] = () if numbers else tuple(word for word, _ in Counter(map(_word, values)).most_common())
             columns += made
             if not made:
@@ -138,8 +142,13 @@ class SettingColumns:
         """The name of each column, with its word where it stands for one."""
         return tuple(f"{each.name}={each.word}" if each.word else each.name for each in self.columns)
 
-    def rows(self, settings: Sequence[Settings]) -> Floats:
+    def rows(self, settings: Sequence[Settings], *, learned: bool = False) -> Floats:
         """The cells, shape (n, c), NaN where the settings do not tell.
+
+        Parameters
+        ----------
+        settings : of runs or requests.
+        learned : of the runs that the columns were made of: the few words among numbers count as not given.
 
         Raises
         ------
@@ -149,7 +158,7 @@ class SettingColumns:
         for name in {name for each in settings for name, _ in each.parameters} - dict(self.known).keys():
             expected = f"one of {', '.join(dict(self.known))}" if self.known else "none, the runs learned had none"
             raise InputError(f"parameter {name!r} is unknown, expected {expected}")
-        cells = [[column.value(each) for column in self.columns] for each in settings]
+        cells = [[column.value(each, learned=learned) for column in self.columns] for each in settings]
         return np.array(cells, dtype=np.float64).reshape(len(settings), len(self.columns))
 
     def filled(self, rows: Floats, log_p: Floats) -> Floats:
@@ -195,7 +204,7 @@ NO_COLUMNS = SettingColumns()
 
 
 def _columns(name: str, values: Sequence[float | str]) -> list[Column]:
-    if any(isinstance(value, str) for value in values):
+    if has_words(values):
         words = [word for word, _ in Counter(map(_word, values)).most_common()]
         return [Column("word", name, word=word) for word in words[1 : MOST_WORDS + 1]]
     numbers = np.array(values, dtype=np.float64)

@@ -348,7 +348,11 @@ class _Sample:
         loads = Loads.of(runs.at(np.flatnonzero(platform == 0)) if 0 in platform else runs)
         points = np.log(np.stack([runs.problem_size, runs.processors], axis=1))
         columns = SettingColumns.of(settings, points[:, 1])
-        rows = columns.filled(columns.rows(settings), points[:, 1]) if columns.columns else np.empty((len(runs), 0))
+        rows = (
+            columns.filled(columns.rows(settings, learned=True), points[:, 1])
+            if columns.columns
+            else np.empty((len(runs), 0))
+        )
         points = np.hstack([points, rows])
         chosen = well_chosen(points)
         whole, cpu_spread, bandwidth_spread = loads.filled(runs.at(chosen))

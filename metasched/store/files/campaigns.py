@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.records import InputError, Run, check_count
+from metasched.records import PARAMETER, InputError, Run, check_count, has_words
 from metasched.store.files.csv_tables import csv_number, csv_table, parsed
 from metasched.store.files.phases import with_marks
 from metasched.store.files.whole_files import write_text_atomically
@@ -180,7 +180,24 @@ def read_runs(path: str | os.PathLike[str]) -> tuple[Run, ...]:
             raise InputError(str(error), where=where) from None
     if not runs:
         raise InputError("holds a header and no runs", where=str(path))
+    _check_words(runs, list(seen.values()), path)
     return tuple(runs)
+
+
+def _check_words(runs: Sequence[Run], lines: Sequence[int], path: str | os.PathLike[str]) -> None:
+    """Refuse a word as a parameter that has numbers in most runs of its application, by its row."""
+    values: dict[tuple[str, str], list[tuple[float | str, int]]] = {}
+    for run, line in zip(runs, lines, strict=True):
+        for name, value in run.settings.parameters:
+            values.setdefault((run.application, name), []).append((value, line))
+    for (_, name), found in values.items():
+        if not has_words([value for value, _ in found]):
+            for value, line in found:
+                if isinstance(value, str):
+                    raise InputError(
+                        f"{PARAMETER}{name} is {value!r}, expected a number, as in other rows",
+                        where=f"{path}, row {line}",
+                    )
 
 
 def write_runs(path: str | os.PathLike[str], runs: Iterable[Run]) -> None:

@@ -77,3 +77,12 @@ def test_a_prediction_warns_of_settings_that_were_not_learned() -> None:
     [note] = words.doubts(Settings.of(parameters={"solver": "jacobi"}))
     assert note == "solver jacobi was never learned, amg is assumed"
     assert words.doubts(solvers[2]) == ()
+
+
+def test_a_word_among_numbers_counts_as_not_given_where_it_was_learned_and_is_refused_where_it_is_asked_for() -> None:
+    runs = [Settings.of(parameters={"steps": steps}) for steps in (100, 200, "many")]
+    found = SettingColumns.of(runs, np.log([4.0, 4.0, 4.0]))
+    assert found.names == ("steps",)
+    assert np.isnan(found.rows(runs, learned=True)[:, 0]).tolist() == [False, False, True]
+    with pytest.raises(InputError, match="parameter steps is 'many', expected a number"):
+        found.rows(runs)

@@ -81,6 +81,15 @@ def test_the_columns_of_jobs_as_they_are_are_kept_and_minima_may_be_unmeasured(t
     assert (plain.request.available_cpu, plain.request.available_bandwidth) == (0.8, 93.5)
 
 
+def test_a_word_among_the_numbers_of_a_parameter_is_refused_by_its_row(tmp_path: Path) -> None:
+    values = ["100", "many", "200", "jacobi", "amg", "7"]  # a number among words is a word
+    rows = [f"{GOOD},{steps},{solver}" for steps, solver in zip(values[:3], values[3:], strict=True)]
+    text = "\n".join([f"{HEADER},parameter:steps,parameter:solver", *rows, ""])
+    with pytest.raises(InputError, match=r"row 3: parameter:steps is 'many', expected a number, as in other rows"):
+        read_runs(write(tmp_path, text))
+    assert len(read_runs(write(tmp_path, text.replace("many", "300")))) == 3
+
+
 def test_optional_columns_may_be_missing_and_spreadsheet_habits_are_understood(tmp_path: Path) -> None:
     header = ",".join(HEADER.split(",")[:7])
     path = write(tmp_path, f"\ufeff{header}\r\ncg,c8,1.4e3, 4.0 ,0.8,93.5,12.25\r\n")
