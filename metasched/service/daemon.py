@@ -140,6 +140,7 @@ class Daemon:
             self.intake.describe_links(description.links)
             tables += description.sources
         self.load_sources = self._load_sources(tables)
+        self.jobs.meters = tuple(each for table in tables if (each := table.power_history()) is not None)
         self.metrics.show_ages(self.load_sources.reports, self.clock.now)
         self.views.make()
         self.access.refresh()

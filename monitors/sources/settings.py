@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from monitors.sources.contract import Source
+from monitors.sources.power_history import PowerHistory
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 _COMMON = {"kind", "name", "period", "timeout", "nodes", "bandwidth"}
 #: The keys that a source of each kind may have.
 _KEYS = {
-    "prometheus": _COMMON | {"url", "token_file", "label", "names", "match", "window"},
+    "prometheus": _COMMON | {"url", "token_file", "label", "names", "match", "window", "power"},
     "agent": _COMMON | {"url", "token_file"},
     "slurm": _COMMON | {"configuration"},
 }
@@ -30,6 +31,7 @@ class SourceTable(BaseModel):
     url, token_file : where a server listens, and the file with the token that it wants to be shown.
     label, names, match, window : see :class:`monitors.sources.prometheus.Prometheus`.
     configuration : path of slurm.conf, empty for the usual one.
+    power : whether the server knows the power of nodes, so that ended jobs get their energy from it.
     nodes : the nodes that it may speak for, folded; empty for all that placements know.
     bandwidth : what the nodes' links have to spare (Mbit/s), where the source does not know it.
     period : seconds from one question to the next.
@@ -51,6 +53,7 @@ class SourceTable(BaseModel):
     names: dict[str, Annotated[str, Field(min_length=1)]] = {}
     match: str = ""
     window: Annotated[float, Field(ge=1, le=86_400)] = 60.0
+    power: bool = False
     configuration: str = ""
     nodes: str = ""
     bandwidth: Positive | None = None
@@ -77,12 +80,20 @@ class SourceTable(BaseModel):
             return RemoteAgent(self.url, self.token_file, self.timeout)
         from monitors.sources.prometheus import Prometheus
 
-        return Prometheus(
-            self.url,
-            label=self.label,
-            names=self.names,
-            match=self.match,
-            window=self.window,
-            token_file=self.token_file,
-            timeout=self.timeout,
-        )
+        return Prometheus(self.url, **self._asked)
+
+    def power_history(self) -> PowerHistory | None:
+        """What remembers the power of nodes; None where this source does not."""
+        return PowerHistory(self.url, **self._asked) if self.power else None
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """How a Prometheus server is asked."""
+        return {
+            "label": self.label,
+            "names": self.names,
+            "match": self.match,
+            "window": self.window,
+            "token_file": self.token_file,
+            "timeout": self.timeout,
+        }

@@ -31,8 +31,8 @@ class Prometheus:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Prometheus]:
-    """Both servers for the duration of a block."""
+def running(folder: Path, sysfs: Path | None = None) -> Iterator[Prometheus]:
+    """Both servers for the duration of a block; the exporter reads another ``/sys`` where one is given."""
     instance, port = f"127.0.0.1:{free_port()}", free_port()
     (folder / "prometheus.yml").write_text(
         "global: {scrape_interval: 1s}\n"
@@ -40,7 +40,9 @@ def running(folder: Path) -> Iterator[Prometheus]:
         "    labels: {nodename: e1}\n"
     )
     # What it misses on a host without systemd it says at every scrape.
-    exporter = subprocess.Popen([str(EXPORTER), f"--web.listen-address={instance}"], stderr=subprocess.DEVNULL)
+    seen = [] if sysfs is None else [f"--path.sysfs={sysfs}"]
+    command = [str(EXPORTER), f"--web.listen-address={instance}", *seen]
+    exporter = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     words = (f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data", "--log.level=error")
     server = subprocess.Popen([str(SERVER), *words, f"--web.listen-address=127.0.0.1:{port}"])
     try:

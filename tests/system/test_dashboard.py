@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import threading
@@ -103,6 +104,27 @@ def test_without_scripts_the_tables_say_the_same(tmp_path: Path) -> None:
         assert page.run("document.querySelectorAll('figure canvas').length") == 0
         assert page.run("document.querySelectorAll('details:not([open])').length") == 0
         assert page.run("document.querySelectorAll('details table tbody tr').length") > 20
+        assert page.complaints == []
+
+
+def test_somebody_simulates_an_application_and_sees_what_is_wrong_with_another(tmp_path: Path) -> None:
+    with served(tmp_path, hostile=False, jobs=2) as (address, secret), browser(tmp_path / "profile") as page:
+        page.look_like(1280, 900)
+        log_in(page, address, secret)
+        page.go(address + "/simulation")
+        editor, send = "document.querySelector('#application')", "document.querySelector('main form').submit(); 0"
+        written = page.run(f"{editor}.value")
+        page.submit(f"{editor}.value = 'def master():\\n    fly(3)\\n'; {send}")
+        assert "line 2: fly is no block" in page.run("document.querySelector('[role=alert]').textContent")
+        assert "fly(3)" in page.run(f"{editor}.value")
+        refused, page.complaints[:] = [*page.complaints], []
+        assert all("422" in each for each in refused)
+        page.submit(f"{editor}.value = {json.dumps(written)}; {send}")
+        assert "execution time" in page.run("document.querySelector('#result').textContent")
+        page.look_like(390, 844, dark=True)
+        page.go(address + "/simulation?kept=1")
+        assert "slave" in page.run("document.querySelector('#result').textContent")
+        assert page.run("document.documentElement.scrollWidth <= innerWidth")
         assert page.complaints == []
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from metasched.store.database.store import Store
+from monitors.sources.power_history import PowerHistory
 from monitors.sources.prometheus import Prometheus
 from monitors.sources.slurm import Slurm
 from tests.service.daemons import learned_database
@@ -109,6 +111,46 @@ def test_a_site_with_prometheus_needs_no_agent(tmp_path: Path) -> None:
             assert daemon.ask("POST", "/v1/rankings", asked)["placements"]
         finally:
             daemon.stop()
+
+
+@pytest.mark.skipif(bool(real_prometheus.why_not()), reason=real_prometheus.why_not())
+def test_energy_comes_from_counters_that_node_exporter_reads_through_their_wraps(tmp_path: Path) -> None:
+    """A made powercap counts 120 W and 100 W, and wraps around; the joules of a time are those that were counted."""
+    zones = {"intel-rapl:0": ("package-0", 120.0), "intel-rapl:1": ("package-1", 100.0)}
+    most, begin, stopped = 700.0, time.monotonic(), threading.Event()
+
+    def write() -> None:
+        for zone, (name, watts) in zones.items():
+            folder = tmp_path / "sys/class/powercap" / zone
+            folder.mkdir(parents=True, exist_ok=True)
+            joules = watts * (time.monotonic() - begin) % most
+            for file, text in (("name", name), ("max_energy_range_uj", f"{most * 1e6:.0f}"),
+                               ("energy_uj", f"{joules * 1e6:.0f}")):  # fmt: skip
+                (folder / f"{file}.new").write_text(f"{text}\n")
+                (folder / f"{file}.new").replace(folder / file)
+
+    def count() -> None:
+        while not stopped.wait(0.02):
+            write()
+
+    write()
+    counting = threading.Thread(target=count)
+    counting.start()
+    try:
+        with real_prometheus.running(tmp_path, tmp_path / "sys") as prometheus:
+            asked = PowerHistory(prometheus.url, label="nodename", window=5.0)
+            until(lambda: asked.drawn(time.time() - 5.0, time.time())[0], 60.0)
+            start = time.time()
+            time.sleep(20.0)
+            end = time.time()
+            time.sleep(3.0)
+            found, fault = asked.drawn(start, end)
+    finally:
+        stopped.set()
+        counting.join()
+    assert fault == ""
+    assert found["e1"].covers == "package"
+    assert found["e1"].joules(start, end) == pytest.approx(220.0 * (end - start), rel=0.05)
 
 
 def test_the_daemon_asks_an_agent_that_does_not_send(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
@@ -14,6 +15,7 @@ from metasched.advised_placements import AdvisedPlacement
 from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_mark
 from metasched.schedulers.contract import Source
 from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
+from metasched.service.learning.energy_share import Occupant, shares
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
 from metasched.service.learning.run_outcome import Concluded, conclude
 from metasched.service.metrics import Metrics
@@ -25,6 +27,7 @@ from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.run_records import FORGOTTEN
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
+from monitors.sources.power_history import PowerHistory
 
 _log = logging.getLogger(__name__)
 
@@ -83,6 +86,9 @@ class EndedJobs:
         self._settled_meanwhile: set[str] | None = set()
         self._moments: dict[int, Sequence[AdvisedPlacement]] = {}
         self._caught_up: set[str] = set()
+        #: What remembers the power of nodes, and the jobs that ended of late, which shared them.
+        self.meters: tuple[PowerHistory, ...] = ()
+        self._ended: deque[EndedJob] = deque(maxlen=REMEMBERED_JOBS)
 
     def expect(self) -> None:
         """Look out for the jobs of placements made before the daemon started."""
@@ -109,6 +115,7 @@ class EndedJobs:
             When what is reported about the job is impossible.
         """
         check_times(job)
+        self._ended.append(job)
         if not sure:
             self._on_report(job)
         mark = self._told(job)
@@ -195,7 +202,7 @@ class EndedJobs:
             assert pending.stored is not None  # noqa: S101
             concluded: Concluded | None = Concluded(replace(pending.stored, learnable=True), None, None)
         else:
-            concluded = self._concluded(_as_reported(pending.job, fate))
+            concluded = self._concluded(self.metered(_as_reported(pending.job, fate)))
         if concluded is None:
             return
         if fate is None:
@@ -209,6 +216,43 @@ class EndedJobs:
         elif not fate.completed and concluded.record.exit_status == 0:
             concluded = ended_by_scheduler(concluded)
         self._stored(concluded, corrects=pending.stored is not None)
+
+    def metered(self, job: EndedJob) -> EndedJob:
+        """The job with its share of what its nodes drew, where that is known and it does not tell its energy itself."""
+        if job.energy is not None or not job.nodes:
+            return job
+        partition = self._board.view.find(job.scheduler, job.partition)
+        idle, per_node = 0.0, 1.0
+        if partition is not None:
+            state = partition.state
+            idle = (state.hardware.get("idle_power") if state.hardware is not None else None) or 0.0
+            per_node = (partition.total or int(state.processors.sum())) / max(int(state.up.sum()), 1)
+        for meter in self.meters:
+            drawn, fault = meter.drawn(job.start, job.end)
+            if fault:
+                _log.warning("job %s of %s: its power is not known: %s", job.job, job.scheduler, fault)
+            known = [drawn[node] for node in job.nodes if node in drawn]
+            if len(known) < len(job.nodes) or len({each.covers for each in known}) > 1:
+                continue
+            joules = 0.0
+            for node, each in zip(job.nodes, known, strict=True):
+                jobs = [_occupant(job), *self._others(job, node)]
+                joules += shares(each, jobs, per_node, idle, job.start, job.end)[0][0]
+            if joules > 0.0:
+                return replace(job, energy=joules, energy_covers=known[0].covers)
+        return job
+
+    def _others(self, job: EndedJob, node: str) -> Iterator[Occupant]:
+        """The other jobs that were on a node of a job's meanwhile, ended or not."""
+        for other in tuple(self._ended):
+            if other.uid != job.uid and other.scheduler == job.scheduler and node in other.nodes:
+                yield _occupant(other)
+        view, now = self._board.view, self._now()
+        for running in view.running.get(job.scheduler, ()):
+            begun = now - running.running_for
+            itself = abs(begun - job.start) < SAME_MOMENT and set(running.nodes) == set(job.nodes)
+            if node in running.nodes and not itself:
+                yield Occupant(begun, math.inf, running.processors[running.nodes.index(node)])
 
     def _stored(self, ended: Concluded, *, corrects: bool = False) -> bool:
         """Store a run with what became of its placement, and have it learned; tell whether it was new or corrected."""
@@ -266,6 +310,11 @@ class EndedJobs:
         return any(
             (each.run.extra.get("scheduler"), each.run.extra.get("job")) == (job.scheduler, job.job) for each in near
         )
+
+
+def _occupant(job: EndedJob) -> Occupant:
+    """A job on each of its nodes."""
+    return Occupant(job.start, job.end, (job.processors or len(job.nodes)) / len(job.nodes))
 
 
 def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:

@@ -1,0 +1,142 @@
+"""What nodes drew over a time, from a Prometheus server that scrapes their meters.
+
+RAPL counters of node_exporter (``node_rapl_package_joules_total``, ``node_rapl_dram_joules_total``) and the power
+readings of ipmi_exporter (``ipmi_dcmi_power_consumption_watts``), which cover the node and go first. A counter that
+went back has wrapped around: what it counted between those two scrapes is taken to be as much a second as before and
+after.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitors.sources.bounded_json import fetch
+from monitors.sources.contract import one_line
+
+Floats = NDArray[np.float64]
+
+_PACKAGES, _MEMORY, _NODE = (
+    "node_rapl_package_joules_total", "node_rapl_dram_joules_total", "ipmi_dcmi_power_consumption_watts",
+)  # fmt: skip
+#: Counters that say more than this have jumped (W).
+MOST_WATTS = 5000.0
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a node drew.
+
+    Parameters
+    ----------
+    covers : package, package+memory or node.
+    edges : array of shape (n + 1,), seconds since 1970, ascending.
+    watts : array of shape (n,), mean power between them.
+
+    Examples
+    --------
+    >>> drawn = Drawn("node", np.array([0.0, 10.0, 20.0]), np.array([100.0, 200.0]))
+    >>> drawn.joules(5.0, 15.0), drawn.joules(-5.0, 5.0)
+    (1500.0, 1000.0)
+    """
+
+    covers: str
+    edges: Floats
+    watts: Floats
+
+    def joules(self, start: float, end: float) -> float:
+        """Energy from one time to another (s); before the first and after the last scrape as much a second as there."""
+        edges = self.edges.copy()
+        edges[0], edges[-1] = min(start, edges[0]), max(end, edges[-1])
+        inside = np.clip(edges, start, end)
+        return float(np.sum(np.diff(inside) * self.watts))
+
+
+class PowerHistory:
+    """The power that a server remembers; parameters as of :class:`monitors.sources.prometheus.Prometheus`."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        label: str = "instance",
+        names: Mapping[str, str] | None = None,
+        match: str = "",
+        window: float = 60.0,
+        token_file: Path | None = None,
+        timeout: float = 5.0,
+    ) -> None:
+        self._url, self._label, self._names, self._match = url.rstrip("/"), label, dict(names or {}), match
+        self._window, self._token_file, self._timeout = window, token_file, timeout
+
+    def drawn(self, start: float, end: float) -> tuple[Mapping[str, Drawn], str]:
+        """What each node drew around a time (s), and what is wrong; a node without two scrapes in it is left out."""
+        deadline = time.monotonic() + self._timeout
+        found: dict[str, Drawn] = {}
+        try:
+            packages, memory = (self._series(each, start, end, deadline) for each in (_PACKAGES, _MEMORY))
+            for node, counted in packages.items():
+                whole = len(memory.get(node, ())) == len(counted)
+                parts = [_of_counter(*each) for each in (*counted, *(memory[node] if whole else ()))]
+                if all(part is not None for part in parts):
+                    covers = "package+memory" if whole else "package"
+                    found[node] = _added(covers, [part for part in parts if part is not None])
+            for node, (series, *_) in self._series(_NODE, start, end, deadline).items():
+                at, watts = series
+                if len(at) > 1:
+                    found[node] = Drawn("node", at, (watts[1:] + watts[:-1]) / 2.0)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError) as error:
+            return {}, one_line(error)
+        return found, ""
+
+    def _series(self, metric: str, start: float, end: float, deadline: float) -> dict[str, list[tuple[Floats, Floats]]]:
+        """Times and values of each series of a metric, by node."""
+        matchers = ",".join([*filter(None, [self._match]), f'{self._label}!=""'])
+        upto = min(end + self._window, time.time())
+        span = max(math.ceil(upto - start + self._window), 1)
+        document: Any = fetch(
+            f"{self._url}/api/v1/query",
+            deadline=max(deadline - time.monotonic(), 0.001),
+            token_file=self._token_file,
+            parameters={"query": f"{metric}{{{matchers}}}[{span}s]", "time": f"{upto:.3f}"},
+        )
+        found: dict[str, list[tuple[Floats, Floats]]] = {}
+        for item in document["data"]["result"]:
+            seen = str(item["metric"][self._label])
+            pairs = np.array([(float(at), float(value)) for at, value in item["values"]]).reshape(-1, 2)
+            pairs = pairs[np.isfinite(pairs).all(axis=1)]
+            node = self._names.get(seen, seen.rsplit(":", 1)[0])
+            found.setdefault(node, []).append((pairs[:, 0], pairs[:, 1]))
+        return found
+
+
+def _of_counter(at: Floats, joules: Floats) -> tuple[Floats, Floats] | None:
+    """Edges and watts of a counter; None where it tells none."""
+    length, moved = np.diff(at), np.diff(joules)
+    if not len(length) or not np.all(length > 0):
+        return None
+    watts = moved / length
+    sound = (watts >= 0.0) & (watts <= MOST_WATTS)
+    if not sound.any():
+        return None
+    middle = (at[1:] + at[:-1]) / 2.0
+    return at, np.where(sound, watts, np.interp(middle, middle[sound], watts[sound]))
+
+
+def _added(covers: str, parts: Sequence[tuple[Floats, Floats]]) -> Drawn:
+    """The sum of what counters of one node tell, over the time that all of them cover."""
+    edges = np.unique(np.concatenate([at for at, _ in parts]))
+    first, last = max(at[0] for at, _ in parts), min(at[-1] for at, _ in parts)
+    edges = edges[(edges >= first) & (edges <= last)]
+    if len(edges) < 2:
+        raise ValueError("the counters of a node were not scraped at the same time")
+    middle = (edges[1:] + edges[:-1]) / 2.0
+    watts = sum(each[np.searchsorted(at, middle) - 1] for at, each in parts)
+    return Drawn(covers, edges, np.asarray(watts, dtype=np.float64))
