@@ -14,6 +14,7 @@ from metasched.cli.options import JsonOption
 from metasched.cli.signature_prediction import plot_verb, predict_verb
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
+from metasched.store.files.recorded_traces import read_recorded
 from metasched.store.files.signatures import (
     APPLICATION,
     SIGNATURE,
@@ -30,9 +31,43 @@ from metasched.store.files.ti_traces import read_ti_trace, write_ti_trace
 signature = typer.Typer(help="Expand traces of message-passing applications to more processes.", no_args_is_help=True)
 
 
+@signature.command("record", context_settings={"allow_interspersed_args": False})
+def record_verb(
+    launcher: Annotated[list[str], typer.Argument(help="Command that starts the program: mpirun -np 16 ./app")],
+    to: Annotated[Path, typer.Option("-o", "--output", help="Folder to write the trace to.")],
+    compiler: Annotated[str, typer.Option(help="mpicc of the MPI that the program was built with.")] = "mpicc",
+    as_json: JsonOption = False,
+) -> None:
+    """Run an MPI program and record what each process does."""
+    from metasched.tracing.recording import record
+
+    status = record(launcher, to, compiler)
+    found = read_recorded(to)
+    shown = {
+        "processes": len(found.trace.processes),
+        "events": found.trace.events,
+        "execution_time": found.duration,
+        "cut": list(found.cut),
+        "status": status,
+        "trace": str(to),
+    }
+    if as_json:
+        output.print_json(shown)
+    else:
+        told = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
+        output.say(f"{told} written to {to}")
+    if found.cut:
+        output.to_stderr(f"warning: {len(found.cut)} processes did not end by themselves, process {found.cut[0]} first")
+    if status:
+        output.to_stderr(f"{launcher[0]} ended with status {status}")
+        raise typer.Exit(1)
+
+
 @signature.command("extract")
 def extract_verb(
-    trace: Annotated[Path, typer.Argument(help="Trace written by smpirun -trace-ti.")],
+    trace: Annotated[
+        Path, typer.Argument(help="Folder of metasched signature record, or trace written by smpirun -trace-ti.")
+    ],
     to: Annotated[Path, typer.Option("-o", "--output", help="Signature to write (JSON).")],
     speed: Annotated[float, typer.Option(help="Flop/s of the machine for which times are computed.")] = Machine().speed,
     bandwidth: Annotated[
@@ -55,9 +90,13 @@ def extract_verb(
     if measured is not None and not 0.0 < measured < 1e30:
         raise InputError(f"--time is {measured:g}, expected a number above 0")
     with output.working("reading"):
-        read = read_ti_trace(trace).steadied()
+        read = read_ti_trace(trace).steadied() if not trace.is_dir() else None
+        if read is None:
+            recorded = read_recorded(trace)
+            read, measured = recorded.trace, measured or recorded.duration or None
         found = phases_of(read, Machine(speed, bandwidth, latency))
         document = signature_document(read, found)
+    document["instructions"] = "time" if trace.is_dir() else "told"
     if measured is not None:
         document["execution_time"] = measured
     write_document(to, document)
@@ -103,7 +142,7 @@ def fit_verb(
     documents = [read_document(each, SIGNATURE) for each in signatures]
     with output.working("fitting"):
         traces = [trace_of_signature(each, str(path)) for each, path in zip(documents, signatures, strict=True)]
-        found = fit(traces)
+        found = fit(traces, any(each.get("instructions") == "time" for each in documents))
     application = found.application
     document: dict[str, Any] = {
         "ruled": found.ruled,

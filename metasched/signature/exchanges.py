@@ -33,6 +33,8 @@ class Operation(IntEnum):
 #: Calls that post a send; blocking ones wait for it.
 SENDS = {"send": True, "ssend": True, "bsend": True, "rsend": True, "isend": False, "issend": False, "ibsend": False}
 RECEIVES = {"recv": True, "irecv": False}
+#: How the recorder ends the names of collective operations among some processes, which nobody else waits for.
+AMONG_SOME = "_on"
 #: Tag of messages that tell none.
 UNTAGGED = -1
 
@@ -122,7 +124,7 @@ def _read(trace: Trace) -> _Actions:
             peers[action, 0], peers[action, 1], tags[action, 0] = (int(each) for each in numbers)
         elif name in ("waitall", "waitany"):
             kinds[action, 0], waitall[action] = Operation.wait, name == "waitall"
-        elif name not in WITHOUT_DATA or name == "barrier":
+        elif not name.endswith(AMONG_SOME) and (name not in WITHOUT_DATA or name == "barrier"):
             kinds[action, 0] = Operation.collective
     return _Actions(operations, kinds, peers, tags, sizes, blocking, wait, waitall)
 

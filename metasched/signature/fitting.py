@@ -91,8 +91,14 @@ class Fit:
     unruled: dict[str, float]
 
 
-def fit(traces: Sequence[Trace]) -> Fit:
+def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     """Find the rules that traces of different counts share.
+
+    Parameters
+    ----------
+    traces : one of each count.
+    timed : whether computation is told by measured times, which follow no rule to the last digit: a power law of n is
+        taken for each, and a total that rises and falls says nothing of the workload.
 
     Raises
     ------
@@ -113,7 +119,7 @@ def fit(traces: Sequence[Trace]) -> Fit:
     tagged = _tagged([by_count[count] for count in counts])
     runs = [_Run(by_count[count], numbered, tagged) for count in counts]
     shapes = [shape for shape, _ in numbered]
-    _same_program(runs, shapes)
+    _same_program(runs, shapes, timed)
     topologies = different(counts)
     best: Fit | None = None
     tried = 0
@@ -121,7 +127,7 @@ def fit(traces: Sequence[Trace]) -> Fit:
         seen = _roles_seen(runs, features, topology)
         if seen is None:
             continue
-        fitter = _Fitter(runs, shapes, features, topology, topologies)
+        fitter = _Fitter(runs, shapes, features, topology, topologies, timed)
         found = fitter.fit(seen)
         if found is not None and (best is None or found.ruled > best.ruled):
             best = found
@@ -170,7 +176,7 @@ def _tagged(traces: Sequence[Trace]) -> set[Shape]:
     return {shape for shape, of in tags.items() if all(each == of[0] for each in of) and len(of[0]) <= MOST_TAGS}
 
 
-def _same_program(runs: Sequence[_Run], shapes: Sequence[Shape]) -> None:
+def _same_program(runs: Sequence[_Run], shapes: Sequence[Shape], timed: bool) -> None:
     """Refuse traces of different programs, some of whose actions others lack, or of different workloads."""
     names = [{shapes[shape].name for sequence in run.sequences for shape in np.unique(sequence)} for run in runs]
     for run, has in zip(runs[1:], names[1:], strict=True):
@@ -181,7 +187,7 @@ def _same_program(runs: Sequence[_Run], shapes: Sequence[Shape]) -> None:
                 "signatures of one program"
             )
     totals = {run.count: run.trace.instructions for run in runs}
-    if not one_workload(totals):
+    if not timed and not one_workload(totals):
         listed = ", ".join(f"{total:g} with {n}" for n, total in totals.items())
         raise InputError(
             f"the instructions of all processes together are {listed} processes, expected runs with one workload, "
@@ -214,9 +220,16 @@ class _Fitter:
     """Finds the rules for one way to see the roles."""
 
     def __init__(
-        self, runs: Sequence[_Run], shapes: Sequence[Shape], features: str, topology: str, topologies: Sequence[str]
+        self,
+        runs: Sequence[_Run],
+        shapes: Sequence[Shape],
+        features: str,
+        topology: str,
+        topologies: Sequence[str],
+        timed: bool,
     ) -> None:
         self.runs, self.shapes, self.features, self.topology = runs, shapes, features, topology
+        self.timed = timed
         rest = [name for name in topologies if name not in ("line", topology)]
         # Grids of which a side is the same at all counts, or four-dimensional ones, come last.
         rest.sort(key=lambda name: not name.startswith(USUAL_FIRST) or name in ("grid 0123", "grid 3210"))
@@ -409,6 +422,8 @@ class _Fitter:
         few = len(samples.distinct) < len(self.runs)
         if not few and np.all(values == values[0]) and not peer:
             return number(samples, values) or regression(samples, values), True
+        if self.timed and tolerance:
+            return regression(samples, values), True
 
         def search() -> Attribute | None:
             grids = dict.fromkeys([*self.grids, *(name for name in USUAL if name in self.topologies)])

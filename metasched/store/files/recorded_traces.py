@@ -1,0 +1,214 @@
+"""Reads what the recorder of ``metasched signature record`` writes: a folder with a file for each process.
+
+A file holds different actions by number (``a``), computing time between two of them (``t``: how often, nanoseconds),
+bodies of loops (``b``) and the program (``p``), whose words are actions or ``BODYxTIMES``. Its last line is ``end``, or
+``cut`` where the process did not end by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.records import InputError
+from metasched.signature.actions import ActionTable
+from metasched.signature.folding import Loop, Node, unfolded
+from metasched.signature.traces import Trace
+from metasched.store.files.ti_traces import LARGEST, LONGEST, MOST_EVENTS, MOST_PROCESSES
+from metasched.store.files.whole_files import refusal
+
+Ints = NDArray[np.int64]
+
+HEADER = "metasched-trace 1"
+#: Most lines of a file, and bytes of one that holds a program.
+MOST_LINES, LONGEST_PROGRAM = 5_000_000, 256 * LONGEST
+_WORD = re.compile(r"(\d{1,9})x(\d{1,10})|(\d{1,9})")
+_ACTION = re.compile(r"[A-Za-z_]{1,40}(?: -?\d{1,18})*")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded run.
+
+    Parameters
+    ----------
+    trace : what each process did; a nanosecond of computing time counts as an instruction.
+    duration : of the process that took longest, from the end of MPI_Init to the start of MPI_Finalize (s).
+    cut : processes that did not end by themselves.
+    """
+
+    trace: Trace
+    duration: float
+    cut: tuple[int, ...]
+
+
+@dataclass
+class _Process:
+    """One file."""
+
+    rank: int = -1
+    count: int = 0
+    duration: float = 0.0
+    actions: list[str] = field(default_factory=list)
+    between: dict[tuple[int, int], float] = field(default_factory=dict)
+    bodies: list[tuple[Node, ...]] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    program: tuple[Node, ...] = ()
+    size: int = 0
+    how: str = ""
+
+
+def read_recorded(folder: Path) -> Recorded:
+    """Read the files of all processes.
+
+    Raises
+    ------
+    InputError
+        With the file, the row and what was expected, or the process that is missing.
+    """
+    first = _read(folder / "rank-0")
+    if not 1 <= first.count <= MOST_PROCESSES:
+        raise InputError(f"has {first.count} processes, expected from 1 to {MOST_PROCESSES}", where=str(folder))
+    table = ActionTable()
+    known: dict[str, int] = {}
+    works: dict[float, int] = {}
+    processes = []
+    longest, cut, events = first.duration, [], 0
+    for rank in range(first.count):
+        path = folder / f"rank-{rank}"
+        if not path.is_file():
+            raise InputError(f"process {rank} of {first.count} is missing", where=str(folder))
+        one = first if rank == 0 else _read(path)
+        if (one.rank, one.count) != (rank, first.count):
+            raise InputError(
+                f"is of process {one.rank} of {one.count}, expected {rank} of {first.count}", where=str(path)
+            )
+        events += one.size
+        if events > MOST_EVENTS:
+            raise InputError(f"holds more than {MOST_EVENTS} actions", where=str(folder))
+        processes.append(_actions(one, table, known, works))
+        longest = max(longest, one.duration)
+        if one.how != "end":
+            cut.append(rank)
+    try:
+        return Recorded(Trace(table, tuple(processes)).checked(), longest, tuple(cut))
+    except InputError as error:
+        raise InputError(str(error), where=str(folder)) from None
+
+
+def _actions(one: _Process, table: ActionTable, known: dict[str, int], works: dict[float, int]) -> NDArray[np.int32]:
+    """A process's actions by their numbers in the table, with the computing time between them."""
+    numbers = []
+    for text in one.actions:
+        if text not in known:
+            name, *words = text.split()
+            known[text] = table.add(name, tuple(int(word) for word in words))
+        numbers.append(known[text])
+    sequence = unfolded(one.program)
+    pairs = np.stack([np.concatenate([[-1], sequence[:-1]]), sequence]) if sequence.size else np.zeros((2, 0), np.int64)
+    codes, which = np.unique(pairs[0] * len(one.actions) + pairs[1], return_inverse=True)
+    before = np.zeros(codes.size, dtype=np.int64)
+    for place, code in enumerate(codes.tolist()):
+        last, after = divmod(code, len(one.actions))
+        # Between any two calls there is some, so that runs that differ by a tick of the clock have one program.
+        amount = float(f"{max(one.between.get((last, after), 0.0), 1.0):.6g}")
+        if last >= 0 and amount not in works:
+            works[amount] = table.add("compute", (amount,))
+        before[place] = works[amount] if last >= 0 else -1
+    both = np.stack([before[which.reshape(-1)], np.array(numbers, dtype=np.int64)[sequence]], axis=1).ravel()
+    return both[both >= 0].astype(np.int32)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open(encoding="ascii") as file:
+            for row in range(1, MOST_LINES + 2):
+                line = file.readline(LONGEST_PROGRAM + 1)
+                if not line:
+                    return
+                if row > MOST_LINES or len(line) > LONGEST_PROGRAM:
+                    raise InputError("is longer than a recorder writes", where=f"{path}, row {row}")
+                yield line.rstrip("\n")
+    except OSError as error:
+        raise InputError(refusal(error), where=str(path)) from None
+    except UnicodeDecodeError:
+        raise InputError("is not plain text, expected what the recorder writes", where=str(path)) from None
+
+
+def _read(path: Path) -> _Process:
+    one = _Process()
+    row = 0
+    for row, line in enumerate(_lines(path), 1):
+        if row == 1 and line != HEADER:
+            raise InputError(f"begins with {line[:40]!r}, expected {HEADER!r}", where=str(path))
+        try:
+            _take(one, line)
+        except InputError as error:
+            raise InputError(str(error), where=f"{path}, row {row}") from None
+        except (ValueError, IndexError):
+            raise InputError(f"{line[:60]!r} is none of the recorder's lines", where=f"{path}, row {row}") from None
+    if one.how not in ("end", "cut"):
+        raise InputError("has no last line, expected a whole file of the recorder", where=str(path))
+    return one
+
+
+def _take(one: _Process, line: str) -> None:
+    """One line of a file; ValueError or IndexError where it is of another form."""
+    kind, _, rest = line.partition(" ")
+    if one.how:
+        raise ValueError
+    if kind == "process":
+        one.rank, one.count = (int(word) for word in rest.split())
+    elif kind == "duration":
+        one.duration = float(rest)
+        if not 0.0 <= one.duration < LARGEST:
+            raise ValueError
+    elif kind == "a":
+        if not _ACTION.fullmatch(rest):
+            raise ValueError
+        one.actions.append(rest)
+    elif kind == "t":
+        last, after, times, total = (int(word) for word in rest.split())
+        if not (-1 <= last < len(one.actions) and 0 <= after < len(one.actions) and times > 0 and total >= 0):
+            raise ValueError
+        one.between[last, after] = min(total / times, LARGEST)
+    elif kind in ("b", "p"):
+        nodes, size = _nodes(one, rest)
+        if kind == "b":
+            one.bodies.append(nodes)
+            one.sizes.append(size)
+        else:
+            one.program, one.size = nodes, size
+    elif line in ("end", "cut"):
+        one.how = line
+    elif line not in (HEADER, "instructions time"):
+        raise ValueError
+
+
+def _nodes(one: _Process, text: str) -> tuple[tuple[Node, ...], int]:
+    """Nodes from their words, and how many actions they come to, which is bounded before any is made."""
+    nodes: list[Node] = []
+    total = 0
+    for word in text.split():
+        match = _WORD.fullmatch(word)
+        if match is None:
+            raise ValueError
+        if match[3] is not None:
+            if int(match[3]) >= len(one.actions):
+                raise ValueError
+            nodes.append(int(match[3]))
+            total += 1
+        else:
+            body, times = int(match[1]), int(match[2])
+            if times < 1:
+                raise ValueError
+            nodes.append(Loop(times, one.bodies[body]))
+            total += times * one.sizes[body]
+        if total > MOST_EVENTS:
+            raise InputError(f"comes to more than {MOST_EVENTS} actions")
+    return tuple(nodes), total

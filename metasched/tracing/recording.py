@@ -1,0 +1,73 @@
+"""Runs an MPI program under the recorder, which is built with the user's mpicc when it is first needed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from metasched.records import InputError
+
+SOURCE = Path(__file__).with_name("recorder.c")
+
+
+def recorder(compiler: str = "mpicc") -> Path:
+    """The recorder for a compiler of MPI, compiled once for each state of its source.
+
+    Raises
+    ------
+    InputError
+        When there is no such compiler, or it fails.
+    """
+    found = shutil.which(compiler)
+    if found is None:
+        raise InputError(f"{compiler} is not installed; on Debian: apt-get install libopenmpi-dev or libmpich-dev")
+    state = hashlib.sha256(SOURCE.read_bytes() + os.path.realpath(found).encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metasched"
+    target = cache / f"recorder-{state}.so"
+    if not target.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            made = Path(folder) / "recorder.so"
+            command = [found, "-shared", "-fPIC", "-O2", str(SOURCE), "-o", str(made)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+            if done.returncode:
+                raise InputError(f"{compiler} cannot build the recorder: {done.stderr.strip()[-300:]}")
+            made.replace(target)
+    return target
+
+
+def record(launcher: Sequence[str], to: Path, compiler: str = "mpicc") -> int:
+    """Run a launcher with its program; every process of it that starts MPI leaves a file in a folder.
+
+    Returns
+    -------
+    The launcher's status.
+
+    Raises
+    ------
+    InputError
+        When the folder holds other things, the launcher cannot be started, or no process has left a file.
+    """
+    library = recorder(compiler)
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise InputError("is there and not an empty folder", where=str(to))
+    if shutil.which(launcher[0]) is None:
+        raise InputError(f"{launcher[0]} is not installed, expected the command that starts the MPI program")
+    to.mkdir(parents=True, exist_ok=True)
+    preload = " ".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")]))
+    environment = {**os.environ, "METASCHED_TRACE": str(to.resolve()), "LD_PRELOAD": preload}
+    status = subprocess.run(list(launcher), env=environment, check=False).returncode  # noqa: S603
+    for part in to.glob(".rank-*.part"):
+        part.unlink()
+    if not any(to.glob("rank-*")):
+        to.rmdir()
+        raise InputError(
+            f"no process was recorded, and {launcher[0]} ended with status {status}: is the program built with the MPI "
+            f"of {compiler}, and in C?"
+        )
+    return status

@@ -1,0 +1,183 @@
+"""The recorder under a real MPI: every call is there, loops are folded, what is killed stays readable."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from metasched.cli.app import main
+from metasched.store.files.recorded_traces import Recorded, read_recorded
+from metasched.tracing.recording import record, recorder
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(shutil.which("mpicc") is None or shutil.which("mpirun") is None, reason="MPI is not installed"),
+]
+MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+
+#: A ring with a sum now and then; each process also writes down what it calls. Process 1 may abort.
+PROGRAM = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char** argv)
+{
+  int rank, n, steps = atoi(argv[1]), die = atoi(argv[2]);
+  char name[512];
+  double out[1000] = {0}, in[1000];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &n);
+  snprintf(name, sizeof name, "%s/log-%d", argv[3], rank);
+  FILE* log = fopen(name, "w");
+  const int next = (rank + 1) % n, before = (rank + n - 1) % n;
+  MPI_Comm half;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  for (int step = 0; step < steps; step++) {
+    MPI_Request requests[2];
+    MPI_Irecv(in, 100 + step % 3, MPI_DOUBLE, before, 1, MPI_COMM_WORLD, &requests[0]);
+    fprintf(log, "irecv %d 1 %d -1\n", before, 8 * (100 + step % 3));
+    MPI_Isend(out, 100 + step % 3, MPI_DOUBLE, next, 1, MPI_COMM_WORLD, &requests[1]);
+    fprintf(log, "isend %d 1 %d -1\n", next, 8 * (100 + step % 3));
+    if (step % 2) {
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+      fprintf(log, "waitall 2\n");
+    } else {
+      MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+      fprintf(log, "wait %d %d 1\n", rank, next);
+      MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+      fprintf(log, "wait %d %d 1\n", before, rank);
+    }
+    if (step % 5 == 4) {
+      MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+      fprintf(log, "allreduce 8 0 -1\n");
+      MPI_Bcast(out, 3, MPI_INT, 0, half);
+      fprintf(log, "bcast_on %d 12 %d -1\n", n / 2, rank % 2);
+    }
+    if (die)
+      usleep(100000);
+    if (die && step == steps - 1) {
+      if (rank == 1) {
+        if (die == 2)
+          kill(getpid(), 9);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+      }
+      sleep(30);
+    }
+  }
+  fclose(log);
+  MPI_Finalize();
+  return 0;
+}
+"""
+#: Microseconds of a call that does nothing, the best of some rounds.
+COST = r"""
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv)
+{
+  double best = 1e9;
+  MPI_Init(&argc, &argv);
+  for (int round = 0; round < 9; round++) {
+    const double begin = MPI_Wtime();
+    for (int i = 0; i < 100000; i++) {
+      MPI_Barrier(MPI_COMM_SELF);
+      MPI_Send(0, 0, MPI_BYTE, MPI_PROC_NULL, 3, MPI_COMM_WORLD);
+    }
+    const double took = (MPI_Wtime() - begin) / 200000;
+    best = took < best ? took : best;
+  }
+  printf("%.4f\n", 1e6 * best);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _root(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(name, "1")
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("programs")
+    built = {}
+    for name, text in (("ring", "#include <signal.h>" + PROGRAM), ("cost", COST)):
+        source = folder / f"{name}.c"
+        source.write_text(text, encoding="utf-8")
+        built[name] = folder / name
+        subprocess.run(["mpicc", "-O2", str(source), "-o", str(built[name])], check=True)
+    return built
+
+
+def texts(found: Recorded, rank: int) -> list[str]:
+    actions = (found.trace.table.text(action) for action in found.trace.processes[rank].tolist())
+    return [text for text in actions if not text.startswith("compute")]
+
+
+def test_the_folded_trace_holds_every_call_of_a_plain_log(programs: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert record([*MPIRUN, "-np", "4", str(programs["ring"]), "30", "0", str(tmp_path)], folder) == 0
+    found = read_recorded(folder)
+    for rank in range(4):
+        log = (tmp_path / f"log-{rank}").read_text(encoding="ascii").splitlines()
+        assert texts(found, rank) == ["init", *log, "finalize"]
+    assert found.cut == ()
+
+
+def test_a_long_loop_stays_small(programs: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    record([*MPIRUN, "-np", "1", str(programs["cost"])], folder)
+    assert read_recorded(folder).trace.events > 1_000_000
+    assert (folder / "rank-0").stat().st_size < 10_000
+
+
+@pytest.mark.parametrize("how", ["1", "2"], ids=["aborted", "killed"])
+def test_what_ends_early_stays_readable(programs: dict[str, Path], tmp_path: Path, how: str) -> None:
+    folder = tmp_path / "run"
+    assert record([*MPIRUN, "-np", "2", str(programs["ring"]), "30", how, str(tmp_path)], folder) != 0
+    for rank in range(2):
+        # What is killed has written at most a second ago.
+        found = (folder / f"rank-{rank}").read_text(encoding="ascii")
+        assert "isend" in found
+        assert found.endswith("cut\n")
+
+
+def test_a_call_costs_less_than_half_a_microsecond(
+    programs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [*MPIRUN, "-np", "1", str(programs["cost"])]
+    alone = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    there = {**os.environ, "METASCHED_TRACE": str(tmp_path), "LD_PRELOAD": str(recorder())}
+    under = float(subprocess.run(command, capture_output=True, text=True, check=True, env=there).stdout)
+    print(f"\na recorded call costs {under - alone:.3f} us more")
+    assert under - alone < 0.5
+
+
+def test_from_runs_to_a_prediction(
+    programs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    signatures = []
+    for count in (4, 6, 8):
+        log = str(tmp_path)
+        folder = tmp_path / str(count)
+        assert record([*MPIRUN, "-np", str(count), str(programs["ring"]), "30", "0", log], folder) == 0
+        signatures.append(str(tmp_path / f"{count}.json"))
+        with pytest.raises(SystemExit):
+            main(["signature", "extract", str(folder), "-o", signatures[-1]])
+    application = str(tmp_path / "app.json")
+    with pytest.raises(SystemExit):
+        main(["signature", "fit", *signatures, "-o", application])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as end:
+        main(["signature", "expand", application, "--processes", "16", "-o", str(tmp_path / "16.ti"), "--json"])
+    assert end.value.code == 0
+    assert json.loads(capsys.readouterr().out)["processes"] == 16

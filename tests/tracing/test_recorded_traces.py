@@ -1,0 +1,95 @@
+"""What the recorder writes is read back whole; what is missing, cut short or hostile is told in a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metasched.records import InputError
+from metasched.signature.folding import Loop, Node, folded, unfolded
+from metasched.store.files.recorded_traces import HEADER, read_recorded
+
+ACTIONS = ["init", "isend 1 0 8 -1", "irecv 1 0 8 -1", "waitall 2", "finalize"]
+
+
+def spelled(nodes: tuple[Node, ...], bodies: list[str]) -> str:
+    words = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            text = spelled(node.body, bodies)
+            if text not in bodies:
+                bodies.append(text)
+            words.append(f"{bodies.index(text)}x{node.count}")
+        else:
+            words.append(str(node))
+    return " ".join(words)
+
+
+def file_of(rank: int, count: int, actions: list[str], program: list[int], how: str = "end") -> str:
+    bodies: list[str] = []
+    whole = spelled(folded(program), bodies)
+    lines = [HEADER, f"process {rank} {count}", "instructions time", "duration 1.5"]
+    lines += [f"a {each}" for each in actions] + ["t 0 1 1 2000000"]
+    return "\n".join([*lines, *(f"b {each}" for each in bodies), f"p {whole}", how, ""])
+
+
+def written(folder: Path, *texts: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for rank, text in enumerate(texts):
+        (folder / f"rank-{rank}").write_text(text, encoding="ascii")
+    return folder
+
+
+def pair(folder: Path, turns: int, how: str = "end") -> Path:
+    program = [0, *([1, 2, 3] * turns), 4]
+    other = [each.replace(" 1 0 8", " 0 0 8") for each in ACTIONS]
+    return written(folder, file_of(0, 2, ACTIONS, program, how), file_of(1, 2, other, program, how))
+
+
+def test_loops_and_computing_times_come_back(tmp_path: Path) -> None:
+    found = read_recorded(pair(tmp_path / "run", 1000))
+    texts = [found.trace.table.text(action) for action in found.trace.processes[0].tolist()]
+    assert texts[:4] == ["init", "compute 2e+06", "isend 1 0 8 -1", "compute 1"]
+    assert len(texts) == 1 + 2 * (3 * 1000 + 1)
+    assert (found.duration, found.cut) == (1.5, ())
+
+
+@given(st.lists(st.integers(1, 3), max_size=60))
+def test_any_program_comes_back(program: list[int]) -> None:
+    bodies: list[str] = []
+    assert unfolded(folded([0, *program])).tolist() == [0, *program]
+    assert spelled(folded([0, *program]), bodies)
+
+
+def test_processes_that_were_cut_short_are_named(tmp_path: Path) -> None:
+    assert read_recorded(pair(tmp_path / "run", 5, "cut")).cut == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: text.replace(HEADER, "metasched-trace 9"), "expected 'metasched-trace 1'"),
+        (lambda text: text.replace("process 0 2", "process 0 3"), "is of process 1 of 2, expected 1 of 3"),
+        (lambda text: text.replace("p 0 ", "p 77 "), "none of the recorder's lines"),
+        (lambda text: text.replace("x5", "x5000000000"), "more than"),
+        (lambda text: text.replace("end\n", ""), "has no last line"),
+        (lambda text: text.replace("duration 1.5", "duration nan"), "none of the recorder's lines"),
+        (lambda text: text.replace("isend 1", "isend 7"), "names rank 7, expected one of 2 processes"),
+    ],
+)
+def test_files_of_another_form_are_refused(tmp_path: Path, change: object, told: str) -> None:
+    folder = pair(tmp_path / "run", 5)
+    first = folder / "rank-0"
+    first.write_text(change(first.read_text(encoding="ascii")), encoding="ascii")  # type: ignore[operator]
+    with pytest.raises(InputError, match=told):
+        read_recorded(folder)
+
+
+def test_a_missing_process_is_named(tmp_path: Path) -> None:
+    folder = pair(tmp_path / "run", 5)
+    (folder / "rank-1").unlink()
+    with pytest.raises(InputError, match="process 1 of 2 is missing"):
+        read_recorded(folder)
