@@ -1,1 +1,5 @@
-"""Clients of a running daemon: its connection, and the loads that it knows."""
+"""What talks to a running daemon. ``from metasched.client import advice`` loads nothing but the standard library."""
+
+from metasched.client.advice import Advice, advice
+
+__all__ = ["Advice", "advice"]

@@ -1,14 +1,24 @@
-"""How the command line reaches the daemon: by its Unix socket or by URL."""
+"""How programs talk to the daemon, by its Unix socket or by URL: with the standard library, within a deadline."""
 
 from __future__ import annotations
 
+import json
 import os
-from typing import Any
-
-import httpx
+import socket
+import ssl
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 from metasched.records import InputError
-from metasched.service.configuration import Listen
+
+if TYPE_CHECKING:
+    from metasched.service.configuration import Listen
+
+#: Bytes of an answer, and of its head, that are read at most.
+MOST, MOST_HEAD = 1 << 28, 1 << 16
+#: What need not be quoted in a path with its query.
+_PATH = "/?&=%:,;+@~!$'()*[]"
 
 
 def address_of(listen: Listen) -> str:
@@ -56,7 +66,7 @@ def ask(
     document : sent as JSON where it is not None.
     token : the client's secret; the Unix socket needs none.
     verify : file of the certificates to trust, True for the system's.
-    timeout : how long to wait (s).
+    timeout : how long the whole answer may take (s), however it comes.
 
     Raises
     ------
@@ -65,24 +75,104 @@ def ask(
     InputError
         When it refuses the request.
     """
-    local = "://" not in address
-    transport = httpx.HTTPTransport(uds=address, verify=False) if local else httpx.HTTPTransport(verify=verify)
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        with httpx.Client(
-            transport=transport, base_url="http://metasched" if local else address, timeout=timeout, headers=headers
-        ) as client:
-            answer = client.request(method, path, json=document)
-            body = answer.json()
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        status, body = _exchange(address, method, path, document, token, verify, time.monotonic() + timeout)
+    except TimeoutError:
+        raise RuntimeError(f"the daemon at {address} does not answer within {timeout:g} s") from None
+    except (OSError, ValueError) as error:
         raise RuntimeError(f"the daemon at {address} does not answer: {error}") from None
-    except ValueError:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
         raise RuntimeError(f"what answers at {address} is not metasched") from None
-    if answer.status_code >= 500:
-        raise RuntimeError(f"the daemon at {address} failed: {_detail(body)}")
-    if answer.status_code >= 400:
-        raise InputError(_detail(body), where=address)
-    return body
+    if status >= 500:
+        raise RuntimeError(f"the daemon at {address} failed: {_detail(found)}")
+    if status >= 400:
+        raise InputError(_detail(found), where=address)
+    return found
+
+
+def _exchange(
+    address: str, method: str, path: str, document: Any, token: str | None, verify: str | bool, ends: float
+) -> tuple[int, bytes]:
+    """The status and the body of the answer to one request.
+
+    Raises
+    ------
+    OSError, ValueError
+        When there is none in time, or it is no HTTP, too long, or cut off.
+    """
+    host, connection = _connected(address, verify, ends)
+    with connection:
+        body = b"" if document is None else json.dumps(document).encode()
+        lines = [f"{method} {quote(path, safe=_PATH)} HTTP/1.0", f"Host: {host}", "Accept: application/json"]
+        if document is not None:
+            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        if token is not None:
+            lines.append(f"Authorization: Bearer {quote(token, safe=_PATH)}")
+        connection.settimeout(_left(ends))
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+        return _answer(connection, ends)
+
+
+def _connected(address: str, verify: str | bool, ends: float) -> tuple[str, socket.socket]:
+    """The name of the host, and a connection to it."""
+    if "://" not in address:
+        local = socket.socket(socket.AF_UNIX)
+        try:
+            local.settimeout(_left(ends))
+            local.connect(address)
+        except BaseException:
+            local.close()
+            raise
+        return "metasched", local
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("expected a URL that begins with http:// or https://")
+    tls = parts.scheme == "https"
+    plain = socket.create_connection((parts.hostname, parts.port or (443 if tls else 80)), _left(ends))
+    if not tls:
+        return parts.netloc, plain
+    context = ssl.create_default_context(cafile=verify if isinstance(verify, str) else None)
+    return parts.netloc, context.wrap_socket(plain, server_hostname=parts.hostname)
+
+
+def _answer(connection: socket.socket, ends: float) -> tuple[int, bytes]:
+    received, length = bytearray(), MOST
+    head = b""
+    while not head or len(received) < length:
+        # The time that is left of the whole, so that single bytes do not start it anew.
+        connection.settimeout(_left(ends))
+        if not (piece := connection.recv(1 << 18)):
+            break
+        received += piece
+        if not head and (found := received.find(b"\r\n\r\n")) >= 0:
+            head, received = bytes(received[:found]), received[found + 4 :]
+            length = _length(head)
+        if len(received) > (MOST if head else MOST_HEAD):
+            raise ValueError("the answer is too long")
+    words = head.split(None, 2)
+    if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
+        raise ValueError("what it sends is no HTTP")
+    if len(received) < length < MOST:
+        raise ValueError("the answer was cut off")
+    return int(words[1][:3]), bytes(received[:length])
+
+
+def _length(head: bytes) -> int:
+    """How long the body is by its head; without a length it ends with the connection."""
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit():
+            return min(int(value.strip()[:12]), MOST)
+    return MOST
+
+
+def _left(ends: float) -> float:
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("no answer in time")
+    return left
 
 
 def _detail(body: Any) -> str:
