@@ -31,9 +31,10 @@ from metasched.placement.ranking.ranker import rank
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.records import Placement, Run, Settings
 
-#: Jobs, mean seconds between two of them, and seeds that design and judge.
-COUNT, INTERVAL = 500, 80.0
-DESIGNED, JUDGED = (1,), (4159,)
+#: Jobs, mean seconds between two of them, and seeds that design and judge. Every 80 s, as first tried, is more than the
+#: cluster does under the cap, whoever places them; 4159 was looked at with that.
+COUNT, INTERVAL = 500, 100.0
+DESIGNED, JUDGED = (1,), (4160,)
 #: The slowdown that is allowed, and the one that one job in twenty may exceed.
 ALLOWED, BEYOND = 0.05, 0.07
 #: The cap, between what the cluster draws idle (0) and with all processors at work (1).

@@ -520,7 +520,8 @@ class Placement:
     reason : one sentence that says why it stands where it stands in the ranking.
     energy : of the run (J); None where nothing tells.
     success : chance that none of its nodes fails meanwhile; None where nothing tells.
-    power_limit : what it should draw on average at most (W), by the interval of its power; None where nothing tells.
+    power_limit : what counts under a cap of power, and a cap for the job itself (W): its mean power is larger one time
+        in four; None where nothing tells.
     """
 
     resource_set: ResourceSet

@@ -7,7 +7,6 @@ database, and no file is read that a text names.
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import resource
@@ -26,8 +25,10 @@ from metasched.records import InputError
 from metasched.service.refusals import TooMuchError
 from metasched.validation import parse_toml
 
-#: Seconds and bytes of memory that a simulation may take, and how many run at a time.
+#: Seconds of processor time and bytes of memory that a simulation may take, and how many run at a time; and seconds
+#: until it is ended on a host that has no time for it.
 SECONDS, MEMORY, AT_ONCE = 10, 512 * 2**20, 2
+PATIENCE = 30.0
 #: Bytes of each text, and words of processes and variables; simulations that are kept.
 MOST_TEXT, MOST_WORDS, KEPT = 65_536, 32, 100
 SYSTEM, APPLICATION = "system.toml", "application.app"
@@ -80,7 +81,7 @@ class Simulations:
         self._lock, self._number = threading.Lock(), 0
 
     def run(self, asked: Asked, client: str, now: float) -> Kept | Wrong:
-        """Simulate, in ten seconds at most, and keep what came of it.
+        """Simulate within the limits, and keep what came of it.
 
         Raises
         ------
@@ -158,10 +159,10 @@ def _simulated(asked: Asked) -> dict[str, Any] | Wrong:
         ) as process:  # fmt: skip
             _limit(process.pid)
             try:
-                told, complaint = process.communicate(timeout=SECONDS)
+                told, complaint = process.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
-                return Wrong(f"it took longer than {SECONDS} s, and was ended")
+                return Wrong(f"it took longer than {PATIENCE:g} s, and was ended")
     if process.returncode == 0:
         return dict(json.loads(told))
     if process.returncode == 2 and complaint.strip():
@@ -173,7 +174,7 @@ def _limit(process: int) -> None:
     """Limit what a process may take, which has only begun to import; placements go first."""
     with suppress(ProcessLookupError):
         for kind, most in (
-            (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, math.ceil(SECONDS)), (resource.RLIMIT_FSIZE, 2**20),
+            (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_FSIZE, 2**20),
         ):  # fmt: skip
             resource.prlimit(process, kind, (most, most))
         os.setpriority(os.PRIO_PROCESS, process, 10)

@@ -13,7 +13,7 @@ from metasched.service.simulations import Asked, Kept, Simulations, Wrong
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine takes its time to start a process."""
-    monkeypatch.setattr(simulations, "SECONDS", 100)
+    monkeypatch.setattr(simulations, "PATIENCE", 100.0)
 
 
 @pytest.mark.usefixtures("patient")
@@ -58,13 +58,13 @@ def test_what_can_be_seen_to_be_wrong_starts_no_process(
 
 
 def test_a_simulation_that_takes_too_long_or_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulations, "SECONDS", 0.2)
+    monkeypatch.setattr(simulations, "PATIENCE", 0.2)
     slow = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
     assert slow == Wrong("it took longer than 0.2 s, and was ended")
-    monkeypatch.setattr(simulations, "SECONDS", 100)
+    monkeypatch.setattr(simulations, "PATIENCE", 100.0)
     monkeypatch.setattr(simulations, "MEMORY", 60 * 2**20)
     large = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
-    assert large == Wrong("it took more than 100 s or 60 MB, and was ended")
+    assert large == Wrong("it took more than 10 s or 60 MB, and was ended")
 
 
 def test_only_so_many_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

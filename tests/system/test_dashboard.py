@@ -19,6 +19,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from metasched.service import simulations
 from metasched.service.app import make_app
 from tests.service.busy_hour import busy_hour, day_of_loads
 from tests.service.daemons import running
@@ -107,7 +108,10 @@ def test_without_scripts_the_tables_say_the_same(tmp_path: Path) -> None:
         assert page.complaints == []
 
 
-def test_somebody_simulates_an_application_and_sees_what_is_wrong_with_another(tmp_path: Path) -> None:
+def test_somebody_simulates_an_application_and_sees_what_is_wrong_with_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulations, "PATIENCE", 100.0)
     with served(tmp_path, hostile=False, jobs=2) as (address, secret), browser(tmp_path / "profile") as page:
         page.look_like(1280, 900)
         log_in(page, address, secret)

@@ -23,8 +23,6 @@ Floats = NDArray[np.float64]
 BOUNDLESS, LEAST_WIDTH = 1e9, 1e-6
 #: A job that has run for longer than its model said is taken to have this part of that time left.
 OVERDUE = 0.1
-#: Level of the interval whose upper end counts as the power of a job.
-POWER_LEVEL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,7 @@ def _terms(
     try:
         whole = predictor.expect_many(size, processors, cpu, bandwidth)
         share = computing_share(predictor, size, processors, cpu, bandwidth)
-        watts = most_watts(cluster, predictor, size, processors, cpu, bandwidth, POWER_LEVEL)
+        watts = most_watts(cluster, predictor, size, processors, cpu, bandwidth)
     except ValueError:
         return None
     if not (np.all(np.isfinite(whole)) and np.all(whole > 0) and not np.any(np.isnan(share))):

@@ -190,7 +190,7 @@ def _searched(
         if question.latest is not None:
             scores[wait.take(pair) + time > question.latest] *= BEYOND
         if question.power_cap is not None:
-            watts = layout.most_watts(question.problem_size, question.level, where, count, cpu, bandwidth)
+            watts = layout.most_watts(question.problem_size, where, count, cpu, bandwidth)
             scores[watts > question.power_cap - besides[pair]] *= BEYOND
         return scores
 

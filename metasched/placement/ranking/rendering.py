@@ -77,22 +77,19 @@ def rendered(
             clusters[placement.resource_set.place],
             predictors[placement.resource_set.place],
             problem_size,
-            level,
         )
         for placement, prediction, reason in zip(answered, predictions, reasons, strict=False)
     )
     return placements, tuple(warnings)
 
 
-def _with_energy(
-    placement: Placement, state: ClusterState, predictor: Predictor, problem_size: float, level: float
-) -> Placement:
+def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor, problem_size: float) -> Placement:
     """The placement with its energy, the cap of its power and its chance to finish, as far as they are known."""
     chosen = placement.resource_set
     cpu, bandwidth = np.array([chosen.available_cpu]), np.array([chosen.available_bandwidth])
     time = placement.slowdown * placement.prediction.execution_time
     joules = energy_of(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth, np.array([time]))
-    watts = most_watts(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth, level)
+    watts = most_watts(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth)
     rate = None if state.hardware is None else state.hardware.get("lambda")
     return replace(
         placement,

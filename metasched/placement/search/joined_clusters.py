@@ -147,16 +147,14 @@ class Layout:
                 )
         return joules
 
-    def most_watts(
-        self, size: float, level: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
-    ) -> Floats:
+    def most_watts(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
         """What each entry draws at most (W), see :func:`metasched.placement.clusters.energy.most_watts`."""
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         watts = np.zeros(cluster.size)
         for number, (state, predictor) in enumerate(zip(self.clusters, self.predictors, strict=True)):
             mine = np.flatnonzero(cluster == number)
             if mine.size:
-                watts[mine] = most_watts(state, predictor, size, processors[mine], cpu[mine], bandwidth[mine], level)
+                watts[mine] = most_watts(state, predictor, size, processors[mine], cpu[mine], bandwidth[mine])
         return watts
 
     def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
