@@ -83,6 +83,8 @@ MEASURES = {name: _measure(name) for names in TABLE_1.values() for name in names
     "latency": "s",
     "tdp": "W",
     "idle_power": "W",
+    "node_offset": "W",
+    "node_factor": "1",
 }
 
 

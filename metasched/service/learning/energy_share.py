@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metasched.blocks.entry import Entry
 from monitors.sources.power_history import Drawn
 
 
@@ -33,6 +34,25 @@ class Occupant:
         if self.processor_time is None or self.end <= self.start:
             return self.processors
         return self.processor_time / (self.end - self.start)
+
+
+def as_node(drawn: Drawn, hardware: Entry | None) -> Drawn:
+    """What the node drew, where only its packages were measured and its hardware tells the line between the two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metasched.blocks.entry import Entry, Kind, Quantity
+    >>> line = {"node_offset": Quantity(60.0, "W", "measured"), "node_factor": Quantity(1.2, "1", "measured")}
+    >>> packages = Drawn("package", np.array([0.0, 10.0]), np.array([87.0]))
+    >>> found = as_node(packages, Entry("n", Kind.cluster, "", line))
+    >>> found.covers, found.watts.round(1).tolist()
+    ('node', [164.4])
+    """
+    factor = None if hardware is None else hardware.get("node_factor")
+    if hardware is None or factor is None or drawn.covers == "node":
+        return drawn
+    return Drawn("node", drawn.edges, (hardware.get("node_offset") or 0.0) + factor * drawn.watts)
 
 
 def shares(

@@ -15,7 +15,7 @@ from metasched.advised_placements import AdvisedPlacement
 from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_mark
 from metasched.schedulers.contract import Source
 from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
-from metasched.service.learning.energy_share import Occupant, shares
+from metasched.service.learning.energy_share import Occupant, as_node, shares
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
 from metasched.service.learning.run_outcome import Concluded, conclude
 from metasched.service.metrics import Metrics
@@ -222,16 +222,17 @@ class EndedJobs:
         if job.energy is not None or not job.nodes:
             return job
         partition = self._board.view.find(job.scheduler, job.partition)
-        idle, per_node = 0.0, 1.0
+        idle, per_node, hardware = 0.0, 1.0, None
         if partition is not None:
             state = partition.state
-            idle = (state.hardware.get("idle_power") if state.hardware is not None else None) or 0.0
+            hardware = state.hardware
+            idle = (hardware.get("idle_power") if hardware is not None else None) or 0.0
             per_node = (partition.total or int(state.processors.sum())) / max(int(state.up.sum()), 1)
         for meter in self.meters:
             drawn, fault = meter.drawn(job.start, job.end)
             if fault:
                 _log.warning("job %s of %s: its power is not known: %s", job.job, job.scheduler, fault)
-            known = [drawn[node] for node in job.nodes if node in drawn]
+            known = [as_node(drawn[node], hardware) for node in job.nodes if node in drawn]
             if len(known) < len(job.nodes) or len({each.covers for each in known}) > 1:
                 continue
             joules = 0.0
