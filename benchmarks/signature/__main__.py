@@ -1,12 +1,16 @@
-"""``python -m benchmarks.signature``: the numbers of the paper (``tables``), expanded traces (``structure``)."""
+"""``python -m benchmarks.signature``: the paper's numbers (``tables``), expanded traces (``structure``), ``time``."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import tempfile
+from pathlib import Path
 
+from benchmarks.signature import times
 from benchmarks.signature.structure import structure
 from benchmarks.signature.tables import tables
+from benchmarks.signature.truth import record
 
 
 def main() -> None:
@@ -18,9 +22,33 @@ def main() -> None:
     judged.add_argument("--processes", default="256,1024", help="numbers of processes to expand to")
     judged.add_argument("--only", default="", help="only applications whose name holds this")
     judged.add_argument("--json", action="store_true")
+    unseen = verbs.add_parser("judged-structure", help="the same of programs that the rules were not designed on")
+    unseen.add_argument("--most", type=int, default=1024, help="largest number of processes")
+    unseen.add_argument("--only", default="", help="only programs whose name holds this")
+    unseen.add_argument("--json", action="store_true")
+    timed = verbs.add_parser("time", help="predicted times beside the truth, and beside regressions of the small runs")
+    timed.add_argument("--only", default="", help="only programs whose name holds this")
+    timed.add_argument("--no-replay", action="store_true", help="by blocks only: replays take as long as the truth did")
+    timed.add_argument("--json", action="store_true")
+    recorded = verbs.add_parser("truth", help="run what is missing in truth.csv under SMPI")
+    recorded.add_argument("--most", type=int, default=1024, help="largest number of processes")
     arguments = parser.parse_args()
-    if arguments.verb == "structure":
-        rows = structure([int(each) for each in arguments.processes.split(",")], arguments.only)
+    if arguments.verb == "truth":
+        with tempfile.TemporaryDirectory() as folder:
+            record(Path(folder), arguments.most)
+        return
+    if arguments.verb == "time":
+        rows = times.judged(arguments.only, not arguments.no_replay)
+        if arguments.json:
+            print(json.dumps({"rows": rows, "summary": times.summary(rows)}, indent=1))
+            return
+        print("\n".join(times.table(rows)))
+        return
+    if arguments.verb in ("structure", "judged-structure"):
+        if arguments.verb == "structure":
+            rows = structure([int(each) for each in arguments.processes.split(",")], arguments.only)
+        else:
+            rows = times.judged_structure(arguments.most, arguments.only)
         if arguments.json:
             print(json.dumps(rows, indent=1))
             return

@@ -1,0 +1,221 @@
+"""Predicted times beside the truth, and beside what regressions of the same three small runs expect."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.signature.machine import built, run, write_machine
+from benchmarks.signature.structure import right
+from benchmarks.signature.truth import JUDGED, LEARNED, truth
+from metasched.fitting import fit as fit_runs
+from metasched.predictors.judging.peers import Amdahl, GaussianProcess, RidgeQuadratic
+from metasched.records import InputError, Request, Run
+from metasched.signature.application import Application
+from metasched.signature.expanding import expanded
+from metasched.signature.fitting import fit
+from metasched.signature.prediction import Hardware, Prediction, by_blocks, predictions
+from metasched.store.files.hardware import read_entry
+from metasched.store.files.ti_traces import read_ti_trace
+from metasched.tracing.smpi import by_replay
+
+MACHINE = Path(__file__).with_name("machine.toml")
+#: Exponents of n, and of its logarithm, that Extra-P tries for a term.
+EXPONENTS = (-1, -0.75, -2 / 3, -0.5, -1 / 3, -0.25, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.5, 2)
+LOGARITHMS = (0, 1, 2)
+
+Times = Mapping[int, float]
+Told = dict[int, float]
+
+
+def extra_p_form(measured: Times, counts: list[int]) -> Told:
+    """Times by the best a + b n^i log2(n)^j, each left out in turn (Extra-P's normal form with one term)."""
+    n, times = np.array([*measured], dtype=float), np.array([*measured.values()])
+
+    def expected(known: np.ndarray, of: np.ndarray, at: np.ndarray, i: float, j: int) -> np.ndarray:
+        terms = [np.column_stack([np.ones(each.size), each**i * np.log2(each) ** j]) for each in (known, at)]
+        weights = 1.0 / of
+        found = np.linalg.lstsq(terms[0] * weights[:, None], of * weights, rcond=None)[0]
+        return np.asarray(terms[1] @ found)
+
+    def missed(i: float, j: int) -> float:
+        left = [np.arange(n.size) != place for place in range(n.size)]
+        told = [expected(n[some], times[some], n[~some], i, j)[0] for some in left]
+        return float(np.abs(np.array(told) / times - 1.0).mean())
+
+    pairs = [(i, j) for i, j in itertools.product(EXPONENTS, LOGARITHMS) if (i, j) != (0, 0)]
+    i, j = min(pairs, key=lambda pair: missed(*pair))
+    return dict(zip(counts, expected(n, times, np.array(counts, dtype=float), i, j).tolist(), strict=True))
+
+
+def _regression(make: Callable[[list[Run]], Any]) -> Callable[[Times, list[int]], Told]:
+    def told(measured: Times, counts: list[int]) -> Told:
+        runs = [Run("a", "c", 1.0, n, 1.0, 1000.0, seconds) for n, seconds in measured.items()]
+        model = make(runs)
+        return {n: float(model.predict(Request(1.0, n, 1.0, 1000.0)).execution_time) for n in counts}
+
+    return told
+
+
+PEERS: dict[str, Callable[[Times, list[int]], Told]] = {
+    "robust": _regression(fit_runs),
+    "ridge": _regression(lambda runs: RidgeQuadratic().fit(runs)),
+    "gaussian process": _regression(lambda runs: GaussianProcess().fit(runs)),
+    "Extra-P form": extra_p_form,
+    "Amdahl": _regression(lambda runs: Amdahl().fit(runs)),
+}
+
+
+#: Seconds that finding the rules of a program may take.
+PATIENCE = 60
+
+
+def learned(name: str, folder: Path, program: Path) -> Application:
+    """The rules of a program, from its three small runs; InputError where there are none, or they take too long."""
+    traces = [read_ti_trace(run(folder, program, name, n)[2]).steadied() for n in LEARNED[name]]
+
+    def stop(*_: object) -> None:
+        raise InputError(f"no rules within {PATIENCE} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(PATIENCE)
+    try:
+        return fit(traces).application
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def judged_structure(most: int, only: str = "") -> list[dict[str, Any]]:
+    """Expanded traces of the judged programs beside those that SMPI records, up to a number of processes."""
+    rows = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        program = built(folder)
+        for name in LEARNED:
+            if only not in name:
+                continue
+            told = ""
+            try:
+                application = learned(name, folder, program)
+            except InputError as error:
+                told = str(error)
+            for n in JUDGED[name]:
+                if n > most:
+                    continue
+                row = {"application": name, "learned": list(LEARNED[name]), "processes": n, "told": told}
+                calls, flops, many = 0.0, 0.0, 0
+                if not told:
+                    true = read_ti_trace(run(folder, program, name, n)[2])
+                    calls, flops, many = right(expanded(application, n), true)
+                rows.append(row | {"right": calls, "flops": flops, "calls": many})
+    return rows
+
+
+def judged(only: str = "", replay: bool = True) -> list[dict[str, Any]]:
+    """One row for each program and judged count: the truth, and the times that each way expects."""
+    known = truth()
+    entry = read_entry(str(MACHINE))
+    rows = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        program = built(folder)
+        for name in LEARNED:
+            if only not in name:
+                continue
+            measured = {n: known[name][n] for n in LEARNED[name]}
+            counts = [n for n in JUDGED[name] if n in known[name]]
+            told = {peer: predict(measured, counts) for peer, predict in PEERS.items()}
+            application, refused = None, ""
+            try:
+                application = learned(name, folder, program)
+            except InputError as error:
+                refused = str(error)
+            for n in counts:
+                row: dict[str, Any] = {"application": name, "processes": n, "measured": known[name][n]}
+                row |= {peer: times[n] for peer, times in told.items()}
+                row["refused"] = refused
+                if application is not None:
+                    row |= _answered(application, n, measured, Hardware(entry, entry), folder, replay)
+                rows.append(row)
+    return rows
+
+
+def _answered(
+    application: Application, n: int, measured: Times, hardware: Hardware, folder: Path, replay: bool
+) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+
+    def ask(way: str, answer: Callable[[], Prediction]) -> None:
+        begin = time.monotonic()
+        try:
+            found = answer()
+        except InputError as error:
+            row["refused"] = str(error)
+            return
+        row[way], row[f"{way} interval"] = found.execution_time, found.interval
+        row[f"{way} seconds"] = time.monotonic() - begin
+
+    ask("blocks", lambda: predictions(by_blocks(application, hardware), "blocks", [n], measured, True)[0])
+    if replay:
+        platform, hosts = write_machine(folder, max(n, max(measured)))
+        engine = by_replay(application, platform, hosts, False)
+        ask("replay", lambda: predictions(engine, "replay", [n], measured, False)[0])
+    return row
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and worst errors (%), shares of intervals that held, and on how many programs blocks beat each peer."""
+    found: dict[str, Any] = {}
+    for way in ("replay", "blocks", *PEERS):
+        errors = {row["application"]: [] for row in rows if way in row}
+        for row in rows:
+            if way in row:
+                errors[row["application"]].append(100.0 * abs(row[way] / row["measured"] - 1.0))
+        whole = [each for some in errors.values() for each in some]
+        if whole:
+            found[way] = {"mean": float(np.mean(whole)), "worst": max(whole), "rows": len(whole)}
+            found[way]["programs"] = {name: float(np.mean(some)) for name, some in errors.items()}
+        held = [
+            row[f"{way} interval"][0] <= row["measured"] <= row[f"{way} interval"][1]
+            for row in rows
+            if f"{way} interval" in row
+        ]
+        if held:
+            found[way]["held"] = sum(held) / len(held)
+    for way in ("replay", "blocks"):
+        if way in found:
+            own = found[way]["programs"]
+            found[way]["below"] = {
+                peer: sum(own[name] < found[peer]["programs"].get(name, math.inf) for name in own) for peer in PEERS
+            }
+    return found
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Errors (%) of each way on each row, and their means, as a table in Markdown."""
+    ways = [way for way in ("replay", "blocks", *PEERS) if any(way in row for row in rows)]
+    found = ["| program | processes | measured s | " + " | ".join(ways) + " | |", "|" + "---|" * (len(ways) + 4)]
+    for row in rows:
+        errors = [f"{100.0 * (row[way] / row['measured'] - 1.0):+.2f} %" if way in row else "" for way in ways]
+        head = f"| {row['application']} | {row['processes']:,} | {row['measured']:.6g} | "
+        found.append(head + " | ".join(errors) + f" | {row['refused']} |")
+    totals = summary(rows)
+    for name, key in (("mean", "mean"), ("worst", "worst")):
+        found.append(f"| {name} | | | " + " | ".join(f"{totals[way][key]:.2f} %" for way in ways) + " | |")
+    for way in ("replay", "blocks"):
+        if way in totals:
+            below = ", ".join(f"{peer} {many}" for peer, many in totals[way]["below"].items())
+            programs = len(totals[way]["programs"])
+            found.append(
+                f"{way}: {100.0 * totals[way]['held']:.0f} % of the intervals held; below on {programs}: {below}"
+            )
+    return found
