@@ -3,8 +3,8 @@
 Both are started as the system tests do (eight nodes of four processors; needs root and Slurm). The same jobs come to
 both at the same times, compressed: run times become seconds, and requested hours minutes (limits are whole minutes).
 In one of them predictions order the jobs that wait, by nothing but ``scontrol update Nice=``: the longer a job is
-expected to run, the more places it may lose, at most ``MOST_NICE`` of them. The predictor has seen the jobs of the log
-before the slice, and is told of the slice as it happens.
+expected to run, the more places it may lose, at most ``MOST_NICE`` of them; the one that came first loses none. The
+predictor has seen the jobs of the log before the slice, and is told of the slice as it happens.
 
 Slurm 22.05 has three ways to change the order: a plugin ``site_factor`` (C, part of the multifactor priority), ``nice``
 set by the submit hook (once, and nothing learned later counts), and ``scontrol`` (an operator's right; at any time).
@@ -138,9 +138,13 @@ class Arm(threading.Thread):
                 self._state[job] = "ended"
                 self._learned.ended(row, self._at(now))
                 later.update(self._learned.reordered(row, self._at(now)))
-        for row, order in later.items() if self._steered else ():
-            job = row - self._jobs.first
-            nice = nice_of(order)
+        if not self._steered:
+            return
+        nices = {row - self._jobs.first: nice_of(order) for row, order in later.items()}
+        waiting = [job for job, state in self._state.items() if state == "waits"]
+        if waiting:
+            nices[waiting[0]] = 0  # the reservation is its, as it came first
+        for job, nice in nices.items():
             if self._state.get(job) == "waits" and nice != self._nice[job]:
                 self._nice[job] = nice
                 self._slurm.run("scontrol", "update", f"JobId={self.numbers[job]}", f"Nice={nice}")
