@@ -57,7 +57,9 @@ def layouts(
     if 0 < largest < needed:
         per_node = asked.processes_per_node or 1
         what = f"{per_node} process{'es' if per_node > 1 else ''} of {asked.threads} thread{'s'[: asked.threads - 1]}"
-        raise InfeasibleError(f"{what} on a node take {needed} processors, no node has more than {largest}")
+        raise InfeasibleError(
+            f"{what} on a node take{'s' * (per_node == 1)} {needed} processors, no node has more than {largest}"
+        )
     known = frozenset[tuple[int | None, int]]().union(*(layouts_of(each) for each in predictors))
     counts: set[int | None] = {k for k, _ in known if k is not None}
     threads = {t for _, t in known} if any_threads else {asked.threads}

@@ -85,7 +85,8 @@ def _said(chosen: ResourceSet) -> str:
     if clock and chosen.processes_per_node is None and chosen.threads == 1:
         return clock
     threads = f" of {chosen.threads} threads" if chosen.threads > 1 else ""
-    laid_out = f"{chosen.layout.get('processes_per_node', 'any')} processes a node{threads}"
+    per_node = chosen.layout.get("processes_per_node", "any")
+    laid_out = f"{per_node} process{'' if per_node == 1 else 'es'} a node{threads}"
     return f"{laid_out} at {clock}" if clock else laid_out
 
 

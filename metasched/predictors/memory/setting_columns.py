@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from metasched.predictors.contract import Floats
+from metasched.predictors.memory.domain import FAR
 from metasched.records import InputError, Settings, has_words
 
 #: Words of one parameter that have columns of their own at most, and columns altogether.
@@ -65,6 +66,12 @@ class Column:
             raise InputError(f"parameter {self.name} is {given:g}, expected a number above 0, as in the runs learned")
         return math.log(given / self.middle)
 
+    def number(self, cell: float) -> float:
+        """What a cell of a number stands for."""
+        if self.kind == "range":
+            return self.middle + cell * self.unit
+        return math.exp(cell) * (self.middle or 1.0)
+
 
 @dataclass(frozen=True)
 class SettingColumns:
@@ -76,6 +83,7 @@ class SettingColumns:
     known : for each parameter by name the words it had, most common first; none for a number.
     constant : the settings that no column stands for, as they always were, in words such as ``threads 2``.
     knots : log P, and log processes per node of the runs on as many, each of shape (k,), ascending.
+    ranges : the least and the largest cell of each column.
 
     Examples
     --------
@@ -92,6 +100,7 @@ class SettingColumns:
     known: tuple[tuple[str, tuple[str, ...]], ...] = ()
     constant: tuple[tuple[str, str], ...] = ()
     knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    ranges: tuple[tuple[float, float], ...] = ()
 
     @classmethod
     def of(cls, settings: Sequence[Settings], log_p: Floats) -> SettingColumns:
@@ -126,16 +135,19 @@ class SettingColumns:
             constant["frequency"] = f"{clocks[0]:g}"
         words: dict[str, tuple[str, ...]] = {}
         for name in sorted({name for each in settings for name, _ in each.parameters}):
-            values = [value for each in settings for own, value in each.parameters if own == name]
+            values = [value for each in settings for other, value in each.parameters if other == name]
             numbers = not has_words(values)
             if numbers:
                 values = [value for value in values if not isinstance(value, str)]
-            made = _columns(name, values)
+            own = _columns(name, values)
             words[name] = () if numbers else tuple(word for word, _ in Counter(map(_word, values)).most_common())
-            columns += made
-            if not made:
+            columns += own
+            if not own:
                 constant[name] = _word(values[0])
-        return cls(tuple(columns[:MOST_COLUMNS]), tuple(words.items()), tuple(constant.items()), knots)
+        made = cls(tuple(columns[:MOST_COLUMNS]), tuple(words.items()), tuple(constant.items()), knots)
+        cells = made.rows(settings, learned=True)
+        ranges = zip(np.nanmin(cells, axis=0).tolist(), np.nanmax(cells, axis=0).tolist(), strict=True)
+        return replace(made, ranges=tuple(ranges))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -197,7 +209,18 @@ class SettingColumns:
                 notes.append(f"{name} is not given, the usual value is assumed")
             elif name in words and asked[name] not in words[name]:
                 notes.append(f"{name} {asked[name]} was never learned, {words[name][0]} is assumed")
+        notes += [note for place in range(len(self.ranges)) if (note := self._far(place, settings))]
         return tuple(notes)
+
+    def _far(self, place: int, settings: Settings) -> str:
+        """What to say where a number is far outside what was learned; nothing where it is not."""
+        column, (low, high) = self.columns[place], self.ranges[place]
+        cell = column.value(settings)
+        far = 2.0 if column.kind == "range" else math.log(FAR)  # of a range, its own length
+        if column.kind == "word" or not (cell > high + far or cell < low - far):  # nor where none is given
+            return ""
+        value, least, most = (column.number(each) for each in (cell, low, high))
+        return f"{column.name} {value:g} is far {'above' if cell > high else 'below'} the {least:g} to {most:g} learned"
 
 
 NO_COLUMNS = SettingColumns()

@@ -71,7 +71,7 @@ def test_processes_that_share_memory_are_spread_and_those_that_talk_are_packed()
     packed = rank([state], Laid(traffic=9000.0, sharing=0.0), Question(1.0, four, settings=every)).placements[0]
     assert (len(spread.resource_set.nodes), spread.as_dict()["processes_per_node"]) == (4, 1)
     assert (len(packed.resource_set.nodes), packed.as_dict()["processes_per_node"]) == (1, 4)
-    assert "1 processes a node instead of 4" in packed.reason
+    assert "1 process a node instead of 4" in packed.reason
 
 
 def test_a_process_takes_as_many_processors_as_it_has_threads() -> None:
@@ -103,7 +103,7 @@ def test_layouts_are_those_that_it_has_run_with_and_that_fit() -> None:
     ("asked", "why"),
     [
         (Settings(4, 4), "4 processes of 4 threads on a node take 16 processors, no node has more than 8"),
-        (Settings(None, 9), "1 process of 9 threads on a node take 9 processors, no node has more than 8"),
+        (Settings(None, 9), "1 process of 9 threads on a node takes 9 processors, no node has more than 8"),
         (Settings(16), "16 processes of 1 thread on a node take 16 processors, no node has more than 8"),
     ],
 )

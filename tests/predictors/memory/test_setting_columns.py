@@ -86,3 +86,17 @@ def test_a_word_among_numbers_counts_as_not_given_where_it_was_learned_and_is_re
     assert np.isnan(found.rows(runs, learned=True)[:, 0]).tolist() == [False, False, True]
     with pytest.raises(InputError, match="parameter steps is 'many', expected a number"):
         found.rows(runs)
+
+
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        (Settings(4, 2, (("k", 0.0), ("steps", 300.0))), ""),
+        (Settings(4, 1000, (("k", 0.0), ("steps", 300.0))), "threads 1000 is far above the 1 to 4 learned"),
+        (Settings(4, 2, (("k", 0.0), ("steps", 2.0))), "steps 2 is far below the 100 to 400 learned"),
+        (Settings(4, 2, (("k", 11.0), ("steps", 300.0))), "k 11 is far above the -1 to 3 learned"),
+    ],
+)
+def test_a_number_far_outside_what_was_learned_is_noted(asked: Settings, note: str) -> None:
+    found = columns(Settings(2, 1, (("k", -1.0), ("steps", 100.0))), Settings(4, 4, (("k", 3.0), ("steps", 400.0))))
+    assert found.doubts(asked) == ((note,) if note else ())
