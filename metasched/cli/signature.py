@@ -189,13 +189,13 @@ def expand_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Write the trace for more processes, in SimGrid's format."""
-    from metasched.signature.expanding import expanded, lines
+    from metasched.signature.expanding import lines, sound
     from metasched.signature.reporting import checked_count
 
     known = read_application(application)[0]
     checked_count(known, processes)
     with output.working("expanding"):
-        trace = expanded(known, processes)
+        trace = sound(known, processes)
         write_ti_trace(to, lines(trace))
     shown = {"processes": processes, "events": trace.events, "trace": str(to)}
     if as_json:

@@ -73,6 +73,25 @@ def expanded(application: Application, count: int) -> Trace:
     return sampled(application, count, 0).trace
 
 
+def sound(application: Application, count: int) -> Trace:
+    """The trace of ``count`` processes, whose messages all have both ends.
+
+    Raises
+    ------
+    InputError
+        As :func:`expanded` does, and when a message has one end only: the runs left a rule open, and the one that was
+        taken does not hold here.
+    """
+    trace = expanded(application, count)
+    try:
+        return trace.checked()
+    except InputError as error:
+        learned = ", ".join(map(str, application.learned))
+        raise InputError(
+            f"the rules from {learned} processes do not hold for {count}: {error}; expected runs that leave none open"
+        ) from None
+
+
 def sampled(application: Application, count: int, longest: int) -> Sample:
     """The trace of ``count`` processes with at most ``longest`` turns of each loop, spread over all; 0 for all.
 

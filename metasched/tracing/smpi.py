@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from metasched.records import InputError
 from metasched.signature.application import Application
-from metasched.signature.expanding import Sample, lines, sampled
+from metasched.signature.expanding import Sample, lines, sampled, sound
 from metasched.signature.prediction import Engine, PhaseTime, Timed, phases_of_sample
 from metasched.store.files.ti_traces import write_ti_trace
 
@@ -49,6 +49,7 @@ def by_replay(application: Application, platform: Path, hosts: Path, relevant: b
     def engine(count: int) -> Timed:
         if count > len(names):
             raise InputError(f"names {len(names)} hosts, {count} processes need {count}", where=str(hosts))
+        sound(application, count)
         sample = sampled(application, count, FEW if relevant else 0)
         weights, executed, phases = phases_of_sample(sample)
         computing, waiting = _spent(sample, phases, weights.size, platform, hosts)

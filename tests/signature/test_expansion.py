@@ -11,7 +11,7 @@ from benchmarks.signature.applications import APPLICATIONS, Action, Judged
 from benchmarks.signature.structure import judge, right
 from metasched.records import InputError
 from metasched.signature.application import Application
-from metasched.signature.expanding import expanded
+from metasched.signature.expanding import expanded, sound
 from metasched.signature.fitting import fit
 from metasched.signature.reporting import checked_count, open_rules, valid_counts
 
@@ -112,3 +112,14 @@ def test_documents_of_another_form_are_refused(change: dict[str, Any]) -> None:
     document = fit([BY_NAME["farm"].trace(n) for n in (4, 8, 16)]).application.as_dict()
     with pytest.raises(InputError):
         Application.of(document | change)
+
+
+def test_expansions_whose_messages_do_not_match_are_refused() -> None:
+    def actions(rank: int, n: int) -> Iterator[Action]:
+        # Half round the ring, which 16, 32 and 64 processes do not tell from two steps in a grid.
+        yield "compute", (1e9 / n,)
+        yield "sendRecv", (196608 // n, (rank + n // 2) % n, 196608 // n, (rank - n // 2) % n, 0, 0)
+
+    application = fit([Judged("half", actions, ()).trace(n) for n in (16, 32, 64)]).application
+    with pytest.raises(InputError, match="from 16, 32, 64 processes do not hold for 128: 1 more messages from 0 to"):
+        sound(application, 128)
