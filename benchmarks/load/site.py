@@ -99,6 +99,7 @@ class Server:
                 ask(self.socket, "GET", "/v1/health")
             except RuntimeError:
                 if self.process.poll() is not None or time.monotonic() > end:
+                    self.process.kill()
                     raise RuntimeError((folder / "daemon.log").read_text()) from None
                 time.sleep(0.05)
             else:
