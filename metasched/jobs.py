@@ -27,7 +27,7 @@ MOST_PROCESSORS = 10_000_000
 #: process, one without a script (srun, salloc); "unknown" where its scheduler does not tell any more.
 Kind = Literal["", "array", "postponed", "special", "heterogeneous", "threaded", "interactive", "unknown"]
 #: Kinds whose number of processes, or whose run, is not what the model means: they are left alone.
-LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "threaded", "interactive"})
+LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "interactive"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,7 @@ class Fate:
     processes : how many it has, None where that is not known.
     kind : see :data:`Kind`.
     command : digest of its command line, empty where that is not known.
+    threads : processors for each process where they are several; None where one, or not known.
     energy, energy_covers : what its nodes took (J) as the scheduler measured it, and of what; None where it did not.
     """
 
@@ -119,6 +120,7 @@ class Fate:
     processes: int | None = None
     kind: Kind = ""
     command: str = ""
+    threads: int | None = None
     energy: float | None = None
     energy_covers: str = ""
 

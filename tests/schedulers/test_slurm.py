@@ -163,6 +163,7 @@ def test_the_controller_tells_how_a_job_ended_and_of_which_kind_it_is(
     table(commands / "squeue", [JOB | change])
     (fate,) = SlurmSource("c").fates(["3"]).values()
     assert (fate.completed, fate.submitted, fate.started, fate.processes, fate.kind) == (True, 90.0, 100.0, 2, kind)
+    assert fate.threads == (2 if kind == "threaded" else None)
     assert fate.command == digest(b"/home/job.sh 400")
 
 

@@ -116,15 +116,18 @@ def test_what_is_no_ordinary_job_is_left_alone_or_learned_with_its_own_processes
     slurm.wait(lambda: not slurm.run("squeue", "--noheader"), 60.0)
     learned(daemon, {ordinary})
     end = time.monotonic() + 20.0
-    while sum(each.learnable and each.run.application == "lu" for each in runs(daemon).values()) < 5:
-        assert time.monotonic() < end, "the marked array and the marked jobs with GPUs were not learned from"
+    while sum(each.learnable and each.run.application == "lu" for each in runs(daemon).values()) < 6:
+        assert time.monotonic() < end, (
+            "the marked array and the marked jobs with GPUs and with -c were not learned from"
+        )
         time.sleep(0.5)
     time.sleep(2.0)
     found = {job: each for job, each in runs(daemon).items() if job >= ordinary and each.learnable}
-    assert {(each.run.application, each.run.problem_size, each.run.processors) for each in found.values()} == {
-        ("cg", 400.0, 2), ("lu", 7.0, 2), ("lu", 11.0, 2)
-    }  # fmt: skip
-    assert len(found) == 6
+    assert {
+        (each.run.application, each.run.problem_size, each.run.processors, each.run.settings.threads)
+        for each in found.values()
+    } == {("cg", 400.0, 2, 1), ("lu", 7.0, 2, 1), ("lu", 8.0, 2, 2), ("lu", 11.0, 2, 1)}
+    assert len(found) == 7
     assert {job for job in outcomes(daemon) if job >= ordinary} == {ordinary}
 
 

@@ -345,7 +345,7 @@ class SlurmSource:
         fate, status = _fate(row), 128 + (code & 0x7F) if code & 0x7F else code >> 8
         return None if job is None else replace(
             job, exit_status=status or job.exit_status, user=row["UserID"], name=_plain(row["Name"]),
-            kind=fate.kind, command=fate.command,
+            kind=fate.kind, threads=fate.threads, command=fate.command,
         )  # fmt: skip
 
     def _accounted(self, row: Mapping[str, str]) -> EndedJob | None:
@@ -389,6 +389,7 @@ def _fate(row: Mapping[str, str]) -> Fate:
         int(row["NumTasks"]) if row["NumTasks"].isdecimal() else None,
         _kind(row),
         "" if row["Command"] == "(null)" else digest(_bytes(row["Command"])),
+        _threads(row),
     )
 
 
@@ -401,12 +402,18 @@ def _completed(state: str) -> bool | None:
     return state == "COMPLETED" if state in ENDED or state in AGAIN else None
 
 
+def _threads(row: Mapping[str, str]) -> int | None:
+    """Processors for each process where they are several."""
+    told = row["cpus-per-task"]
+    return int(told) if told.isdecimal() and int(told) > 1 else None
+
+
 def _kind(row: Mapping[str, str]) -> Kind:
     if row["HetJobID"] not in _NONE:
         return "heterogeneous"
     if row["BatchFlag"] == "0":
         return "interactive"
-    if row["cpus-per-task"].isdecimal() and int(row["cpus-per-task"]) > 1:
+    if _threads(row) is not None:
         return "threaded"
     if row["ArrayTaskID"].isdecimal():
         return "array"

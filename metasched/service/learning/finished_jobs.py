@@ -330,5 +330,6 @@ def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
         submitted=fate.submitted if job.submitted is None else job.submitted,
         processors=fate.processes or job.processors,
         kind=fate.kind or job.kind,
+        threads=fate.threads or job.threads,
         command=fate.command,
     )

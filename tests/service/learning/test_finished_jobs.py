@@ -229,7 +229,7 @@ def test_a_job_that_never_started_is_refused(tmp_path: Path, start: float) -> No
         assert here.runs() == {}
 
 
-@pytest.mark.parametrize("kind", ["heterogeneous", "threaded", "interactive"])
+@pytest.mark.parametrize("kind", ["heterogeneous", "interactive"])
 @pytest.mark.parametrize("told_by", ["epilog", "scheduler"])
 @pytest.mark.parametrize("marked", [True, False])
 def test_jobs_whose_processes_are_not_what_the_model_means_are_left_alone(
@@ -248,7 +248,15 @@ def test_jobs_whose_processes_are_not_what_the_model_means_are_left_alone(
         assert found.outcome is None
 
 
-@pytest.mark.parametrize("kind", ["array", "postponed", "special"])
+def test_a_job_of_several_processors_a_process_is_learned_with_its_threads(tmp_path: Path) -> None:
+    with site(tmp_path, Scheduler("c", {"7": replace(WELL, kind="threaded", threads=4, submitted=NOW)})) as here:
+        here.jobs.expect()
+        here.jobs.take(job(7, comment="metasched:app=cg,n=500"))
+        here.confirm()
+        assert [(each.run.processors, each.run.settings.threads) for each in here.learned] == [(2, 4)]
+
+
+@pytest.mark.parametrize("kind", ["array", "postponed", "special", "threaded"])
 def test_jobs_that_no_placement_was_asked_for_get_none(tmp_path: Path, kind: Kind) -> None:
     with site(tmp_path, Scheduler("c", {str(n): replace(WELL, kind=kind, submitted=NOW) for n in (7, 8)})) as here:
         here.store.placements.add([asked("0a", NOW - 0.1)])
