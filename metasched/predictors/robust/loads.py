@@ -28,6 +28,7 @@ class Loads:
     ----------
     cpu, bandwidth : medians.
     cpu_spread, bandwidth_spread : spreads of their logarithms.
+    varied : whether measured loads differed.
 
     Examples
     --------
@@ -41,13 +42,14 @@ class Loads:
     bandwidth: float
     cpu_spread: float
     bandwidth_spread: float
+    varied: bool
 
     @classmethod
     def of(cls, runs: Observations) -> Loads:
         """The usual loads of some runs."""
         cpu, cpu_spread = _usual(runs.cpu, IDLE_CPU)
         bandwidth, bandwidth_spread = _usual(runs.bw, IDLE_BANDWIDTH)
-        return cls(cpu, bandwidth, cpu_spread, bandwidth_spread)
+        return cls(cpu, bandwidth, cpu_spread, bandwidth_spread, _differ(runs.cpu) or _differ(runs.bw))
 
     def filled(self, runs: Observations) -> tuple[Observations, Floats, Floats]:
         """The runs with the usual loads where none were measured, and the spreads of log CPU and log bandwidth there.
@@ -69,3 +71,8 @@ def _usual(values: Floats, unknown: float) -> tuple[float, float]:
     middle = float(np.median(known))
     squares = float(np.sum((known - middle) ** 2)) + WORTH * UNKNOWN_SPREAD**2
     return float(np.exp(middle)), float(np.sqrt(squares / (len(known) + WORTH)))
+
+
+def _differ(values: Floats) -> bool:
+    known = values[~np.isnan(values)]
+    return len(known) > 0 and bool(known.min() < known.max())

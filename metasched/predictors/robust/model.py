@@ -56,6 +56,8 @@ BEYOND = 1.0
 #: Spread of log time for a distance of one (a factor e) in N and P beyond what was learned, and how many times the
 #: usual variance one wild run may count in what is expected of the next.
 OUTSIDE, WILDEST = 0.08, 4.0
+#: That spread where no load varied: then no run told computation and communication apart, which scale differently.
+OUTSIDE_UNDIVIDED = 0.15
 #: What their mean is multiplied by: the tails of the next run's noise reach farther than the weights of past runs tell.
 TAILS = 1.2
 #: Processor counts whose part of the formula is remembered at most.
@@ -188,9 +190,9 @@ class Model:
         mean, variance, absorbed = self.process.form(held)
         away = max(log_n - high_n, low_n - log_n, 0.0) ** 2 + max(log_p - high_p, low_p - log_p, 0.0) ** 2
         free = self.process.roots @ (slopes - absorbed[0])
-        noise = self.process.scales.noise * (NOISE - NOISE_ALONE / p)
+        noise = self.process.scales.noise * (self._noise[0] - self._noise[1] / p)
         disturbed = float(free @ free) + self.wildness * noise * noise
-        spread = math.sqrt(float(variance[0]) + OUTSIDE**2 * away + disturbed)
+        spread = math.sqrt(float(variance[0]) + self._outside**2 * away + disturbed)
         first, second = (math.exp(min(term + mean[0], 709.0)) for term in (computation, communication))
         return first + second, spread
 
@@ -210,6 +212,14 @@ class Model:
     @cached_property
     def _middle(self) -> tuple[float, float]:
         return math.log(self.formula.size), math.log(self.formula.bandwidth)
+
+    @cached_property
+    def _noise(self) -> tuple[float, float]:
+        return noise_numbers(self.loads)
+
+    @cached_property
+    def _outside(self) -> float:
+        return OUTSIDE if self.loads.varied else OUTSIDE_UNDIVIDED
 
     @cached_property
     def _corners(self) -> list[list[float]]:
@@ -251,8 +261,8 @@ class Model:
             sent = 1.0 / (1.0 + np.exp(computation, out=computation))
         slopes = formula.slopes(sent, *logs, of_counts)
         slopes -= bend[:, 2:].T
-        variance = bend[:, 1] + OUTSIDE**2 * (self._away(log_n, 0) + self._away(log_p, 1))
-        return time, self.process.spread(variance, slopes, self.wildness * relative_noise(np.exp(log_p)))
+        variance = bend[:, 1] + self._outside**2 * (self._away(log_n, 0) + self._away(log_p, 1))
+        return time, self.process.spread(variance, slopes, self.wildness * relative_noise(np.exp(log_p), self.loads))
 
     def time_at(
         self, log_n: Floats | np.float64, cpu: Floats, bw: Floats, computation: Floats, communication: Floats
@@ -278,8 +288,8 @@ class Model:
         for side in (0, 1):
             for away in (points[:, side] - self.box[1][side], self.box[0][side] - points[:, side]):
                 beyond += np.minimum.outer(np.maximum(away, 0.0), np.maximum(away, 0.0)) ** 2
-        noise = self.wildness * self.process.scales.noise**2 * relative_noise(p)
-        return within - across + free.T @ free + OUTSIDE**2 * beyond, noise
+        noise = self.wildness * self.process.scales.noise**2 * relative_noise(p, self.loads)
+        return within - across + free.T @ free + self._outside**2 * beyond, noise
 
     def _away(self, values: Floats, side: int) -> Floats:
         low, high = self.box
@@ -311,15 +321,29 @@ def _sum(computation: Floats, communication: Floats) -> Floats:
     return time
 
 
-def relative_noise(processors: Floats) -> Floats:
+def noise_numbers(loads: Loads) -> tuple[float, float]:
+    """Spread of the noise on many processors, and how much less it is on one, in units of its scale.
+
+    Without loads that vary nothing is hidden by their smallest averages, and the noise is the same for all counts.
+
+    Examples
+    --------
+    >>> noise_numbers(Loads(1.0, 1000.0, 0.1, 0.1, varied=False))
+    (1.0, 0.0)
+    """
+    return (NOISE, NOISE_ALONE) if loads.varied else (1.0, 0.0)
+
+
+def relative_noise(processors: Floats, loads: Loads) -> Floats:
     """Variance of the noise of runs on P processors relative to the scale of the noise, shape (n,).
 
     Examples
     --------
-    >>> relative_noise(np.array([1.0, 2.0, 8.0])).round(2)
+    >>> relative_noise(np.array([1.0, 2.0, 8.0]), Loads(0.8, 90.0, 0.1, 0.1, varied=True)).round(2)
     array([0.36, 1.44, 2.72])
     """
-    return np.asarray((NOISE - NOISE_ALONE / processors) ** 2)
+    many, less = noise_numbers(loads)
+    return np.asarray((many - less / processors) ** 2)
 
 
 def scale_prior(inputs: int) -> ScalePrior:
@@ -356,7 +380,7 @@ class _Sample:
         points = np.hstack([points, rows])
         chosen = well_chosen(points)
         whole, cpu_spread, bandwidth_spread = loads.filled(runs.at(chosen))
-        noise = relative_noise(whole.processors)
+        noise = relative_noise(whole.processors, loads)
         effects = Effects(columns)
         return cls(
             whole, points[chosen], noise, loads, cpu_spread, bandwidth_spread, effects, rows[chosen], platform[chosen]

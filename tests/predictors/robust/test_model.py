@@ -142,6 +142,16 @@ def test_runs_of_which_no_load_was_measured_are_learned() -> None:
     assert 0 < found.interval.low < found.execution_time < found.interval.high < math.inf
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_noise_grows_with_processors_only_where_loads_varied(known: bool) -> None:
+    model = Model.fit(measured([run if known else unmeasured(run) for run in runs(20)]))
+    where = np.full(3, 1000.0), np.array([1.0, 4.0, 16.0]), np.full(3, 0.8), np.full(3, 90.0)
+    _, noise = model.covariance(*where)
+    assert (noise[0] < noise[1] < noise[2]) if known else np.allclose(noise, noise[0])
+    one_by_one = [model.predict_one(n, int(p), cpu, bw) for n, p, cpu, bw in zip(*where, strict=True)]
+    np.testing.assert_allclose(np.array(one_by_one).T, model.predict(*where))
+
+
 def test_the_breakdown_adds_up_to_the_prediction() -> None:
     predictor = RobustPredictor().fit(runs(60))
     request = Request(1000, 4, 0.5, 50.0)
