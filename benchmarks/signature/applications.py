@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isqrt
 
-from metasched.signature.topologies import balanced
+from metasched.signature.topologies import as_simgrid, balanced
 from metasched.signature.traces import Trace, trace_of
 
 Action = tuple[str, tuple[float, ...]]
+#: Sides of a grid from the number of processes and of dimensions.
+Layout = Callable[[int, int], tuple[int, ...]]
 #: The number that SimGrid writes for doubles.
 DOUBLE = 0
 
@@ -96,9 +98,11 @@ def butterfly(rank: int, n: int, steps: int = 4) -> Iterator[Action]:
             yield "sendRecv", (1, peer, 1, peer, DOUBLE, DOUBLE)
 
 
-def wavefront(rank: int, n: int, octants: int = 4, blocks: int = 6, size: int = 480) -> Iterator[Action]:
+def wavefront(
+    rank: int, n: int, octants: int = 4, blocks: int = 6, size: int = 480, layout: Layout = balanced
+) -> Iterator[Action]:
     """Sweeps from the corners of a grid, like LU and Sweep3D; borders have no upstream or no downstream."""
-    sides = _grid(n, 2)
+    sides = layout(n, 2)
     x, y = _at(rank, sides)
     for _step in range(2):
         for octant in range(octants):
@@ -153,6 +157,21 @@ def halo(rank: int, n: int, dimensions: int = 2, around: bool = False, steps: in
         yield _flops(1e9 / n)
         if step % 5 == 4:
             yield "allreduce", (1, 0, DOUBLE)
+
+
+def faces(rank: int, n: int, steps: int = 3, size: int = 240) -> Iterator[Action]:
+    """Faces of blocks to the six neighbours round a grid, sent and received at once."""
+    sides = _grid(n, 3)
+    at = _at(rank, sides)
+    for _ in range(steps):
+        for dimension in range(3):
+            face = 1
+            for other in range(3):
+                face *= size // sides[other] if other != dimension else 1
+            near = [_rank([place + (each == dimension) * by for each, place in enumerate(at)], sides) for by in (-1, 1)]
+            yield "sendRecv", (face, near[0], face, near[1], DOUBLE, DOUBLE)
+            yield "sendRecv", (face, near[1], face, near[0], DOUBLE, DOUBLE)
+        yield _flops(1e9 / n)
 
 
 def transpose(rank: int, n: int, steps: int = 4, size: int = 1024) -> Iterator[Action]:
@@ -271,6 +290,7 @@ APPLICATIONS = (
     Judged("butterfly, squares", butterfly, (4, 16, 64)),
     Judged("wavefront, 4 corners", wavefront, (16, 32, 64)),
     Judged("wavefront, squares", wavefront, (16, 36, 64)),
+    Judged("wavefront, SimGrid's grid", lambda r, n: wavefront(r, n, size=5040, layout=as_simgrid), (16, 36, 64)),
     Judged("ring", ring, (16, 32, 64)),
     Judged("ring, any", ring, (12, 27, 50)),
     Judged("2-D halo, borders", lambda r, n: halo(r, n, 2), (16, 32, 64)),
@@ -279,6 +299,7 @@ APPLICATIONS = (
     Judged("3-D halo, powers", lambda r, n: halo(r, n, 3), (16, 32, 64)),
     Judged("3-D halo, around", lambda r, n: halo(r, n, 3, True), (16, 32, 64)),
     Judged("3-D halo, cubes", lambda r, n: halo(r, n, 3, True), (8, 27, 64)),
+    Judged("faces around", faces, (16, 32, 64)),
     Judged("transpose", transpose, (16, 32, 64)),
     Judged("panels", panels, (16, 32, 64)),
     Judged("panels, squares", panels, (16, 36, 64)),

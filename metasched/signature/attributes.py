@@ -262,6 +262,11 @@ class Samples:
             self._rows[topology, ranks] = Rows(env, atoms(dimensions, self.loops, self.in_list, ranks))
         return self._rows[topology, ranks]
 
+    def fingerprint(self, values: Floats) -> tuple[object, ...]:
+        """The same for the same rows with the same values."""
+        rows = sorted((name, np.asarray(each, dtype=np.float64).tobytes()) for name, each in self.env.items())
+        return self.topology, self.loops, *rows, values.tobytes()
+
     def part(self, chosen: NDArray[np.bool_], env: Env | None = None) -> Samples:
         """Some of the rows, perhaps with other names."""
         env = {name: values[chosen] for name, values in (env or self.env).items()}
@@ -291,7 +296,7 @@ def number(
         found = samples.rows(topology, True).fitted(values, tolerance)
         if found is not None:
             if not tolerance:
-                found = found.of_shares(samples.grid(topology), asks_for_squares(samples.distinct))
+                found = found.of_shares(samples.grid(topology), asks_for_squares(samples.distinct, [topology]))
             return Attribute("" if topology == samples.topology else topology, expression=found)
     # Two atoms fit few values too easily: shares along any grid come first.
     for search in (_harder, _paired):
@@ -304,14 +309,19 @@ def number(
 
 def _harder(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
     """Remainders, and shares that do not come out even."""
-    rows, _env = samples.rows(topology, True), samples.grid(topology)
+    rows = samples.rows(topology, True)
     dimensions = len(TOPOLOGIES[topology](samples.distinct[0]))
     found = None
     if np.all(values == np.round(values)):
         moduli = ["n", *(f"P{each}" for each in range(dimensions) if dimensions > 1)]
-        found = rows.modular(values, moduli) or rows.blocks(values, dimensions)
-    if found is None and dimensions > 1:
-        found = rows.products(values, dimensions, tolerance)
+        found = rows.modular(values, moduli)
+    # Shares are the same at every step of a loop: other numbers are not worth the search among thousands of lengths.
+    if found is None and (placed := rows.by_place(values, tolerance)) is not None:
+        places, shares = placed
+        if np.all(values == np.round(values)):
+            found = places.blocks(shares, dimensions)
+        if found is None and dimensions > 1:
+            found = places.products(shares, dimensions, tolerance)
     return found
 
 

@@ -275,6 +275,14 @@ class Rows:
         self.names = kept
         self.matrix = np.stack(columns) if columns else np.zeros((0, self.size))
 
+    def by_place(self, values: Floats, tolerance: float = 0.0) -> tuple[Rows, Floats] | None:
+        """One row for each place in the grids, and its value; None where a place has several values."""
+        env = {name: each for name, each in self.env.items() if name[0] in "nPx"}
+        places, first, which = np.unique(np.stack([*env.values()]), axis=1, return_index=True, return_inverse=True)
+        if not _exact(values[first][which.reshape(-1)], values, tolerance):
+            return None
+        return Rows(dict(zip(env, places, strict=True)), ()), values[first]
+
     def fitted(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
         """The simplest expression that holds at all rows; None where none does.
 

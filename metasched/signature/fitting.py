@@ -239,6 +239,7 @@ class _Fitter:
         self.grids: list[str] = []
         self.divided = False
         self.single: dict[tuple[object, ...], list[Attribute]] = {}
+        self.without: set[tuple[object, ...]] = set()
 
     def fit(self, seen: dict[Cell, dict[int, Ints]]) -> Fit | None:
         roles = {}
@@ -399,13 +400,15 @@ class _Fitter:
         samples = self._samples(np.array(of), np.concatenate(columns), depth)
         tolerance = WRITTEN if shape.name in AMOUNTS else 0.0
         sound = True
-        found: list[Attribute] = []
-        for column in range(shape.numbers):
+        by_column: dict[int, Attribute] = {}
+        # Partners first: their grid and direction say whose sides the amount of a message is shared along.
+        for column in sorted(range(shape.numbers), key=lambda each: each not in shape.peers):
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
             one, ruled = self._number(samples, values, (shape_number, column), column in shape.peers, tolerance)
-            partner = found[shape.peers[0]] if shape.peers and column > shape.peers[0] else None
-            found.append(off_the_way(one, partner, samples))
+            partner = by_column[shape.peers[0]] if shape.peers and column not in shape.peers else None
+            by_column[column] = off_the_way(one, partner, samples)
             sound = sound and (ruled or bool(tolerance))
+        found = [by_column[column] for column in range(shape.numbers)]
         if shape.lists:
             lists, length, ruled = self._lists(shape_number, samples, actions, np.array(of))
             sound = sound and ruled
@@ -427,10 +430,16 @@ class _Fitter:
 
         def search() -> Attribute | None:
             grids = dict.fromkeys([*self.grids, *(name for name in USUAL if name in self.topologies)])
-            simple = sorted(self.single.get(key, ()), key=lambda rule: (rule.size, str(rule)))
-            return attribute(
-                samples, values, self.topologies, peer, tolerance, [*grids][:MOST_GRIDS], simple if few else ()
-            )
+            simple = sorted(self.single.get(key, ()), key=lambda rule: (rule.size, str(rule))) if few else []
+            chosen = [*grids][:MOST_GRIDS]
+            # Where there is no rule the search is longest, and many actions of a program have the same numbers.
+            question = (samples.fingerprint(values), peer, tolerance, tuple(chosen), tuple(simple))
+            if question in self.without:
+                return None
+            found = attribute(samples, values, self.topologies, peer, tolerance, chosen, simple)
+            if found is None:
+                self.without.add(question)
+            return found
 
         found = self._pooled(key, samples, values, search, tolerance)
         if found is None:

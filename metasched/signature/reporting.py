@@ -73,7 +73,7 @@ def _possible(application: Application, counts: Iterable[int]) -> Iterator[int]:
 
 
 def _allowed(application: Application, words: str, grids: set[str], count: int) -> bool:
-    if (asks_for_squares(application.learned) or "sqrt(n)" in words) and not _square(count):
+    if (asks_for_squares(application.learned, grids) or "sqrt(n)" in words) and not _square(count):
         return False
     if "cbrt(n)" in words and not _cube(count):
         return False
@@ -119,7 +119,7 @@ def open_rules(application: Application) -> list[str]:
             other
             for other, sides in TOPOLOGIES.items()
             if other != name
-            and not other.startswith("greedy")
+            and not other.startswith(("greedy", "simgrid"))
             and all(sides(n) == TOPOLOGIES[name](n) for n in application.learned)
         ]
         for other in same[:1]:

@@ -5,7 +5,7 @@ A topology says how long the sides are at n processes; the last coordinate runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import permutations
 from math import isqrt, prod
@@ -48,12 +48,43 @@ def balanced(n: int, dimensions: int) -> tuple[int, ...]:
     return best
 
 
-def greedy(n: int, dimensions: int) -> tuple[int, ...]:
-    """Sides as older libraries choose them: the largest prime factor first, each to the side that is shortest."""
+def _factors_of_simgrid(n: int) -> list[int]:
+    """Those of SimGrid's MPI_Dims_create, which leaves the square of an odd prime whole: 36 is 2 x 2 x 9."""
+    found, factor = [], 3
+    while n % 2 == 0:
+        found.append(2)
+        n //= 2
+    while factor * factor < n:
+        while n % factor == 0:
+            found.append(factor)
+            n //= factor
+        factor += 2
+    return sorted(found + [n] * (n > 1))
+
+
+def greedy(n: int, dimensions: int, factors: Callable[[int], list[int]] = _factors) -> tuple[int, ...]:
+    """Sides as older libraries choose them: the largest factor first, each to the side that is shortest.
+
+    Examples
+    --------
+    >>> greedy(36, 2), greedy(36, 3)
+    ((6, 6), (4, 3, 3))
+    """
     sides = [1] * dimensions
-    for factor in reversed(_factors(n)):
+    for factor in reversed(factors(n)):
         sides[sides.index(min(sides))] *= factor
     return tuple(sorted(sides, reverse=True))
+
+
+def as_simgrid(n: int, dimensions: int) -> tuple[int, ...]:
+    """Sides as SimGrid's MPI_Dims_create chooses them.
+
+    Examples
+    --------
+    >>> as_simgrid(36, 2), as_simgrid(75, 2), as_simgrid(128, 3)
+    ((9, 4), (25, 3), (8, 4, 4))
+    """
+    return greedy(n, dimensions, _factors_of_simgrid)
 
 
 def _equal_sides(n: int) -> tuple[int, ...]:
@@ -88,6 +119,7 @@ def _made() -> dict[str, Callable[[int], tuple[int, ...]]]:
             made[f"grid {places}"] = _turned(lambda n, d=dimensions: balanced(n, d), order)  # type: ignore[misc]
             if dimensions < 4:
                 made[f"greedy {places}"] = _turned(lambda n, d=dimensions: greedy(n, d), order)  # type: ignore[misc]
+                made[f"simgrid {places}"] = _turned(lambda n, d=dimensions: as_simgrid(n, d), order)  # type: ignore[misc]
     made["equal sides 012"] = _equal_sides
     made["equal sides 201"] = _turned(_equal_sides, (2, 0, 1))
     for fixed in (2, 3, 4, 5, 6, 8, 10, 12, 16):
@@ -130,12 +162,22 @@ def different(counts: list[int]) -> list[str]:
     return names
 
 
-def asks_for_squares(counts: Sequence[int]) -> bool:
+def asks_for_squares(counts: Sequence[int], grids: Iterable[str] = ()) -> bool:
     """Whether a program was run on squares that are not all powers of two: who does so has one that asks for squares.
+
+    Parameters
+    ----------
+    counts : of processes, that it was run on.
+    grids : topologies that it has; one of two unequal sides at a square shows that it takes any number of processes.
 
     Examples
     --------
     >>> asks_for_squares([16, 36, 64]), asks_for_squares([4, 16, 64])
     (True, False)
+    >>> asks_for_squares([16, 36, 64], ["simgrid 01"])
+    False
     """
-    return all(isqrt(n) ** 2 == n for n in counts) and any(n & (n - 1) for n in counts)
+    if not (all(isqrt(n) ** 2 == n for n in counts) and any(n & (n - 1) for n in counts)):
+        return False
+    sides = [TOPOLOGIES[name](n) for name in grids for n in counts]
+    return all(each[0] == each[1] for each in sides if len(each) == 2)

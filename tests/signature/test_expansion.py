@@ -16,7 +16,7 @@ from metasched.signature.fitting import fit
 from metasched.signature.reporting import checked_count, open_rules, valid_counts
 
 BY_NAME = {each.name: each for each in APPLICATIONS}
-QUICK = ["butterfly", "2-D halo, borders", "farm", "cannon"]
+QUICK = ["butterfly", "2-D halo, borders", "farm", "cannon", "faces around"]
 
 
 @pytest.mark.parametrize("name", QUICK)

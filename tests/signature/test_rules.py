@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.signature.general_equations import completed, distance_form
-from metasched.signature.expressions import Expression
+from metasched.signature.expressions import Expression, Rows
 from metasched.signature.folding import Loop, folded
 from metasched.signature.local_equations import local_equation
 from metasched.signature.matching import likened, matched, program_of
@@ -30,6 +30,19 @@ def test_an_equation_gives_back_the_destinations(destinations: list[int]) -> Non
     equation = local_equation(destinations)
     distances = equation.distances * equation.repetitions
     assert [rank + (each or 0) for rank, each in enumerate(distances)] == destinations
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=30), st.booleans())
+def test_one_row_a_place_has_the_values_of_all_or_there_is_none(rows: list[tuple[int, int]], by_step: bool) -> None:
+    place, step = np.array(rows, dtype=np.float64).T
+    values = 10 * place + by_step * step
+    found = Rows({"n": np.full(len(rows), 4.0), "x0": place, "P0": np.full(len(rows), 4.0), "i0": step}, ()).by_place(
+        values
+    )
+    ambiguous = by_step and any(len(set(step[place == each])) > 1 for each in place)
+    assert (found is None) == ambiguous
+    if found is not None:
+        assert sorted(zip(found[0].env["x0"], found[1], strict=True)) == sorted(set(zip(place, values, strict=True)))
 
 
 def test_a_distance_that_the_fullest_lacks_is_refused() -> None:
