@@ -283,16 +283,20 @@ class EndedJobs:
     def _placed(self, job: EndedJob, mark: Mark | None) -> Mark | None:
         """What a job was, with the placement that is certainly its own."""
         if mark is not None and mark.placement is not None:
-            advice = self._placements.find(mark.placement)
+            advice = self._advice(mark.placement)
             return mark if advice is not None and owns(job, mark, advice) else replace(mark, placement=None)
         if job.submitted is None or job.kind not in ("", "unknown"):
             return mark
         found = match(job, mark, self._asked_about(math.floor(job.submitted)))
         if found is None or found.placement is None:
             return found
-        advice = self._placements.find(found.placement)
+        advice = self._advice(found.placement)
         # A second job that fits the same placement: one of the two is not known for what it is.
         return found if advice is not None and advice.outcome is None else mark
+
+    def _advice(self, placement: str) -> AdvisedPlacement | None:
+        """What was advised, also where it is not in the database yet: short jobs may end before it is."""
+        return self._writer.placement(placement) or self._placements.find(placement)
 
     def _asked_about(self, second: int) -> Sequence[AdvisedPlacement]:
         """The placements made about a moment, whether their jobs have ended or not."""

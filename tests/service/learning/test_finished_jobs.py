@@ -56,6 +56,7 @@ class Site:
     """What the daemon has for finished jobs, with models that note what they are given."""
 
     store: Store
+    writer: WriteQueue
     jobs: EndedJobs
     learned: list[RecordedRun]
     schedulers: Sequence[Scheduler]
@@ -77,7 +78,7 @@ def site(
         models.learn = learned.append  # type: ignore[method-assign]
         writer.start()
         jobs = EndedJobs(store, writer, board, models, Metrics(board, models, writer), schedulers, named=named)
-        yield Site(store, jobs, learned, schedulers)
+        yield Site(store, writer, jobs, learned, schedulers)
         writer.stop()
 
 
@@ -291,6 +292,21 @@ def test_a_placement_is_settled_only_by_its_own_users_job_on_its_own_scheduler(
         assert found is not None
         assert (found.outcome is not None) == settled
         assert len(here.learned) == 1
+
+
+def test_a_job_that_ends_before_its_placement_is_written_settles_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("APART", "LONGEST_APART"):
+        monkeypatch.setattr(write_queue, name, 0.4)
+    with site(tmp_path) as here:
+        here.writer.placements([asked("0b", NOW - 1.0)]).result()
+        here.writer.placements([asked("0a", NOW - 1.0)])
+        assert here.store.placements.find("0a") is None
+        here.jobs.take(job(comment="metasched:app=cg,n=500,placement=0a"))
+        found = here.store.placements.find("0a")
+        assert found is not None
+        assert found.outcome is not None
 
 
 def test_a_placement_is_settled_once(tmp_path: Path) -> None:
