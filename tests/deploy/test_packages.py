@@ -6,7 +6,9 @@ import ast
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,37 @@ def test_every_recipe_is_of_this_version() -> None:
     (recipe,) = (PACKAGES / "easybuild").glob("*.eb")
     assert recipe.name.startswith(f"metasched-{version}-")
     assert f"version = '{version}'" in recipe.read_text()
+
+
+def _imported(tree: ast.AST) -> set[str]:
+    """Packages that are imported when a module is: not those of functions or for checks of types."""
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            found |= {each.name.partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").partition(".")[0])
+        elif not (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+        ):
+            found |= _imported(node)
+    return found
+
+
+def test_all_that_is_imported_at_once_is_among_what_is_needed() -> None:
+    own = {"candidate_functions", "metasched", "monitors"}
+    modules = [path for room in own for path in (ROOT / room).rglob("*.py")]
+    imported = set().union(*(_imported(ast.parse(path.read_text())) for path in modules))
+    # FastAPI is a layer over Starlette and brings it.
+    needed = {"starlette", *(re.split(r"[<>=\[]", each)[0] for each in PROJECT["dependencies"])}
+    distributions = metadata.packages_distributions()
+    foreign = imported - own - set(sys.stdlib_module_names)
+    assert {"httpx", "numpy", "sqlalchemy"} <= foreign
+    of_which = {
+        name: {each.lower().replace("_", "-") for each in distributions.get(name, ())} for name in sorted(foreign)
+    }
+    assert {name: found for name, found in of_which.items() if not found & needed} == {}
 
 
 def test_the_agent_needs_a_part_of_what_all_needs_and_nothing_that_computes() -> None:

@@ -23,6 +23,7 @@ class PyMetasched(PythonPackage):
     depends_on("py-clustershell@1.9:1", type=("build", "run"))
     depends_on("py-fastapi@0.110:0", type=("build", "run"))
     depends_on("py-httptools@0.6:0", type=("build", "run"))
+    depends_on("py-httpx@0.27:0", type=("build", "run"))
     depends_on("py-jinja2@3.1:3", type=("build", "run"))
     depends_on("py-matplotlib@3.8:3", type=("build", "run"))
     depends_on("py-networkx@3.2:3", type=("build", "run"))
