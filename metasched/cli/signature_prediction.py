@@ -84,7 +84,7 @@ def plot_verb(
     if len(counts) < 2:
         raise InputError(f"--processes is {processes}, expected at least two numbers for a curve")
     engine = engine_from(known, hardware, network, per_node, platform, hosts, relevant)
-    found = answered(known, engine, counts, measured_in(document, application))
+    found = answered(known, engine, counts, measured)
     times = np.array([each.execution_time for each in found])
     # Speedup is relative to the smallest count, which is taken to scale ideally up to there.
     scaling = Scaling(np.array(counts), times, counts[0] * measured.get(counts[0], float(times[0])))
@@ -150,7 +150,7 @@ def answered(
 def counts_from(text: str) -> list[int]:
     """Numbers of processes that an option spells."""
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and 0 < int(word[:9]) < 10**7 for word in words):
+    if not all(word.isascii() and word.isdigit() and 0 < len(word.lstrip("0")) <= 7 for word in words):
         raise InputError(f"--processes is {text[:60]}, expected whole numbers above 0, such as 256,1024")
     if len(words) > MOST_COUNTS:
         raise InputError(f"--processes has {len(words)} numbers, expected at most {MOST_COUNTS}")
