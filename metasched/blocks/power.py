@@ -37,6 +37,11 @@ def knows_power(entry: Entry) -> bool:
     return Block.power in entry.blocks or all(name in entry.values for name in TABLE_1[Block.power])
 
 
+def idle_power(entry: Entry | None) -> float:
+    """What a node that does nothing draws (W); 0 where nothing tells it."""
+    return (entry.get("idle_power") if entry is not None else None) or 0.0
+
+
 def drawn(entry: Entry, processors: ArrayLike) -> Floats:
     """What as few nodes as suffice draw with a number of busy processors (W), shape (n,).
 

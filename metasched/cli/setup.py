@@ -39,7 +39,7 @@ def slurm(
     No line and no file of the site is changed or removed: lines are added at the end, between two comments. If the
     site has its own hooks, the lines to add to them are only shown. Nothing is restarted.
     """
-    from metasched.doctor.slurm import read_settings
+    from metasched.doctor.hook_settings import read_settings
     from metasched.installation import slurm as installation
     from metasched.installation.steps import Journal, install, undoing
     from metasched.installation.steps import undo as take_out

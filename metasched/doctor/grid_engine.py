@@ -1,4 +1,4 @@
-"""Checks of Grid Engine's side of an installation: the cell's configuration, verifier, epilog and load sensor."""
+"""Checks of Grid Engine's side of an installation: the cell's configuration, verifier and epilog."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from metasched.doctor.findings import Finding, User
+from metasched.doctor.hook_settings import LONGEST, STATE, TELL, deadline_of, read_settings, undelivered
 from metasched.doctor.hooks import fails
-from metasched.doctor.slurm import LONGEST, STATE, read_settings
 from metasched.schedulers.grid_engine.commands import Commands
 
 #: The hooks, and the key of the cell's configuration that names each.
 HOOKS = (("verifier", "jsv_url", "metasched-jsv"), ("epilog", "epilog", "metasched-epilog"))
-#: Complexes that the load sensor has values for.
-COMPLEXES = ("available_cpu", "available_bandwidth")
 
 
 def check_grid_engine(name: str, root: str, cell: str, socket: str | None) -> Iterator[Finding]:
@@ -38,9 +36,6 @@ def check_grid_engine(name: str, root: str, cell: str, socket: str | None) -> It
     user = User.named(f"{os.geteuid()}")
     for word, key, script in HOOKS:
         yield from _hook(name, word, key, conf.get(key, "none"), script, user, socket)
-    sensor = conf.get("load_sensor", "none")
-    if "metasched-load-sensor" in sensor:
-        yield from _sensor(name, sensor, commands)
 
 
 def settings_of(printed: str) -> dict[str, str]:
@@ -85,26 +80,8 @@ def _settings(name: str, word: str, path: Path, socket: str | None) -> Iterator[
     if "socket" in conf and (socket is None or Path(conf["socket"]).resolve() != Path(socket).resolve()):
         remedy = f"set socket = {socket}" if socket else "use address and token_file"
         yield Finding(check, "wrong", f"{path}: socket = {conf['socket']}", remedy)
-    try:
-        deadline = float(conf.get("deadline", "0.2"))
-    except ValueError:
-        deadline = float("nan")
-    if not 0.0 < deadline <= LONGEST:
+    if not 0.0 < deadline_of(conf) <= LONGEST:
         remedy = f"set at most {LONGEST:g} s, the master waits"
         yield Finding(check, "wrong", f"{path}: deadline = {conf['deadline']}", remedy)
-    state = Path(conf.get("state", STATE))
-    refused = len([*state.glob("ended.*.refused")])
-    waiting = len([*state.glob("ended.*.json")])
-    if word == "epilog" and (waiting or refused):
-        line = f"{waiting} jobs in {state} wait to be delivered, {refused} were refused"
-        yield Finding(check, "watch", line, "run metasched-epilog --tell; see its output and the daemon's log")
-
-
-def _sensor(name: str, sensor: str, commands: Commands) -> Iterator[Finding]:
-    check = f"{name}: load sensor"
-    there = {line.split()[0] for line in commands.run("qconf", "-sc").splitlines() if line.split()}
-    if missing := [each for each in COMPLEXES if each not in there]:
-        remedy = "add it by qconf -mc, see docs/grid-engine.md"
-        yield Finding(check, "wrong", f"the cell has no complex {missing[0]}", remedy)
-    else:
-        yield Finding(check, "well", sensor)
+    if word == "epilog" and (line := undelivered(Path(conf.get("state", STATE)))):
+        yield Finding(check, "watch", line, TELL)

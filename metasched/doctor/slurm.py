@@ -6,18 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from metasched.doctor.findings import Finding, User
+from metasched.doctor.hook_settings import LONGEST, STATE, TELL, deadline_of, read_settings, undelivered
 from metasched.doctor.hooks import NO_JOB, called_by, fails, loaded_by, lua_error
 from metasched.schedulers.slurm.commands import Commands
 
 #: Where Debian and others keep modules of Lua.
 LUA_ROOTS = (Path("/usr/share"), Path("/usr/lib"), Path("/usr/lib64"), Path("/usr/local/share"), Path("/usr/local/lib"))
 LUA_MODULES = {"socket.lua": "lua-socket", "cjson.so": "lua-cjson"}
-#: Where prolog and epilog keep jobs, by default.
-STATE = "/var/lib/metasched/hooks"
 #: How a site's own job_submit.lua loads the hook.
 CHAIN = 'pcall(dofile, "/etc/slurm/metasched/job_submit.lua")'
-#: Longest deadline that leaves the controller free enough (s).
-LONGEST = 1.0
 
 
 def check_slurm(name: str, configuration: str, socket: str | None) -> Iterator[Finding]:
@@ -50,19 +47,6 @@ def check_slurm(name: str, configuration: str, socket: str | None) -> Iterator[F
     if "slurmdbd" in conf.get("accountingstoragetype", "") and "job_comment" not in kept:
         lost = "accounting leaves out comments: jobs are not found after the daemon was down"
         yield Finding(f"{name}: accounting", "watch", lost, "set AccountingStoreFlags=job_comment")
-
-
-def read_settings(path: Path) -> dict[str, str] | None:
-    """Lines ``Key=value`` of slurm.conf or hooks.conf, keys in small letters; None where it cannot be read.
-
-    Of a line with several, as those of nodes and partitions have, only the first counts.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
-    pairs = (line.partition("#")[0].partition("=") for line in lines)
-    return {key.strip().lower(): value.strip() for key, equals, value in pairs if equals}
 
 
 def _hook(name: str, path: Path, conf: dict[str, str], user: User, socket: str | None) -> Iterator[Finding]:
@@ -121,10 +105,7 @@ def _hook_settings(name: str, path: Path, user: User, socket: str | None) -> Ite
         problems.append(("neither socket nor token_file is set", "set one of them"))
     elif why := user.may(conf["token_file"], "r"):
         problems.append((why, f"make it readable by {user.name} only"))
-    try:
-        deadline = float(conf.get("deadline", "0.2"))
-    except ValueError:
-        deadline = float("nan")
+    deadline = deadline_of(conf)
     if not 0.0 < deadline <= LONGEST:
         problems.append((f"deadline = {conf['deadline']}", f"set at most {LONGEST:g} s, the controller waits"))
     for found, expected in problems:
@@ -186,9 +167,7 @@ def _kept(name: str, path: Path, user: User) -> Iterator[Finding]:
         remedy = f"install -d -o {user.name} -m 0750 {state}, or set `state` in {path}"
         yield Finding(check, "wrong", why, remedy)
         return
-    waiting, refused = len([*state.glob("ended.*.json")]), len([*state.glob("ended.*.refused")])
-    if waiting or refused:
-        undelivered = f"{waiting} jobs in {state} wait to be delivered, {refused} were refused"
-        yield Finding(check, "watch", undelivered, "run metasched-epilog --tell; see its output and the daemon's log")
+    if line := undelivered(state):
+        yield Finding(check, "watch", line, TELL)
     else:
         yield Finding(check, "well", f"{state}, none waiting")

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from metasched.doctor.slurm import CHAIN, STATE, read_settings
+from metasched.doctor.hook_settings import STATE, read_settings
+from metasched.doctor.slurm import CHAIN
 from metasched.installation.deployed import deployed
 from metasched.installation.steps import Add, Folder, Join, Journal, Step, Write
 from metasched.records import InputError

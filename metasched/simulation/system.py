@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from metasched.blocks.entry import Block, Entry
 from metasched.blocks.formulas import answer
+from metasched.blocks.power import idle_power
 from metasched.records import InputError
 
 Floats = NDArray[np.float64]
@@ -68,7 +69,7 @@ class Nodes:
         if "PW_low" in self.device.values or Block.power in self.device.blocks:
             return answer(self.device, Block.power, threads=active).value
         tdp = self.device.get("tdp")
-        idle = self.device.get("idle_power") or 0.0
+        idle = idle_power(self.device)
         return math.nan if tdp is None else idle + (tdp - idle) * min(active / sum(self.slots.values()), 1.0)
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from metasched.history.backfilling import outlived
 from metasched.history.job_log import Floats
+from metasched.history.problem_sizes import stem_of
 from metasched.history.submission import Submission
 
 #: How many ended jobs of a user, running ones of a user, and ended ones of others with the same limit are compared.
@@ -389,7 +390,7 @@ class Neighbours:
 def _stem(name: str) -> str:
     """A name with a sign for each number, in each of its parts that have letters as well."""
     parts = name.split("/")
-    return "/".join(re.sub(r"\d+", "#", part) if re.search(r"[^\W\d]", part) else part for part in parts)
+    return "/".join(stem_of(part) if re.search(r"[^\W\d]", part) else part for part in parts)
 
 
 def _spoken(seconds: float) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.blocks.power import cores_of, drawn, knows_power
+from metasched.blocks.power import cores_of, drawn, idle_power, knows_power
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
 
@@ -73,7 +73,7 @@ def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
     Draw(running=90.0, idle=0.0, unused=2, per_node=1)
     """
     hardware, place = cluster.hardware, {name: index for index, name in enumerate(cluster.nodes)}
-    idle = (hardware.get("idle_power") if hardware is not None else None) or 0.0
+    idle = idle_power(hardware)
     told = np.zeros(len(cluster.nodes), dtype=bool)
     running = 0.0
     for job in jobs:

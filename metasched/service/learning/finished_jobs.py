@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
+from metasched.blocks.power import idle_power
 from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_mark
 from metasched.schedulers.contract import Source
 from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
@@ -226,7 +227,7 @@ class EndedJobs:
         if partition is not None:
             state = partition.state
             hardware = state.hardware
-            idle = (hardware.get("idle_power") if hardware is not None else None) or 0.0
+            idle = idle_power(hardware)
             per_node = (partition.total or int(state.processors.sum())) / max(int(state.up.sum()), 1)
         for meter in self.meters:
             drawn, fault = meter.drawn(job.start, job.end)
