@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from candidate_functions.bandwidth import BANDWIDTH
 from candidate_functions.complexity import COMPLEXITY
 from candidate_functions.family import Floats
-from candidate_functions.least_squares import COLLINEAR, UnitColumns, standard_error
+from candidate_functions.least_squares import COLLINEAR, UnitColumns, ascending, standard_error
 from candidate_functions.scalability import SCALABILITY
 from candidate_functions.square_root import SquareRootSums
 from candidate_functions.terms import Combinations, Observations, TermTable
@@ -93,12 +93,13 @@ def exhaustive_search(
         np.int16
     )
     fit = SquareRootSums.of(table.columns(combinations) * weight, target).solve(nonnegative=nonnegative)
-    order = np.lexsort((columns, rows, fit.sse))
+    listed = np.lexsort((columns, rows))
+    error = standard_error(fit.sse, len(runs), 2)
+    order = listed[ascending(error[listed])]
     if nonnegative:
         order = order[_first_of_equals(combinations[order], fit.coefficients[order])]
-    order = order[np.isfinite(fit.sse[order])][:best]
-    error = standard_error(fit.sse[order], len(runs), 2)
-    return ExhaustiveResult(combinations[order], fit.coefficients[order], error, ALL)
+    order = order[np.isfinite(error[order])][:best]
+    return ExhaustiveResult(combinations[order], fit.coefficients[order], error[order], ALL)
 
 
 def _search_blocks(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from candidate_functions.bandwidth import BANDWIDTH
 from candidate_functions.complexity import COMPLEXITY
 from candidate_functions.family import Floats
-from candidate_functions.least_squares import UnitColumns, pair_reductions, standard_error
+from candidate_functions.least_squares import UnitColumns, ascending, pair_reductions, standard_error
 from candidate_functions.scalability import SCALABILITY
 from candidate_functions.square_root import SquareRootSums
 from candidate_functions.terms import Combinations, Observations, TermTable
@@ -194,7 +194,8 @@ def _best(error: Floats, tolerance: float, limit: int) -> NDArray[np.intp]:
     """Positions of at most ``limit`` errors within the tolerance of the least, ascending; none if all are infinite."""
     limit = min(limit, error.size)
     chosen = np.argpartition(error, limit - 1)[:limit] if limit < error.size else np.arange(error.size)
-    chosen = chosen[np.lexsort((chosen, error[chosen]))]
+    chosen = np.sort(chosen)
+    chosen = chosen[ascending(error[chosen])]
     least = error[chosen[0]]
     return chosen[error[chosen] <= (1.0 + tolerance) * least] if np.isfinite(least) else chosen[:0]
 
@@ -202,6 +203,6 @@ def _best(error: Floats, tolerance: float, limit: int) -> NDArray[np.intp]:
 def _best_each(error: Floats, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows and columns of the ``limit`` least errors of each row, those that are finite."""
     limit = min(limit, error.shape[1])
-    columns = np.argpartition(error, limit - 1, axis=1)[:, :limit]
+    columns = np.sort(np.argpartition(error, limit - 1, axis=1)[:, :limit], axis=1)
     rows, places = np.nonzero(np.isfinite(np.take_along_axis(error, columns, axis=1)))
     return rows, columns[rows, places]

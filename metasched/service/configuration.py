@@ -93,6 +93,38 @@ class Keep(_Table):
     past_jobs: Seconds = 1095.0
 
 
+class Fitting(_Table):
+    """Where many models are fitted at once: ``processes`` of this host, or the workers of a Dask scheduler.
+
+    ``scheduler`` is an address such as ``tls://head:8786``; with ``tls`` the certificates are in ``tls_ca_file``,
+    ``tls_client_cert`` and ``tls_client_key``.
+    """
+
+    processes: Annotated[int, Field(ge=0, le=1024)] = 0
+    scheduler: Annotated[str, Field(pattern=r"^(tcp|tls)://[^\s/]+:[0-9]+$")] | None = None
+    tls_ca_file: str | None = None
+    tls_client_cert: str | None = None
+    tls_client_key: str | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Fitting:
+        if self.processes and self.scheduler is not None:
+            raise ValueError("both processes and scheduler, expected one of them")
+        if (self.scheduler or "").startswith("tls:") and None in self.tls.values():
+            raise ValueError("a scheduler by tls without tls_ca_file, tls_client_cert and tls_client_key")
+        return self
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether models are fitted by other processes at all."""
+        return bool(self.processes) or self.scheduler is not None
+
+    @property
+    def tls(self) -> dict[str, str | None]:
+        """The files of certificates, by Dask's names."""
+        return {name: getattr(self, name) for name in ("tls_ca_file", "tls_client_cert", "tls_client_key")}
+
+
 class EnergyChoice(_Table):
     """How energy counts where jobs are placed whose models tell it; see ``metasched rank`` for the words.
 
@@ -172,6 +204,7 @@ class Configuration(_Table):
     periods: Periods = Periods()
     keep: Keep = Keep()
     energy: EnergyChoice = EnergyChoice()
+    fitting: Fitting = Fitting()
     slurm: list[SlurmCluster] = []
     grid_engine: list[GridEngineCell] = []
     source: list[SourceTable] = []
@@ -211,5 +244,7 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
         update={field: placed(getattr(read.listen, field)) for field in ("socket", "certificate", "key")}
     )
     database = read.database if read.database and "://" in read.database else placed(read.database)
-    files = {"database": database, "clusters": placed(read.clusters), "source": [*sources_beside(read.source, beside)]}
+    fitting = read.fitting.model_copy(update={name: placed(path) for name, path in read.fitting.tls.items()})
+    sources = [*sources_beside(read.source, beside)]
+    files = {"database": database, "fitting": fitting, "clusters": placed(read.clusters), "source": sources}
     return read.model_copy(update={"listen": listen, **files})

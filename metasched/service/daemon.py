@@ -33,6 +33,7 @@ from metasched.service.periodic_work.upkeep import Upkeep
 from metasched.service.periodic_work.views import Views
 from metasched.service.simulations import Simulations
 from metasched.service.state.described_clusters import DescribedClusters
+from metasched.service.state.fit_workers import FitWorkers
 from metasched.service.state.job_history import JobHistory
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.load_forecasts import LoadForecaster
@@ -89,7 +90,8 @@ class Daemon:
         self.access = Access(store.tokens, configuration.limits.requests_per_second, configuration.limits.burst)
         self.mode = ModeSwitch(configuration.mode, store.modes)
         self.clusters, self.history, self.load_forecaster = LiveClusters(), LoadHistory(), LoadForecaster()
-        self.models, self.writes = Models(store), WriteQueue(store)
+        workers = FitWorkers(configuration.fitting) if configuration.fitting.elsewhere else None
+        self.models, self.writes = Models(store, workers), WriteQueue(store)
         self.job_history, self.simulations = JobHistory(store), Simulations()
         self.queues, self.accounting = Queues(self.job_history), Accounting(self.job_history, self.clock)
         self.metrics = Metrics(self.clusters, self.models, self.writes)

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from candidate_functions import exhaustive, staged
+from candidate_functions import SCALABILITY, exhaustive, staged
 from candidate_functions.exhaustive import ALL, exhaustive_search
 from candidate_functions.family import Family
 from candidate_functions.square_root import SquareRootSums
@@ -150,3 +150,17 @@ def test_the_second_route_drops_the_functions_that_are_mostly_poor() -> None:
     poor = np.array([[1.0, 9.0], [9.0, 9.0]])
     assert np.isfinite(staged._eliminate(poor, 2, limits)).tolist() == [[True, False], [False, False]]
     assert np.isfinite(staged._eliminate(np.array([[1.0, 9.0, 9.0, 9.0]]), 2, limits)[0, :2]).all()  # never all
+
+
+@pytest.mark.parametrize("search", [exhaustive_search, staged_search])
+def test_which_of_equals_comes_first_does_not_depend_on_rounding(search) -> None:
+    """One bandwidth, and two processor counts, of which log(P) is a multiple: many formulas explain the runs."""
+    n, p = np.tile(np.linspace(100.0, 900.0, 9), 2), np.repeat([2, 4], 9)
+    time = (1e-3 * n**1.5 / p + 2e-2 * n * p) * np.random.default_rng(7).uniform(0.98, 1.02, 18)
+    found = set()
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(18)
+        seen = Observations.of(n[order], p[order], np.ones(18), np.full(18, 90.0), time[order])
+        found.add(tuple(map(tuple, search(seen).combinations[:5].tolist())))
+    assert len(found) == 1
+    assert SCALABILITY.index("log") not in [*found.pop()[0][3:]]

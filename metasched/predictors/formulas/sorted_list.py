@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from candidate_functions.least_squares import standard_error
+from candidate_functions.least_squares import ascending, standard_error
 from candidate_functions.square_root import SquareRootSums
 from candidate_functions.terms import Combinations, Observations, TermTable
 from metasched.predictors.contract import Floats
@@ -80,7 +80,7 @@ class SortedList:
         """Solve for the coefficients and sort by standard error; in_last defaults to zeros."""
         fit = SquareRootSums(factors).solve(nonnegative=nonnegative)
         error = standard_error(fit.sse, max(samples, 3), 2)
-        order = np.argsort(error, kind="stable")
+        order = ascending(error)
         waited = np.zeros(len(order), dtype=np.intp) if in_last is None else in_last
         return cls(
             combinations[order],

@@ -24,8 +24,8 @@ MOST_PLATFORMS = 20
 async def applications(models: TheModels, client: Reader) -> list[dict[str, Any]]:
     """The known applications, with the platforms that have models."""
     known: dict[str, dict[str, int]] = {}
-    for (application, platform), predictor in models.all().items():
-        known.setdefault(application, {})[platform] = predictor.window.seen
+    for (application, platform), learned in models.learned().items():
+        known.setdefault(application, {})[platform] = learned.runs
     return [{"application": name, "runs": runs} for name, runs in sorted(known.items())]
 
 
@@ -76,8 +76,8 @@ async def predict(question: PredictIn, models: TheModels, client: Reader) -> dic
 def walltimes(question: WalltimesIn, models: TheModels, store: TheStore, client: Reader) -> dict[str, Any]:
     """Suggest time limits for a job, each with the probability that the job is killed; for 20 platforms at most."""
     known = {
-        platform: predictor
-        for (application, platform), predictor in models.all().items()
+        platform: models.all()[application, platform]
+        for application, platform in models.all()
         if application == question.application and question.platform in (None, platform)
     }
     if not known:

@@ -94,9 +94,8 @@ def shown(application: str, platform: str, models: Models) -> Shown:
 
 def in_order(models: Models, application: str) -> list[tuple[str, str]]:
     """The models to show, the most judged and learned first; those of one application where it is named."""
-    known = models.all()
-    chosen = [key for key in known if not application or key[0] == application]
-    return sorted(chosen, key=lambda key: (-len(models.recent.of(*key)), -known[key].window.seen, key))
+    chosen = [key for key in models.all() if not application or key[0] == application]
+    return sorted(chosen, key=lambda key: (-len(models.recent.of(*key)), -models.learned_by(key).runs, key))
 
 
 def _tops(predictor: documents.Saved) -> list[Top]:

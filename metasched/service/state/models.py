@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ from metasched.predictors.porting.platforms import ENOUGH, lent_by
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
 from metasched.service.quality.recent_predictions import RecentPredictions
+from metasched.service.state.fit_workers import Fit, FitWorkers
+from metasched.service.state.model_cache import Key, ModelCache
 from metasched.store import documents
 from metasched.store.database.run_records import Forgotten, RecordedRun, Selection
 from metasched.store.database.store import Store
@@ -26,12 +28,12 @@ from metasched.store.errors import StoreError
 
 _log = logging.getLogger(__name__)
 
-Key = tuple[str, str]
-
 #: How long nothing must have been learned until a search that runs beside is waited for and adopted (s).
 QUIET = 2.0
 #: Models of platforms never used that are kept ready at most.
 MOST_NEVER_USED = 64
+#: From so many models on that there are none of, they are fitted by other processes where there are any.
+MANY = 8
 #: Runs that are remembered as handed in: far more than come between two savings.
 MOST_TAKEN = 200_000
 
@@ -64,12 +66,20 @@ class Forgetting:
             self.asked.set_exception(error)
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Models that there are none of, to be made of all their runs."""
+
+    keys: tuple[Key, ...]
+
+
 class Models:
     """A predictor for each application and platform.
 
     Parameters
     ----------
     store : where models are saved, and runs read from when the daemon starts.
+    workers : processes that fit many models at once; None where the daemon fits all itself.
 
     Attributes
     ----------
@@ -81,9 +91,9 @@ class Models:
     made meanwhile sees what was known before or after, never a mixture.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._predictors: dict[Key, documents.Saved] = {}
+    def __init__(self, store: Store, workers: FitWorkers | None = None) -> None:
+        self._store, self._workers = store, workers
+        self._predictors = ModelCache(self._read_one, lambda key: key in self._changed or key in self._unsettled)
         self._changed: set[Key] = set()
         self._unsettled: set[Key] = set()
         self._learned: dict[Key, list[str]] = {}
@@ -95,7 +105,7 @@ class Models:
         self._taking = Lock()
         #: Runs that a model was begun with: they may still wait to be learned.
         self._begun: dict[Key, frozenset[str]] = {}
-        self._queue: SimpleQueue[RecordedRun | Key | Forgetting | str] = SimpleQueue()
+        self._queue: SimpleQueue[RecordedRun | Beginning | Forgetting | str] = SimpleQueue()
         self._thread = Thread(target=self._run, name="metasched-learner", daemon=True)
         #: What borrows for platforms that were never used, as far as it was asked for.
         self._never_used: dict[Key, RobustPredictor] = {}
@@ -105,16 +115,28 @@ class Models:
     def read(self) -> None:
         """Read the saved models that are new; for a daemon that does not learn itself, or not yet."""
         self._counts = {key: Learned(*counts) for key, counts in self._store.runs.learned().items()}
-        for application, platform, version, _ in self._store.models.all():
-            key = application, platform
-            if self._versions.get(key) == version:
-                continue
-            try:
-                self._predictors[key] = self._store.models.predictor(*key)
-            except InputError as error:
-                _log.warning("%s; it is learned again from the runs", error)
-                self._lost.add(key)
-            self._versions[key] = version
+        new = {
+            (application, platform): version
+            for application, platform, version, _ in self._store.models.all()
+            if self._versions.get((application, platform)) != version
+        }
+        self._versions |= new
+        unknown = self._store.models.of_another_format() & set(new)
+        for application, platform in unknown:
+            _log.warning("the model of %s on %s is of another format; it is learned again", application, platform)
+        self._lost |= unknown
+        self._predictors.know(set(new) - unknown)
+
+    def _read_one(self, key: Key) -> documents.Saved | None:
+        """A saved model; None where it is not sound, and will be learned again from the runs."""
+        try:
+            return self._store.models.predictor(*key)
+        except StoreError:
+            raise
+        except InputError as error:
+            _log.warning("%s; it is learned again from the runs", error)
+            self._queue.put(Beginning((key,)))
+            return None
 
     def start(self) -> None:
         """Read the saved models, and begin to learn the stored runs that they do not know."""
@@ -141,8 +163,8 @@ class Models:
                 self.learn(record)
             elif record.uid not in self._taken:
                 lost.add(key)
-        for key in sorted(lost):
-            self._queue.put(key)
+        if lost:
+            self._queue.put(Beginning(tuple(sorted(lost))))
 
     def save(self) -> None:
         """Have the models saved that have changed since they were."""
@@ -179,9 +201,11 @@ class Models:
         Where the application never ran there, it is one that borrows from the other platforms, if these know enough.
         """
         key = application, platform
-        known = self._predictors.get(key) or self._never_used.get(key)
-        if known is None:
-            known = self._borrowing(key)
+        try:
+            known = self._predictors.get(key) or self._never_used.get(key) or self._borrowing(key)
+        except StoreError as error:
+            _log.warning("the model of %s on %s cannot be read now: %s", *key, error)
+            return None
         return None if known is None else for_user(known, user)
 
     def _borrowing(self, key: Key) -> RobustPredictor | None:
@@ -198,10 +222,13 @@ class Models:
     def _lent(self, key: Key) -> tuple[Run, ...]:
         """The runs that an application can borrow for a platform."""
         application, platform = key
+        others = {
+            other: self._predictors.get((application, other)) for other in self._predictors.platforms(application)
+        }
         times = {
             other: known.times if isinstance(known, MeteredPredictor) else known
-            for (name, other), known in dict(self._predictors).items()
-            if name == application
+            for other, known in others.items()
+            if known is not None
         }
         return lent_by(times, platform)
 
@@ -234,13 +261,16 @@ class Models:
         return list(getattr(self._predictors.get((application, platform)), "notices", ()))
 
     def all(self) -> Mapping[Key, documents.Saved]:
-        """All predictors by application and platform."""
-        return dict(self._predictors)
+        """All predictors by application and platform; each is read when it is looked up."""
+        return self._predictors
 
     def learned(self) -> Mapping[Key, Learned]:
         """How many stored runs each model has learned, by application and platform."""
-        counts = dict(self._counts)
-        return {key: counts.get(key, Learned()) for key in sorted(self._predictors)}
+        return {key: self.learned_by(key) for key in self._predictors}
+
+    def learned_by(self, key: Key) -> Learned:
+        """How many stored runs the model of an application on a platform has learned."""
+        return self._counts.get(key, Learned())
 
     def _run(self) -> None:
         while True:
@@ -253,8 +283,8 @@ class Models:
                 self._learn(item)
             elif isinstance(item, Forgetting):
                 item.done(self._forget)
-            elif isinstance(item, tuple):
-                self._begin_safely(item)
+            elif isinstance(item, Beginning):
+                self._begin_safely(item.keys)
             else:
                 self._save()
                 if item == "stop":
@@ -265,34 +295,37 @@ class Models:
         key = run.application, run.cluster
         if record.uid in self._begun.get(key, ()):
             return
+        self._unsettled.add(key)  # from here on it stays in memory
+        try:
+            known = self._predictors.get(key)
+            lent = self._lent(key) if known is None or len(known.window) < ENOUGH else ()
+        except StoreError as error:
+            self._taken.pop(record.uid, None)  # so that the next sweep has it learned
+            _log.warning("a run of %s on %s is learned later: %s", *key, error)
+            return
         self._learned.setdefault(key, []).append(record.uid)
-        known = self._predictors.get(key)
         try:
             if known is None:
-                self._predictors[key] = self._unfitted(key, [run]).fit([run])
+                self._predictors[key] = Fit(*key, [run], lent).fitted()
             elif isinstance(known, RobustPredictor) and tells_meter(run):
                 self._judge(known, run)
                 self._predictors[key] = adaptive(*key, [run]).fit([*known.window, run])
             else:
                 self._judge(known, run)
                 if isinstance(known, RobustPredictor):
-                    known.borrowing(self._lent(key) if len(known.window) < ENOUGH else ())
+                    known.borrowing(lent)
                 known.learn(run)
-            self._borrow_again(run.application)
             self._counts[key] = self._counts.get(key, Learned()).with_runs([run])
+            self._borrow_again(run.application)
         except Exception:
             self.failures += 1
             _log.exception("a run of %s on %s could not be learned", *key)
         else:
             self._changed.add(key)
-            self._unsettled.add(key)
 
-    def _unfitted(self, key: Key, runs: Sequence[Run]) -> RobustPredictor | MeteredPredictor:
-        """What can learn such runs, which are all; where they are few and tell no energy it borrows."""
-        found = adaptive(*key, runs)
-        if isinstance(found, RobustPredictor):
-            found.borrowing(self._lent(key) if len(runs) < ENOUGH else ())
-        return found
+    def _to_fit(self, key: Key, runs: Sequence[Run]) -> Fit:
+        """A model to be made of all its runs; where these are few it borrows."""
+        return Fit(*key, runs, self._lent(key) if len(runs) < ENOUGH else ())
 
     def _judge(self, known: Predictor, run: Run) -> None:
         if not run.measured:
@@ -300,42 +333,80 @@ class Models:
         with suppress(InputError):  # no model is defined there: nothing was predicted
             self.recent.note(run, for_user(known, run.user).predict(run.request))
 
-    def _begin(self, key: Key) -> None:
-        """Make a model that there is none of, of all runs that are stored by now."""
+    def _begin(self, keys: Iterable[Key]) -> None:
+        """Make models that there are none of, each of all its runs that are stored by now."""
+        for key, records in ((key, self._stored(key)) for key in keys):
+            if records:
+                fit = self._to_fit(key, [record.run for record in records])
+                try:
+                    self._begun_with(key, records, fit.fitted())
+                except Exception:
+                    self._failed(key)
+
+    def _begin_elsewhere(self, keys: Sequence[Key], workers: FitWorkers) -> None:
+        """The same by other processes; what they have not fitted when they fail is left."""
+        read: dict[Key, Sequence[RecordedRun]] = {}
+
+        def fits() -> Iterator[Fit]:
+            for key in keys:
+                if records := self._stored(key):
+                    read[key] = records
+                    yield self._to_fit(key, [record.run for record in records])
+
+        for fit, found in workers.fit(fits()):
+            key = fit.application, fit.platform
+            records = read.pop(key)
+            if isinstance(found, Exception):
+                _log.error("%s on %s: %s", *key, found)
+                self.failures += 1
+            else:
+                self._begun_with(key, records, found)
+
+    def _stored(self, key: Key) -> Sequence[RecordedRun]:
+        """The runs that a model begins with."""
         records = self._store.runs.all(application=key[0], platform=key[1], learnable=True)
         self._begun[key] = frozenset(record.uid for record in records)
         for record in records:
             self._take(record.uid)
-        if not records:
-            return
-        try:
-            runs = [record.run for record in records]
-            self._predictors[key] = self._unfitted(key, runs).fit(runs)
-        except Exception:
-            self.failures += 1
-            _log.exception("the runs of %s on %s could not be learned", *key)
-        else:
-            self._learned[key] = [record.uid for record in records]
-            self._counts[key] = Learned().with_runs(record.run for record in records)
-            self._changed.add(key)
+        return records
 
-    def _begin_safely(self, key: Key) -> None:
-        """The same, once: where the database fails, the next sweep asks for it again."""
+    def _begun_with(self, key: Key, records: Sequence[RecordedRun], predictor: documents.Saved) -> None:
+        """Take up a model that has learned so many runs."""
+        self._changed.add(key)
+        self._predictors[key] = predictor
+        self._learned[key] = [record.uid for record in records]
+        self._counts[key] = Learned().with_runs(record.run for record in records)
+
+    def _failed(self, key: Key) -> None:
+        self.failures += 1
+        _log.exception("the runs of %s on %s could not be learned", *key)
+
+    def _begin_safely(self, keys: Iterable[Key]) -> None:
+        """Make models, each once: where the database fails, the next sweep asks for them again."""
+        left = [key for key in keys if key not in self._begun or key not in self._predictors]
         try:
-            if key not in self._begun or key not in self._predictors:
-                self._begin(key)
+            if self._workers is not None and len(left) >= MANY:
+                try:
+                    self._begin_elsewhere(left, self._workers)
+                except StoreError:
+                    raise
+                except Exception as error:  # whatever Dask raises
+                    _log.warning("models are fitted by the daemon itself: %s", error)
+                left = [key for key in left if key not in self._predictors]
+            self._begin(left)
         except StoreError as error:
-            self._lost.add(key)
-            _log.warning("%s on %s is learned later: %s", *key, error)
+            self._lost.update(key for key in left if key not in self._predictors)
+            _log.warning("%d models are learned later: %s", len(left), error)
 
     def _forget(self, which: Selection) -> Forgotten:
         found = self._store.runs.forget(which)
         for key in found.models:
-            for kept in (self._predictors, self._counts, self._learned):
+            self._predictors.pop(key)
+            for kept in (self._counts, self._learned):
                 kept.pop(key, None)
             self._changed.discard(key)
             self._unsettled.discard(key)
-            self._begin(key)
+        self._begin(found.models)
         for application in {application for application, _ in found.models}:
             self._return_lent(application)
             self._borrow_again(application)
@@ -344,15 +415,18 @@ class Models:
 
     def _return_lent(self, application: str) -> None:
         """Have models that borrowed learn again from what the others still have to lend."""
-        for key, known in self._predictors.items():
-            if key[0] == application and isinstance(known, RobustPredictor) and known.lent:
-                known.borrowing(self._lent(key)).fit(known.window)
+        for platform in self._predictors.platforms(application):
+            key = application, platform
+            known = self._predictors.get(key)
+            if isinstance(known, RobustPredictor) and known.lent:
                 self._changed.add(key)
+                known.borrowing(self._lent(key)).fit(known.window)
 
     def _settle(self) -> None:
         for key in self._unsettled:
             try:
-                self._predictors[key].settle()
+                if key in self._predictors:
+                    self._predictors[key].settle()
             except Exception:
                 self.failures += 1
                 _log.exception("a search for %s on %s failed", *key)

@@ -13,7 +13,7 @@ from metasched.history.problem_sizes import SizeInName
 from metasched.jobs import Mark
 from metasched.records import IDLE_BANDWIDTH, IDLE_CPU, InputError, Request
 from metasched.service.state.live_clusters import LiveClusters
-from metasched.service.state.models import Learned, Models
+from metasched.service.state.models import Models
 
 #: Runs that a model has learned at least before it predicts instead of the history.
 FEWEST_RUNS = 8
@@ -59,7 +59,7 @@ class SizedJobs:
         view = self._clusters.view.partitions
         platforms = [each.platform for each in view if cluster in (None, each.scheduler) and each.name == partition]
         platform = platforms[0] if platforms else cluster or ""
-        learned = self._models.learned().get((mark.application, platform), Learned()).runs
+        learned = self._models.learned_by((mark.application, platform)).runs
         predictor = self._models.predictor(mark.application, platform, user) if learned >= FEWEST_RUNS else None
         if predictor is None:
             return {

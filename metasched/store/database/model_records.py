@@ -94,6 +94,23 @@ class ModelRecords:
         where = f"{name_of(self._engine.url)}, model of {application} on {platform}"
         return documents.parse(document, where=where)
 
+    def of_another_format(self) -> frozenset[tuple[str, str]]:
+        """Applications and platforms whose newest model is none that this version reads, by what its head says."""
+        from metasched.store import documents
+
+        newest = select(ModelRow.application, ModelRow.cluster, func.max(ModelRow.version).label("version"))
+        last = newest.group_by(ModelRow.application, ModelRow.cluster).subquery()
+        head = ModelRow.document["format"].as_string(), ModelRow.document["version"].as_integer()
+        query = select(ModelRow.application, ModelRow.cluster, *head, ModelRow.document["method"].as_string()).join(
+            last,
+            (ModelRow.application == last.c.application)
+            & (ModelRow.cluster == last.c.cluster)
+            & (ModelRow.version == last.c.version),
+        )
+        with reading(self._engine) as connection:
+            rows = connection.execute(query).all()
+        return frozenset((row[0], row[1]) for row in rows if not documents.readable(*row[2:]))
+
     def documents_around(self, application: str, platform: str, time: float) -> tuple[dict[str, Any], ...]:
         """The versions of a model saved last until a time (s) and first after it, as far as both are kept."""
         of_this = select(ModelRow.document).where(ModelRow.application == application, ModelRow.cluster == platform)

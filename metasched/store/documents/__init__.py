@@ -90,6 +90,11 @@ def dump(predictor: Predictor) -> str:
         raise InputError(f"a {predictor.name} predictor cannot be saved: {place}: {first['msg']}") from None
 
 
+def readable(form: object, version: object, method: object) -> bool:
+    """Whether a document with such a head is one that :func:`parse` reads, if it is sound."""
+    return (form, version) == (FORMAT, VERSION) and method in _HOMES
+
+
 def parse(text: str, *, where: str = "model") -> Saved:
     """Read a JSON document back into a predictor.
 

@@ -27,8 +27,9 @@ class Known:
     runs: int
     predictor_of: RobustPredictor
 
-    def learned(self) -> dict[tuple[str, str], Learned]:
-        return {("solve", "xeon"): Learned(self.runs)}
+    def learned_by(self, key: tuple[str, str]) -> Learned:
+        assert key == ("solve", "xeon")
+        return Learned(self.runs)
 
     def predictor(self, application: str, platform: str, user: str = "") -> RobustPredictor:
         assert (application, platform) == ("solve", "xeon")
