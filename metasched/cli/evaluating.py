@@ -14,6 +14,13 @@ from metasched.cli import output
 from metasched.cli.models import Method, MethodOption, Models, make, matching
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level
 from metasched.cli.profiled import HardwareOption, ProfiledSizeOption, ProfilesOption, profiled_by
+from metasched.cli.signed import (
+    SignatureHardwareOption,
+    SignatureNetworkOption,
+    SignatureOption,
+    SignatureSizeOption,
+    signed_by,
+)
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.conditions import Conditions, Forecast, observed
@@ -72,6 +79,10 @@ def evaluate_verb(
     profile: ProfilesOption = None,
     hardware: HardwareOption = None,
     profiled_size: ProfiledSizeOption = None,
+    signature: SignatureOption = None,
+    signature_size: SignatureSizeOption = None,
+    signature_hardware: SignatureHardwareOption = None,
+    signature_network: SignatureNetworkOption = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
@@ -87,10 +98,11 @@ def evaluate_verb(
     chosen = matching(recorded.runs, application, cluster, where=str(campaign))
     conditions = _conditions(recorded, loads, campaign)
     profiled = profiled_by(profile, hardware, profiled_size)
+    signed = signed_by(signature, signature_size, signature_hardware, signature_network)
     made: dict[str, Predictor] = {}
 
     def unfitted(group: Group) -> Predictor:
-        found = make(method, models, group.application, group.cluster, profiled, group.training)
+        found = make(method, models, group.application, group.cluster, profiled, group.training, signed)
         if isinstance(found, RobustPredictor) and len(group.training) < ENOUGH:
             others = (each for each in able.get(group.application, ()) if each.cluster != group.cluster)
             found.borrowing(run for each in others for run in each.training)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +26,14 @@ from metasched.cli.options import (
     settings_from,
 )
 from metasched.cli.profiled import HardwareOption, Profiled, ProfiledSizeOption, ProfilesOption, profiled_by
+from metasched.cli.signed import (
+    SignatureHardwareOption,
+    SignatureNetworkOption,
+    SignatureOption,
+    SignatureSizeOption,
+    Signed,
+    signed_by,
+)
 from metasched.plain_numbers import plain
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.contract import KnowsSettings, Predictor, energy_predictor
@@ -50,6 +58,7 @@ class Method(StrEnum):
     phased = "phased"
     spmd = "spmd"
     cloud = "cloud"
+    signature = "signature"
     tournament = "tournament"
 
 
@@ -74,6 +83,10 @@ def fit(
     profile: ProfilesOption = None,
     hardware: HardwareOption = None,
     profiled_size: ProfiledSizeOption = None,
+    signature: SignatureOption = None,
+    signature_size: SignatureSizeOption = None,
+    signature_hardware: SignatureHardwareOption = None,
+    signature_network: SignatureNetworkOption = None,
     top: Annotated[int, typer.Option(min=1, help="How many models of the sorted list to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
@@ -85,11 +98,12 @@ def fit(
     several = method is Method.robust
     chosen = select(read_campaign(runs).runs, application, cluster, where=str(runs), several=several)
     profiled = profiled_by(profile, hardware, profiled_size)
+    signed = signed_by(signature, signature_size, signature_hardware, signature_network)
     platforms = tuple(dict.fromkeys(run.cluster for run in chosen))
     predictor = (
         PlatformsPredictor(chosen[0].application)
         if len(platforms) > 1
-        else make(method, Models.multiple, chosen[0].application, chosen[0].cluster, profiled, chosen)
+        else make(method, Models.multiple, chosen[0].application, chosen[0].cluster, profiled, chosen, signed)
     )
     with output.working(f"searching with {len(chosen)} runs"):
         predictor.fit(chosen)
@@ -234,9 +248,10 @@ def make(
     application: str,
     cluster: str,
     profiled: Profiled | None = None,
-    runs: Iterable[Run] = (),
+    runs: Sequence[Run] = (),
+    signed: Signed | None = None,
 ) -> Predictor:
-    """An unfitted predictor for runs of an application on a cluster, and for cloud from what was profiled."""
+    """An unfitted predictor for runs of an application on a cluster; for some methods from what options tell."""
     if method is Method.published:
         return PublishedPredictor(application, cluster, models=models.value)
     if method is Method.phased:
@@ -247,11 +262,19 @@ def make(
         if profiled is None:
             raise InputError("--method cloud needs --profile, --hardware and --profiled-size")
         return profiled(application, cluster)
+    if method is Method.signature:
+        if signed is None:
+            raise InputError("--method signature needs --signature")
+        return signed(application, cluster, runs)
     if method is Method.tournament:
         entrants: list[Predictor] = [
             RobustPredictor(application, cluster),
             PublishedPredictor(application, cluster),
             SpmdPredictor(application=application, cluster=cluster),
         ]
-        return Tournament([*entrants, profiled(application, cluster)] if profiled is not None else entrants)
+        if profiled is not None:
+            entrants.append(profiled(application, cluster))
+        if signed is not None:
+            entrants.append(signed(application, cluster, runs))
+        return Tournament(entrants)
     return adaptive(application, cluster, runs)

@@ -23,6 +23,8 @@ from metasched.simulation.system import Placement
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+#: The operations as plain numbers, which are looked up in every round.
+WORK, SEND, RECEIVE, WAIT, COLLECTIVE = (int(each) for each in Operation)
 #: From how many bytes on a send waits for its receiver, as in SimGrid and near what MPI libraries do.
 RENDEZVOUS = 65_536.0
 #: From how many bytes on sums among all go round a ring in parts.
@@ -94,7 +96,7 @@ def run(trace: Trace, found: Exchanges, phases: Ints, label: str, placement: Pla
         kinds = found.kind[now]
         moved = False
 
-        working = active[kinds == Operation.work]
+        working = active[kinds == WORK]
         if working.size:
             step = at[working]
             took = work[found.action[step]] * per[working]
@@ -103,7 +105,7 @@ def run(trace: Trace, found: Exchanges, phases: Ints, label: str, placement: Pla
             at[working] += 1
             moved = True
 
-        posting = active[kinds == Operation.send]
+        posting = active[kinds == SEND]
         if posting.size:
             messages = found.message[found.request[at[posting]]]
             sent[messages] = clock[posting]
@@ -113,7 +115,7 @@ def run(trace: Trace, found: Exchanges, phases: Ints, label: str, placement: Pla
             at[posting] += 1
             moved = True
 
-        asking = active[kinds == Operation.receive]
+        asking = active[kinds == RECEIVE]
         if asking.size:
             messages = found.message[found.request[at[asking]]]
             asked[messages] = clock[asking]
@@ -122,11 +124,11 @@ def run(trace: Trace, found: Exchanges, phases: Ints, label: str, placement: Pla
             at[asking] += 1
             moved = True
 
-        waiting = active[kinds == Operation.wait]
+        waiting = active[kinds == WAIT]
         if waiting.size:
             moved |= _wait(waiting, at, clock, into, there_at, found, eager, busy, spent[1], phase)
 
-        together = active[kinds == Operation.collective]
+        together = active[kinds == COLLECTIVE]
         if together.size and together.size == count:
             step = at[together]
             ends = meeting.ends(found.action[step], clock)

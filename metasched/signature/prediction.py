@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.blocks.entry import Entry
+from metasched.blocks.entry import Block, Entry, Kind, Quantity
 from metasched.records import InputError
 from metasched.signature.application import Application
 from metasched.signature.clocks import Clocks, run
 from metasched.signature.exchanges import exchanges
 from metasched.signature.expanding import Sample, sampled
-from metasched.signature.phases import located
+from metasched.signature.phases import Machine, located
 from metasched.simulation.outcome import concluded
 from metasched.simulation.system import Network, Nodes, Placement, System
 
@@ -35,6 +35,8 @@ LEAST = {"blocks": 0.02, "replay": 0.005}
 UNKNOWN = {"blocks": 0.15, "replay": 0.05}
 #: By how much runs may correct what blocks say of communication.
 CORRECTION = (0.5, 2.0)
+#: Bytes of messages whose times tell the bandwidth of a link.
+LONG = (2.0**20, 2.0**21)
 LABEL = "process"
 
 
@@ -177,51 +179,120 @@ def _factor(timed: Sequence[Timed], measured: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Hardware:
-    """Where an application runs: a device and a network by their entries, processes on each node."""
+    """Where an application runs.
+
+    Parameters
+    ----------
+    device, network : their entries.
+    per_node : processes on each node.
+    computing, sending : how many times as long an instruction and a byte take as the entries say.
+    """
 
     device: Entry
     network: Entry
     per_node: int = 1
+    computing: float = 1.0
+    sending: float = 1.0
 
     def placement(self, count: int) -> Placement:
         """So many processes on as many nodes as they need."""
         nodes = Nodes("node", -(-count // self.per_node), "network", self.device, {LABEL: self.per_node})
-        return Placement(System(self.device.name, (Network("network", self.network),), (nodes,)), {LABEL: count})
+        system = System(self.device.name, (Network("network", self.network),), (nodes,))
+        return _Slowed(system, {LABEL: count}, self.computing, self.sending)
+
+    @property
+    def bandwidth(self) -> float:
+        """What a link carries (Mbit/s), by the time of long messages."""
+        placement = replace(self, per_node=1, sending=1.0).placement(2)
+        here, there = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+        shorter, longer = (float(np.max(placement.message(here, there, size))) for size in LONG)
+        return 8e-6 * (LONG[1] - LONG[0]) / max(longer - shorter, 1e-30)
+
+
+class _Slowed(Placement):
+    """A placement where computation and bytes take longer than the entries say, and latencies do not."""
+
+    def __init__(self, system: System, counts: Mapping[str, int], computing: float, sending: float) -> None:
+        super().__init__(system, counts)
+        self.computing, self.sending = computing, sending
+
+    def _per_operation(self, kind: int, load: int) -> float:
+        return self.computing * super()._per_operation(kind, load)
+
+    def _ask(self, entry: Entry, block: Block, size: float, nodes: int) -> float:
+        whole = super()._ask(entry, block, size, nodes)
+        if self.sending == 1.0:
+            return whole
+        empty = super()._ask(entry, block, 0.0, nodes)
+        return empty + self.sending * (whole - empty)
+
+
+def assumed() -> Hardware:
+    """The machine that times are computed for where nothing is known of the true one (``Machine``)."""
+    machine = Machine()
+    values = {
+        "speed": Quantity(machine.speed, "flop/s", "assumed"),
+        "bandwidth": Quantity(machine.bandwidth, "B/s", "assumed"),
+        "latency": Quantity(machine.latency, "s", "assumed"),
+    }
+    entry = Entry("assumed", Kind.cluster, "an assumed machine", values)
+    return Hardware(entry, entry)
+
+
+def apart(application: Application, hardware: Hardware, count: int) -> Floats:
+    """What the time of each phase is made of: an array of shape (phases, 3), computation, latencies, bytes (s).
+
+    The time is homogeneous in the three, so each part is what it adds when it takes twice as long: waiting for the
+    computation of others is computation.
+    """
+    once, computing, sending = (
+        np.array([each.weight * each.time for each in told.phases])
+        for told in _told(
+            application, count, (hardware, replace(hardware, computing=2.0), replace(hardware, sending=2.0))
+        )
+    )
+    work, bytes_ = np.maximum(computing - once, 0.0), np.maximum(sending - once, 0.0)
+    # Which process ends last may change, and with it what a phase takes there: the sum is that of the whole run.
+    over = np.maximum((work + bytes_).sum() / max(once.sum(), 1e-30), 1.0)
+    work, bytes_ = work / over, bytes_ / over
+    left = max(once.sum() - work.sum() - bytes_.sum(), 0.0)
+    waits = np.maximum(once - work - bytes_, 0.0)
+    return np.stack([work, waits * (left / waits.sum() if waits.sum() else 0.0), bytes_], axis=1)
 
 
 def by_blocks(application: Application, hardware: Hardware) -> Engine:
     """An engine that runs the application's phases on blocks of hardware."""
+    return lambda count: _told(application, count, (hardware,))[0]
 
-    def engine(count: int) -> Timed:
-        placement = hardware.placement(count)
-        leaves = max(len(role.program.leaves) for role in application.roles.values())
-        longest = max(MOST_ACTIONS // (count * leaves), FEWEST_TURNS)
-        try:
-            whole = _timed(sampled(application, count, longest), placement)
-            if whole.sampled:
-                whole = _extended(whole, _timed(sampled(application, count, longest // 2), placement))
-        except _UnmatchedError:
-            # Turns of different loops belong together.
-            whole = _timed(sampled(application, count, 0), placement, final=True)
-        clocks = whole.clocks
-        last = int(np.argmax(clocks.end))
-        outcome = concluded(
-            placement.system, placement, {LABEL: clocks.end}, {LABEL: np.asarray(clocks.computing.sum(axis=1))}
-        )
-        phases = tuple(
-            PhaseTime(phase, weight, (work + wait) / weight, work / weight, wait / weight)
-            for phase, (weight, work, wait) in enumerate(
-                zip(
-                    whole.weights.tolist(),
-                    clocks.computing[last].tolist(),
-                    clocks.waiting[last].tolist(),
-                    strict=True,
-                )
-            )
-        )
-        return Timed(phases, outcome.energy, outcome.success)
 
-    return engine
+def _told(application: Application, count: int, machines: Sequence[Hardware]) -> list[Timed]:
+    """What blocks say of so many processes on each of several machines."""
+    placements = [each.placement(count) for each in machines]
+    leaves = max(len(role.program.leaves) for role in application.roles.values())
+    longest = max(MOST_ACTIONS // (count * leaves), FEWEST_TURNS)
+    try:
+        runs = _clocked(sampled(application, count, longest), placements)
+        if runs[0].sampled:
+            fewer = _clocked(sampled(application, count, longest // 2), placements)
+            runs = [_extended(*both) for both in zip(runs, fewer, strict=True)]
+    except _UnmatchedError:
+        # Turns of different loops belong together.
+        runs = _clocked(sampled(application, count, 0), placements, final=True)
+    return [_timed(one, placement) for one, placement in zip(runs, placements, strict=True)]
+
+
+def _timed(whole: _Run, placement: Placement) -> Timed:
+    clocks = whole.clocks
+    last = int(np.argmax(clocks.end))
+    outcome = concluded(
+        placement.system, placement, {LABEL: clocks.end}, {LABEL: np.asarray(clocks.computing.sum(axis=1))}
+    )
+    seen = zip(whole.weights.tolist(), clocks.computing[last].tolist(), clocks.waiting[last].tolist(), strict=True)
+    phases = tuple(
+        PhaseTime(phase, weight, (work + wait) / weight, work / weight, wait / weight)
+        for phase, (weight, work, wait) in enumerate(seen)
+    )
+    return Timed(phases, outcome.energy, outcome.success)
 
 
 class _UnmatchedError(Exception):
@@ -252,10 +323,11 @@ def phases_of_sample(sample: Sample) -> tuple[Ints, Floats, Ints]:
     return weights, executed, events
 
 
-def _timed(sample: Sample, placement: Placement, final: bool = False) -> _Run:
+def _clocked(sample: Sample, placements: Sequence[Placement], final: bool = False) -> list[_Run]:
     weights, executed, phases = phases_of_sample(sample)
     try:
-        return _Run(run(sample.trace, exchanges(sample.trace), phases, LABEL, placement), weights, executed)
+        found = exchanges(sample.trace)
+        return [_Run(run(sample.trace, found, phases, LABEL, each), weights, executed) for each in placements]
     except InputError:
         if final:
             raise

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from metasched.cli.app import main
+from metasched.records import Run
+from metasched.store.files.campaigns import write_runs
 from tests.pages import ROOT
 
 SIGNATURES = [str(ROOT / f"examples/signature/box-{n}.json") for n in (16, 32, 64)]
@@ -73,3 +78,93 @@ def test_what_is_wrong_is_told_in_a_line(
     assert status == 2
     assert told in err.replace("\n", " ")
     assert "Traceback" not in err
+
+
+CLUSTERS = '[[cluster]]\nname = "smpi"\nnodes = [{names = "n[1-128]", processors = 1, available_bandwidth = 9400.0}]\n'
+DOCUMENTS = [json.loads(Path(path).read_text()) for path in SIGNATURES]
+RUNS = [
+    Run("box", "smpi", 384.0, each["processes"], 1.0, 9400.0, noise * each["execution_time"])
+    for each, noise in itertools.product(DOCUMENTS, (0.99, 1.0, 1.01))
+]
+
+
+@pytest.fixture
+def told(
+    application: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    monkeypatch.chdir(tmp_path)
+    Path("clusters.toml").write_text(CLUSTERS)
+    write_runs("runs.csv", RUNS)
+
+    def call(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([str(word) for word in words])
+        shown = capsys.readouterr()
+        return int(end.value.code or 0), shown.out, shown.err
+
+    return call
+
+
+@pytest.mark.parametrize("method", ["signature", "tournament"])
+def test_a_signature_answers_for_counts_that_no_run_has_seen(
+    told: Callable[..., tuple[int, str, str]], application: str, method: str
+) -> None:
+    signed = "--signature", application, "--signature-hardware", MACHINE
+    status, out, _ = told("fit", "runs.csv", "-o", "m.json", "--method", method, *signed, "--json")
+    assert status == 0
+    facts = json.loads(out)["fitted"]
+    assert "signature" in str(facts)
+    asked = "--problem-size", 384, "--cpu", 1, "--bandwidth", 9400
+    status, out, _ = told("predict", "m.json", *asked, "--processors", 128, "--json")
+    assert status == 0
+    if method == "signature":
+        # What SMPI measured, in benchmarks/signature/truth.csv.
+        assert json.loads(out)["execution_time"] == pytest.approx(0.0643333, rel=0.02)
+    where = "--clusters", "clusters.toml", "--model", "m.json"
+    question = "--application", "box", "--problem-size", 384, *where, "--processors", "64,96,128"
+    status, out, _ = told("rank", *question, "--json")
+    assert status == 0
+    Path("answer.json").write_text(out)
+    best = json.loads(out)["placements"][0]
+    assert best["processors"] == 128
+    status, out, _ = told("explain", "answer.json", *where, "--json")
+    assert status == 0
+    assert sum(part["seconds"] for part in json.loads(out)["parts"]) == pytest.approx(best["execution_time"])
+    # It looks at every number of processors that there is room for.
+    Path("clusters.toml").write_text(CLUSTERS.replace("128", "8"))
+    question = "--application", "box", "--problem-size", 384, *where
+    status, out, _ = told("whatif", *question, "--drain", "n8", "--json")
+    assert status == 0
+    assert json.loads(out)["before"]["processors"] == 8
+    assert json.loads(out)["after"]["processors"] < 8
+
+
+def test_a_campaign_is_judged_with_a_signature(told: Callable[..., tuple[int, str, str]], application: str) -> None:
+    phases = itertools.chain(6 * ("train",), 3 * ("predict",))
+    write_runs("runs.csv", [replace(run, phase=phase) for run, phase in zip(RUNS, phases, strict=True)])
+    signed = "--signature", application, "--signature-hardware", MACHINE
+    status, out, _ = told("evaluate", ".", "--method", "signature", *signed, "--json")
+    assert status == 0
+    assert json.loads(out)["ppe_mean"] < 2.0
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--method", "signature"), "--method signature needs --signature"),
+        (("--method", "tournament", "--signature-size", 5), "need --signature"),
+        (("--method", "signature", "--signature", "APP", "--signature-network", "x"), "needs --signature-hardware"),
+        (("--method", "signature", "--signature", "APP", "--signature-size", 0), "problem size of the signature is 0"),
+        (("--method", "signature", "--signature", "none.json"), "none.json"),
+        (("--method", "signature", "--signature", "runs.csv"), "is not JSON"),
+    ],
+)
+def test_a_signature_must_be_told_in_full(
+    told: Callable[..., tuple[int, str, str]], application: str, words: tuple[object, ...], line: str
+) -> None:
+    given = [application if word == "APP" else word for word in words]
+    status, _, err = told("fit", "runs.csv", "-o", "m.json", *given)
+    assert status == 2
+    assert line in err.replace("\n", " ")
+    assert not Path("m.json").exists()

@@ -18,6 +18,7 @@ from metasched.store.documents.parts import checked
 
 if TYPE_CHECKING:
     from metasched.predictors.analytic.cloud.predictor import CloudPredictor
+    from metasched.predictors.analytic.signature import SignaturePredictor
     from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
     from metasched.predictors.energy.predictor import MeteredPredictor
     from metasched.predictors.formulas.published import PublishedPredictor
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         | PhasedPredictor
         | SpmdPredictor
         | CloudPredictor
+        | SignaturePredictor
         | Tournament
     )
 
@@ -54,6 +56,7 @@ _HOMES = {
     "phased": ("phased", "PhasedDocument", "PhasedPredictor"),
     "spmd": ("spmd", "SpmdDocument", "SpmdPredictor"),
     "cloud": ("cloud", "CloudDocument", "CloudPredictor"),
+    "signature": ("signature", "SignatureDocument", "SignaturePredictor"),
     "tournament": ("tournament", "TournamentDocument", "Tournament"),
 }
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from metasched.predictors.analytic.cloud.predictor import CloudPredictor
+from metasched.predictors.analytic.signature import SignaturePredictor
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -16,10 +17,14 @@ from metasched.records import InputError
 from metasched.store.documents.adaptive import PublishedDocument, RobustDocument
 from metasched.store.documents.cloud import CloudDocument
 from metasched.store.documents.parts import Part, Row, rows, window
+from metasched.store.documents.signature import SignatureDocument
 from metasched.store.documents.spmd import SpmdDocument
 
-Entrant = PublishedPredictor | RobustPredictor | SpmdPredictor | CloudPredictor
-_Document = Annotated[PublishedDocument | RobustDocument | SpmdDocument | CloudDocument, Field(discriminator="method")]
+Entrant = PublishedPredictor | RobustPredictor | SpmdPredictor | CloudPredictor | SignaturePredictor
+_Document = Annotated[
+    PublishedDocument | RobustDocument | SpmdDocument | CloudDocument | SignatureDocument,
+    Field(discriminator="method"),
+]
 #: Infinite errors are kept as None, which JSON knows.
 _Error = Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
 
@@ -105,6 +110,8 @@ def _document(entrant: Entrant, absent: bool) -> _Document | None:
         return SpmdDocument.of(entrant)
     if isinstance(entrant, CloudPredictor):
         return CloudDocument.of(entrant)
+    if isinstance(entrant, SignaturePredictor):
+        return SignatureDocument.of(entrant)
     if absent:
         return None
     return PublishedDocument.of(entrant) if isinstance(entrant, PublishedPredictor) else RobustDocument.of(entrant)

@@ -11,48 +11,15 @@ import json
 import math
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
-from metasched.blocks.entry import Block, Entry, Kind, Quantity
-from metasched.blocks.terms import Term
+from metasched.blocks.entry import Entry
 from metasched.records import InputError
+from metasched.store.documents.entries import EntryDocument
 from metasched.store.files.whole_files import read_text, write_text_atomically
 from metasched.validation import first_error, parse_toml
-
-_Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Value(_Strict):
-    value: _Number
-    unit: str
-    source: str = ""
-    uncertainty: Annotated[_Number, Field(ge=0)] | None = None
-
-
-class _Term(_Strict):
-    coefficient: Annotated[_Number, Field(ge=0)]
-    uncertainty: Annotated[_Number, Field(ge=0)] = 0.0
-    growth: str = "1"
-    above: Annotated[_Number, Field(ge=0)] | None = None
-    below: Annotated[_Number, Field(gt=0)] | None = None
-
-
-class _Document(_Strict):
-    name: Annotated[str, Field(min_length=1, max_length=200)] = ""
-    kind: Kind
-    title: str = ""
-    source: Annotated[str, Field(min_length=1)]
-    published: bool = False
-    log_base: _Number = 2.0
-    notes: list[str] = []
-    values: dict[str, _Value]
-    blocks: dict[Block, list[_Term]] = {}
 
 
 def names() -> list[str]:
@@ -86,29 +53,11 @@ def _folder() -> Any:
 
 def _entry(text: str, name: str, *, where: str) -> Entry:
     try:
-        document = _Document.model_validate(parse_toml(text, where=where))
+        document = EntryDocument.model_validate(parse_toml(text, where=where))
     except ValidationError as error:
         raise InputError(first_error(error), where=where) from None
     try:
-        return Entry(
-            name=document.name or name,
-            kind=document.kind,
-            title=document.title,
-            values={
-                key: Quantity(each.value, each.unit, each.source or document.source, each.uncertainty)
-                for key, each in document.values.items()
-            },
-            log_base=document.log_base,
-            published=document.published,
-            blocks={
-                block: tuple(
-                    Term(each.coefficient, each.uncertainty, each.growth, each.above, each.below or math.inf)
-                    for each in terms
-                )
-                for block, terms in document.blocks.items()
-            },
-            notes=tuple(document.notes),
-        )
+        return document.build(name)
     except InputError as error:
         raise InputError(str(error), where=where) from None
 
