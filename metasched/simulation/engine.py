@@ -7,19 +7,21 @@ All who take part in a collective operation go on when the last has come and its
 receives is known by the sender's name, so clocks need no calendar of events: any order of running gives the same ones.
 
 A group runs until it must wait; where its processes differ (in a condition, in whose message is there) it is split.
+Rounds of loops that repeat are skipped (:mod:`metasched.simulation.steady`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.blocks.entry import Block
 from metasched.records import InputError
+from metasched.simulation.groups import DRAWN, Group, Sent, common, progressions, without
 from metasched.simulation.language import COLLECTIVES, Application, Expression, Instruction, Scope
+from metasched.simulation.steady import Steady
 from metasched.simulation.system import Placement
 from metasched.simulation.values import Affine, Value, each, part, settled
 
@@ -27,47 +29,6 @@ Floats = NDArray[np.float64]
 
 #: Most instructions that an application may run, those of a group counted once.
 STEPS = 1_000_000
-#: Most stretches of time that are kept for a picture, of each group.
-DRAWN = 2_000
-
-
-@dataclass
-class Group:
-    """Processes of a label that do the same; times are numbers, or arrays of shape (n,) where they differ."""
-
-    label: str
-    ranks: range
-    names: dict[str, Value]
-    at: int = 0
-    clock: Floats | float = 0.0
-    link: Floats | float = 0.0
-    busy: Floats | float = 0.0
-    line: int = 0
-    ended: bool = False
-    drawn: list[tuple[str, float, float]] = field(default_factory=list)
-
-    def cut(self, ranks: range) -> Group:
-        """The same for some of the processes."""
-        chosen = _places(self.ranks, ranks)
-        names = {name: part(value, chosen) for name, value in self.names.items()}
-        clock, link, busy = (part(time, chosen) for time in (self.clock, self.link, self.busy))
-        return Group(self.label, ranks, names, self.at, clock, link, busy, self.line, self.ended, list(self.drawn))
-
-
-@dataclass
-class Sent:
-    """Messages from processes to those a fixed number of ranks on: when they are there, how long each is under way."""
-
-    ranks: range
-    there: Floats | float
-    takes: Floats | float
-    line: int
-    of: Sent | None = None
-
-    def cut(self, ranks: range, of: Sent | None = None) -> Sent:
-        """The messages of some of the senders, and what they were once cut off."""
-        chosen = _places(self.ranks, ranks)
-        return Sent(ranks, part(self.there, chosen), part(self.takes, chosen), self.line, of)
 
 
 class _SplitError(Exception):
@@ -76,52 +37,6 @@ class _SplitError(Exception):
     def __init__(self, parts: list[range]) -> None:
         super().__init__()
         self.parts = parts
-
-
-def progressions(ranks: range, chosen: NDArray[np.bool_]) -> list[range]:
-    """Some of the ranks as arithmetic progressions.
-
-    Examples
-    --------
-    >>> progressions(range(8), np.array([1, 0, 1, 0, 1, 0, 0, 1], dtype=bool))
-    [range(0, 5, 2), range(7, 8)]
-    """
-    places = np.flatnonzero(chosen)
-    found, start = [], 0
-    while start < places.size:
-        step, end = 1, start + 1
-        if end < places.size:
-            step = int(places[end] - places[start])
-            steady = np.diff(places[start:]) == step
-            end = start + 1 + (steady.size if steady.all() else int(np.argmin(steady)))
-        first, last = (ranks[int(places[each_])] for each_ in (start, end - 1))
-        width = ranks.step * step if end > start + 1 else 1
-        found.append(range(first, last + 1, width))
-        start = end
-    return found
-
-
-def _places(whole: range, ranks: range) -> slice:
-    """Where some of the ranks stand among all."""
-    start = (ranks.start - whole.start) // whole.step
-    width = ranks.step // whole.step if len(ranks) > 1 else 1
-    return slice(start, start + (len(ranks) - 1) * width + 1, width)
-
-
-def _common(one: range, other: range) -> range:
-    """What two progressions share, where their steps fit; empty where they do not."""
-    if len(one) == 1 or len(other) == 1:
-        few, many = (one, other) if len(one) == 1 else (other, one)
-        return few if few.start in many else range(0)
-    if one.step == other.step and (one.start - other.start) % one.step == 0:
-        return _plain(range(max(one.start, other.start), min(one[-1], other[-1]) + 1, one.step))
-    return range(0)
-
-
-def _without(whole: range, gone: range) -> list[range]:
-    """What is left of a progression without a part of it."""
-    left = range(whole.start, gone.start, whole.step), range(gone[-1] + whole.step, whole[-1] + 1, whole.step)
-    return [_plain(each_) for each_ in left if len(each_)]
 
 
 def _first(times: Floats | float) -> float:
@@ -139,11 +54,6 @@ def _joined(times: list[Floats], found: list[Sent]) -> Floats | float:
     return joined
 
 
-def _plain(ranks: range) -> range:
-    """A progression of one with the step 1."""
-    return range(ranks.start, ranks.start + 1) if len(ranks) == 1 else ranks
-
-
 class Simulation:
     """One run of an application.
 
@@ -152,7 +62,8 @@ class Simulation:
     application, placement : what runs where.
     variables : values that differ from the application's own.
     steps : most instructions to run.
-    together : whether groups of processes are simulated as one; else each process alone.
+    together : whether groups of processes are simulated as one, and rounds of loops that repeat as one; else each
+        process and each round.
     """
 
     def __init__(
@@ -176,6 +87,7 @@ class Simulation:
         self.messages: dict[tuple[str, str, int], list[Sent]] = {}
         self.meetings: dict[tuple[str, ...], list[tuple[Group, Instruction, float]]] = {}
         self.waiting: list[tuple[Group, Instruction]] = []
+        self.steady = Steady(application) if together else None
 
     def run(self) -> list[Group]:
         """Run to the end; the groups as they ended, with the time of each process.
@@ -193,6 +105,8 @@ class Simulation:
                 group = ready.pop()
                 for after in self._advance(group):
                     (ended if after.ended else ready).append(after)
+            if self.steady is not None:
+                self.steady.skip(self._at_rest(), self.messages)
             ready = self._received() or self._parted()
             if not ready:
                 break
@@ -208,6 +122,10 @@ class Simulation:
                 where=self.application.name,
             )
         return ended
+
+    def _at_rest(self) -> list[Group]:
+        """The groups that wait, for a message or for others at a collective operation."""
+        return [*(group for group, _ in self.waiting), *(one for there in self.meetings.values() for one, *_ in there)]
 
     def _advance(self, group: Group) -> Iterator[Group]:
         """Run a group until it waits, ends or is split; yield what can go on at once, or has ended."""
@@ -414,16 +332,20 @@ class Simulation:
         before = group.clock
         self._arrive(group, found)
         for queue, whole, ranks in taken:
-            place = next(
-                place
-                for place, sent in enumerate(queue)
-                if sent is whole or (sent.of is whole and ranks.start in sent.ranks)
-            )
+            place = self._place(queue, whole, ranks)
             rest = queue.pop(place)
-            queue[place:place] = [rest.cut(left, whole) for left in _without(rest.ranks, ranks)]
+            queue[place:place] = [rest.cut(left, whole) for left in without(rest.ranks, ranks)]
         if len(group.drawn) < DRAWN:
             group.drawn.append(("wait", _first(before), _first(group.clock)))
         return True
+
+    @staticmethod
+    def _place(queue: list[Sent], whole: Sent, ranks: range) -> int:
+        """Where in the queue the messages of some ranks are, which belong to others or were once cut off them."""
+        for place, sent in enumerate(queue):
+            if sent is whole or (sent.of is whole and ranks.start in sent.ranks):
+                return place
+        raise ValueError(f"no message of {ranks} is in the queue")
 
     @staticmethod
     def _plan(queue: list[Sent], senders: range) -> list[tuple[Sent, int]] | None:
@@ -437,11 +359,11 @@ class Simulation:
                 queue[place : place + 1] = [sent.cut(range(rank, rank + 1)) for rank in sent.ranks]
                 return Simulation._plan(queue, senders)
             for wanted in [*missing]:
-                shared = _common(wanted, sent.ranks)
+                shared = common(wanted, sent.ranks)
                 if len(shared):
                     plan.append((sent.cut(shared), place))
                     missing.remove(wanted)
-                    missing += _without(wanted, shared)
+                    missing += without(wanted, shared)
         if missing:
             return None
         return sorted(plan, key=lambda planned: planned[0].ranks.start)
@@ -519,7 +441,7 @@ class Simulation:
             else:
                 (key, senders), place = wanted[0], 0
                 for sent in self.messages.get(key, []):
-                    for rank in _common(senders, sent.ranks):
+                    for rank in common(senders, sent.ranks):
                         place = (rank - senders.start) // senders.step
                         can[place] = True
             if can.any():

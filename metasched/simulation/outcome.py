@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.blocks.failures import from_scratch
-from metasched.simulation.engine import STEPS, Group, Simulation
+from metasched.simulation.engine import STEPS, Simulation
+from metasched.simulation.groups import Group
 from metasched.simulation.language import Application
 from metasched.simulation.system import Placement, System
 

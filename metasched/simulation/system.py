@@ -149,6 +149,8 @@ class Placement:
             self.node[label] = np.concatenate(taken)
         self.loads: Ints = np.bincount(np.concatenate([*self.node.values()]), minlength=self.kind.size)
         self._times: dict[tuple[object, ...], float] = {}
+        #: Seconds of an operation, of all processes of a label and of some.
+        self._seconds: dict[str, Floats] = {}
         self._rates: dict[tuple[str, range], Floats | float] = {}
 
     def nodes_of(self, label: str, ranks: range) -> Ints:
@@ -158,12 +160,15 @@ class Placement:
     def compute(self, label: str, ranks: range, operations: Floats | float) -> Floats | float:
         """Seconds that computation takes, for each process or for all alike."""
         if (label, ranks) not in self._rates:
-            nodes = self.nodes_of(label, ranks)
-            alike, which = np.unique(
-                np.column_stack([self.kind[nodes], self.loads[nodes]]), axis=0, return_inverse=True
-            )
-            rates = np.array([self._per_operation(kind, load) for kind, load in alike.tolist()])
-            self._rates[label, ranks] = _same(rates[which.ravel()])
+            if label not in self._seconds:
+                nodes = self.node[label]
+                loads = self.loads[nodes]
+                most = int(loads.max()) + 1
+                alike, which = np.unique(self.kind[nodes] * most + loads, return_inverse=True)
+                self._seconds[label] = np.array([self._per_operation(*divmod(each, most)) for each in alike.tolist()])[
+                    which
+                ]
+            self._rates[label, ranks] = _same(self._seconds[label][ranks.start : ranks.stop : ranks.step])
         return self._rates[label, ranks] * operations
 
     def _per_operation(self, kind: int, load: int) -> float:
@@ -193,13 +198,15 @@ class Placement:
         crossed = np.where(
             here == there, -1 - self.kind[here], self.kind[here] * len(self.system.nodes) + self.kind[there]
         )
-        sizes = np.broadcast_to(size, crossed.shape)
         found = np.zeros(crossed.shape)
         for way in np.unique(crossed).tolist():
             chosen = crossed == way
             entry = self._crossed(way)
-            for each in np.unique(sizes[chosen]).tolist():
-                found[chosen & (sizes == each)] = self._answer(entry, Block.p2p, each, 2)
+            if isinstance(size, np.ndarray):
+                for each in np.unique(size[chosen]).tolist():
+                    found[chosen & (size == each)] = self._answer(entry, Block.p2p, each, 2)
+            else:
+                found[chosen] = self._answer(entry, Block.p2p, size, 2)
         return _same(found)
 
     def _crossed(self, way: int) -> Entry:

@@ -45,6 +45,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "min": min,
     "max": max,
 }
+_NUMBERS = {int, float, bool}
 _ON_ARRAYS = {"min": np.minimum, "max": np.maximum}
 
 
@@ -71,6 +72,8 @@ def settled(value: Value) -> Value:
     ArithmeticError
         When it is not a number, or too large a one.
     """
+    if type(value) is float and -LARGEST <= value <= LARGEST:
+        return value
     if isinstance(value, np.ndarray):
         if value.dtype != np.bool_ and not np.all(np.abs(value) <= LARGEST):
             raise ArithmeticError("a number is too large, or none")
@@ -97,8 +100,9 @@ def binary(name: str, one: Value, other: Value, ranks: range) -> Value:
     >>> binary("Add", rank, 1, range(4)), binary("Mod", rank, 2, range(4)).tolist(), binary("Lt", rank, 9, range(4))
     (Affine(a=1, b=1), [0, 1, 0, 1], True)
     """
-    first, second = isinstance(one, Affine), isinstance(other, Affine)
-    if first or second:
+    if type(one) in _NUMBERS and type(other) in _NUMBERS and name != "Pow":
+        return settled(BINARY[name](one, other))
+    if isinstance(one, Affine) or isinstance(other, Affine):
         if (line := _line(name, one, other)) is not None:
             return line
         if (

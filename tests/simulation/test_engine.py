@@ -10,7 +10,8 @@ from one_by_one import clocks
 
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.records import InputError
-from metasched.simulation.engine import Simulation, progressions
+from metasched.simulation.engine import STEPS, Simulation
+from metasched.simulation.groups import progressions
 from metasched.simulation.language import parse
 from metasched.simulation.outcome import simulate
 from metasched.simulation.system import Network, Nodes, Placement, System
@@ -81,6 +82,68 @@ def test_groups_end_when_each_process_by_itself_ends(text: str, processes: int, 
 def test_every_round_agrees_with_processes_one_by_one(processes: int) -> None:
     text = "def w():\n" + "".join(each.format(n=5000, m=300, k=3) for each in ROUNDS)
     assert ended(text, processes, 4, BUS) == pytest.approx(ended(text, processes, 4, BUS, together=False), rel=1e-9)
+
+
+def looped(text: str, rounds: int) -> str:
+    """An application that goes through all that another does so many times, with a stretch of its own before."""
+    first, _, body = text.partition("\n")
+    again = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{first}\n    compute(3e4 * (rank + 1))\n    for turn in range({rounds}):\n{again}"
+
+
+@settings(deadline=None, max_examples=60)
+@given(TEXTS, st.integers(1, 12), st.integers(1, 5), st.integers(2, 40))
+def test_rounds_that_repeat_end_when_each_by_itself_ends(text: str, processes: int, slots: int, rounds: int) -> None:
+    text = looped(text, rounds)
+    expected = ended(text, processes, slots, BUS, together=False)
+    assert ended(text, processes, slots, BUS) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+#: Loops with messages and without: of two numbers of processes that alternate, in loops, beside processes that wait.
+LOOPS = [
+    ROUNDS[5],
+    ROUNDS[6] + ROUNDS[9],
+    ROUNDS[4] + "    for k in range(3):\n        compute({m})\n        barrier()\n",
+    ROUNDS[7],
+    "    if rank == 0:\n        recv(w[1])\n    else:\n        for k in range(12):\n            compute({n})\n"
+    "            if rank > 1:\n                send(w[rank - 1], {m})\n            if rank < size - 1:\n"
+    "                send(w[rank + 1], {m})\n                recv(w[rank + 1])\n"
+    "            if rank > 1:\n                recv(w[rank - 1])\n        if rank == 1:\n            send(w[0], {m})\n",
+]
+
+
+@pytest.mark.parametrize("text", LOOPS)
+def test_rounds_that_repeat_are_not_run_again(text: str) -> None:
+    alone, times, ran = [], [], []
+    for rounds in (30, 3000):
+        several = looped("def w():\n" + text.format(n=5000, m=300, k=3), rounds)
+        simulation = Simulation(parse(several), Placement(system(4, bus=BUS), {"w": 12}))
+        times.append(max(float(np.max(group.clock)) for group in simulation.run()))
+        ran.append(STEPS - simulation.steps)
+        if rounds == 30:
+            alone.append(ended(several, 12, 4, BUS, together=False).max())
+    assert times[0] == pytest.approx(alone[0], rel=1e-9)
+    assert times[1] > 90 * times[0]
+    assert ran[1] < 1.2 * ran[0]
+
+
+def test_busy_times_and_pictures_go_on_through_rounds_that_are_skipped() -> None:
+    text = "def w():\n    for i in range({}):\n        compute(1e6)\n        barrier()\n"
+    few, many = (simulate(system(), parse(text.format(rounds)), {"w": 4}) for rounds in (10, 100))
+    counted = [Simulation(parse(text.format(n)), Placement(system(), {"w": 4}), steps=150).run() for n in (10, 10**12)]
+    (group,), (forever,) = counted
+    assert float(group.busy) == pytest.approx(0.01)
+    assert float(forever.busy) == pytest.approx(1e9)
+    assert forever.clock == pytest.approx(1e11 * group.clock)
+    assert many.execution_time == pytest.approx(10 * few.execution_time, rel=1e-12)
+    drawn = many.groups[0].drawn
+    assert [each[0] for each in drawn] == ["compute", "barrier"] * 100
+    assert [one[2] for one in drawn[:-1]] == pytest.approx([other[1] for other in drawn[1:]])
+
+
+def test_rounds_that_ask_how_often_they_were_run_are_all_run() -> None:
+    text = "def w():\n    for i in range(20):\n        compute(1e6 * i)\n        barrier()\n"
+    assert ended(text, 4).max() == pytest.approx(190e-3 + 20 * 2e-3)
 
 
 def message(size: float) -> float:
