@@ -126,6 +126,66 @@ def extract_verb(
     output.say(f"signature written to {to}")
 
 
+@signature.command("mark")
+def mark_verb(
+    trace: Annotated[Path, typer.Argument(help="Folder of metasched signature record.")],
+    campaign: Annotated[Path, typer.Argument(help="Folder with the runs.csv that has the run; phases.csv is written.")],
+    run: Annotated[
+        int | None, typer.Option(min=0, help="Row of runs.csv, from 0; by default the only one that it can be.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write what each process of a recorded run did in each phase to phases.csv, for --method phased."""
+    from metasched.records import PhaseMark
+    from metasched.signature.phases import worked
+    from metasched.store.files.campaigns import read_campaign
+    from metasched.store.files.phases import add_marks
+
+    recorded = read_recorded(trace)
+    if recorded.cut:
+        raise InputError(f"process {recorded.cut[0]} did not end by itself, expected a whole run", where=str(trace))
+    if (campaign / "phases.csv.gz").exists():
+        raise InputError("is compressed, expected phases.csv or none", where=str(campaign / "phases.csv.gz"))
+    runs, count = read_campaign(campaign).runs, len(recorded.trace.processes)
+    free = [place for place, each in enumerate(runs) if each.processors == count and not each.marks]
+    if run is None and len(free) != 1:
+        raise InputError(f"has {len(free)} runs of {count} processors without marks, give --run", where=str(campaign))
+    chosen = free[0] if run is None else run
+    if chosen not in free:
+        raise InputError(
+            f"--run is {chosen}, expected a run of {count} processors without marks"
+            + (f", such as {free[0]}" if free else ", and there is none"),
+            where=str(campaign),
+        )
+    found = phases_of(recorded.trace, Machine())
+    # Runs of other counts have the same phases in the same places; those marked first say which matter.
+    names = dict.fromkeys(mark.phase for each in runs for mark in each.marks)
+    relevant = [int(name) for name in names if name.isascii() and name.isdigit()] if names else [
+        each.phase for each in found.phases if each.relevant
+    ]  # fmt: skip
+    if len(relevant) < len(names) or max(relevant) >= len(found.phases):
+        listed = ", ".join([*names][:8])
+        raise InputError(
+            f"has {len(found.phases)} phases, and those of the runs that are marked are {listed}: "
+            "expected runs of one program, marked by this command alone",
+            where=str(trace),
+        )
+    relevant.sort()
+    seconds = worked(recorded.trace, recorded.durations, relevant, Machine())
+    asked = runs[chosen].request
+    marks = [
+        PhaseMark(str(phase), process, asked.available_cpu, asked.available_bandwidth, max(float(each), 1e-9))
+        for phase, of in zip(relevant, seconds, strict=True)
+        for process, each in enumerate(of.tolist())
+    ]
+    add_marks(campaign / "phases.csv", chosen, marks)
+    shown = {"run": chosen, "phases": relevant, "processes": count, "marks": len(marks)}
+    if as_json:
+        output.print_json(shown | {"written": str(campaign / "phases.csv")})
+    else:
+        output.say(f"{len(marks)} marks of {len(relevant)} phases of run {chosen} added to {campaign / 'phases.csv'}")
+
+
 SignaturesArgument = Annotated[list[Path], typer.Argument(help="Signatures of runs on different numbers of processes.")]
 
 

@@ -105,6 +105,63 @@ def _segments(nodes: Sequence[Node], times: int, found: list[tuple[int, list[int
     return numbered
 
 
+def _summed(trace: Trace, columns: Sequence[Floats]) -> tuple[NDArray[np.int64], Floats]:
+    """Weights of the phases; sums of columns over the actions of each, an array of shape (columns, processes, phases).
+
+    Parameters
+    ----------
+    columns : arrays of shape (actions,), what each action of the trace's table counts with.
+    """
+    shapes = trace.shapes
+    classes: dict[bytes, list[int]] = {}
+    for rank, process in enumerate(trace.processes):
+        classes.setdefault(shapes[process].tobytes(), []).append(rank)
+    weights, places = located([shapes[trace.processes[ranks[0]]] for ranks in classes.values()])
+    sums = np.zeros((len(columns), len(trace.processes), weights.size))
+    for ranks, phases in zip(classes.values(), places, strict=True):
+        for rank in ranks:
+            process = trace.processes[rank]
+            for row, values in enumerate(columns):
+                sums[row, rank] = np.bincount(phases, values[process], weights.size)
+    return weights, sums
+
+
+def worked(trace: Trace, durations: Sequence[float], relevant: Sequence[int], machine: Machine) -> Floats:
+    """Seconds that each process works in each relevant phase of a recorded run, before it has to wait for others.
+
+    Computation is as recorded. Of the time in calls a process waits the rest of; the process that spends least in them
+    hardly waits, and what it spends is shared among all calls by what the nominal machine would take for them. Phases
+    that are not relevant belong to the relevant one before them, or to the first.
+
+    Parameters
+    ----------
+    trace : instructions are nanoseconds.
+    durations : of each process (s).
+    relevant : phases, ascending.
+
+    Returns
+    -------
+    Array of shape (relevant phases, processes).
+
+    Examples
+    --------
+    >>> from metasched.signature.traces import trace_of
+    >>> step = [("compute", (1e6,)), ("barrier", ())]
+    >>> whole = [("init", ()), *(step * 10), ("finalize", ())]
+    >>> worked(trace_of({0: whole, 1: whole}), [0.012, 0.011], [1], Machine()).round(6).tolist()
+    [[0.011, 0.011]]
+    """
+    table = trace.table
+    flops = np.array([table.instructions(action) for action in range(len(table.shape))])
+    weights, sums = _summed(trace, (1e-9 * flops, machine.seconds(trace) - flops / machine.speed))
+    computing, calls = sums
+    left = max(float(np.min(np.asarray(durations) - computing.sum(axis=1))), 0.0)
+    whole = np.maximum(calls.sum(axis=1, keepdims=True), 1e-30)
+    seconds = computing + left * calls / whole
+    belongs = np.maximum(np.searchsorted(relevant, np.arange(weights.size), side="right") - 1, 0)
+    return np.stack([seconds[:, belongs == place].sum(axis=1) for place in range(len(relevant))])
+
+
 def phases_of(trace: Trace, machine: Machine) -> Phases:
     """The phases of a trace.
 
@@ -122,17 +179,7 @@ def phases_of(trace: Trace, machine: Machine) -> Phases:
     actions = range(len(table.shape))
     flops = np.array([table.instructions(action) for action in actions])
     volumes = np.array([table.volume(action) for action in actions])
-    shapes = trace.shapes
-    classes: dict[bytes, list[int]] = {}
-    for rank, process in enumerate(trace.processes):
-        classes.setdefault(shapes[process].tobytes(), []).append(rank)
-    weights, places = located([shapes[trace.processes[ranks[0]]] for ranks in classes.values()])
-    sums = np.zeros((4, len(trace.processes), weights.size))
-    for ranks, phases in zip(classes.values(), places, strict=True):
-        for rank in ranks:
-            process = trace.processes[rank]
-            for row, values in enumerate((seconds, flops, volumes, np.ones(len(table.shape)))):
-                sums[row, rank] = np.bincount(phases, values[process], weights.size)
+    weights, sums = _summed(trace, (seconds, flops, volumes, np.ones(len(table.shape))))
     total = float(sums[0].sum()) or 1.0
     shares = sums[0].sum(axis=0) / total
     order = np.argsort(-shares, kind="stable")

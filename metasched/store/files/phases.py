@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from metasched.records import InputError, PhaseMark, Run
 from metasched.store.files.csv_tables import csv_number, csv_table
+from metasched.store.files.whole_files import read_text, write_text_atomically
 
 #: ``run`` counts the rows of runs.csv from 0; further columns are left out.
 PHASE_COLUMNS = ("run", "phase", "process", "avg_avail_cpu", "avg_avail_bw", "execution_time")
@@ -41,6 +44,30 @@ def with_marks(runs: Iterable[Run], path: str | os.PathLike[str]) -> tuple[Run, 
             raise InputError(str(error), where=f"{path}, row {line}") from None
         own[mark.phase, mark.process] = mark
     return tuple(replace(run, marks=tuple(own.values())) for run, own in zip(runs, marks, strict=True))
+
+
+def add_marks(path: str | os.PathLike[str], run: int, marks: Sequence[PhaseMark]) -> None:
+    """Add the marks of a run, which has none yet, to a phases file that may not exist yet; all of them or nothing.
+
+    Parameters
+    ----------
+    run : the row of runs.csv, from 0.
+    marks : of its processes.
+
+    Raises
+    ------
+    InputError
+        When the file has other columns than :data:`PHASE_COLUMNS`.
+    """
+    before = read_text(path) if os.path.exists(path) else ",".join(PHASE_COLUMNS) + "\n"
+    header = next(iter(before.splitlines()), "")
+    if tuple(header.split(",")) != PHASE_COLUMNS:
+        raise InputError(f"has the columns {header[:80]}, expected {','.join(PHASE_COLUMNS)}", where=f"{path}, row 1")
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    for mark in marks:
+        rows.writerow((run, mark.phase, mark.process, mark.avg_avail_cpu, mark.avg_avail_bw, mark.execution_time))
+    write_text_atomically(path, before.rstrip("\n") + "\n" + text.getvalue())
 
 
 def _mark(cells: dict[str, str]) -> PhaseMark:

@@ -38,13 +38,18 @@ class Recorded:
     Parameters
     ----------
     trace : what each process did; a nanosecond of computing time counts as an instruction.
-    duration : of the process that took longest, from the end of MPI_Init to the start of MPI_Finalize (s).
+    durations : of each process, from the end of MPI_Init to the start of MPI_Finalize (s).
     cut : processes that did not end by themselves.
     """
 
     trace: Trace
-    duration: float
+    durations: tuple[float, ...]
     cut: tuple[int, ...]
+
+    @property
+    def duration(self) -> float:
+        """That of the process that took longest (s)."""
+        return max(self.durations)
 
 
 @dataclass
@@ -78,7 +83,8 @@ def read_recorded(folder: Path) -> Recorded:
     known: dict[str, int] = {}
     works: dict[float, int] = {}
     processes = []
-    longest, cut, events = first.duration, [], 0
+    durations: list[float] = []
+    cut, events = [], 0
     for rank in range(first.count):
         path = folder / f"rank-{rank}"
         if not path.is_file():
@@ -92,11 +98,11 @@ def read_recorded(folder: Path) -> Recorded:
         if events > MOST_EVENTS:
             raise InputError(f"holds more than {MOST_EVENTS} actions", where=str(folder))
         processes.append(_actions(one, table, known, works))
-        longest = max(longest, one.duration)
+        durations.append(one.duration)
         if one.how != "end":
             cut.append(rank)
     try:
-        return Recorded(Trace(table, tuple(processes)).checked(), longest, tuple(cut))
+        return Recorded(Trace(table, tuple(processes)).checked(), tuple(durations), tuple(cut))
     except InputError as error:
         raise InputError(str(error), where=str(folder)) from None
 
