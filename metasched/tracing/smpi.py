@@ -54,7 +54,7 @@ def by_replay(application: Application, platform: Path, hosts: Path, relevant: b
         weights, executed, phases = phases_of_sample(sample)
         computing, waiting = _spent(sample, phases, weights.size, platform, hosts)
         last = int(np.argmax(computing.sum(axis=1) + waiting.sum(axis=1)))
-        work, wait = (each[last] / np.maximum(executed, 1e-9) for each in (computing, waiting))
+        work, wait = (each[last] / np.maximum(executed, np.finfo(np.float64).tiny) for each in (computing, waiting))
         return Timed(
             tuple(
                 PhaseTime(phase, weight, c + w, c, w)

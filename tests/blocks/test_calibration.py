@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from metasched.blocks.calibration.measurements import Measurements
+from metasched.blocks.calibration.robust import _terms
 from metasched.blocks.entry import Block
 from metasched.blocks.formulas import as_printed
 from metasched.cli.app import main
@@ -111,3 +113,17 @@ def test_what_cannot_be_measured_ends_in_one_line(
         True,
         False,
     )
+
+
+def test_the_uncertainty_of_a_robust_term_is_that_of_weighted_least_squares() -> None:
+    """Of v = a + b x, weighted by 1/v: the roots of the diagonal of s^2 (X'WX)^-1, with s^2 of n - 2 degrees."""
+    rng = np.random.default_rng(3)
+    nodes, size = np.repeat([2.0, 4.0, 8.0, 16.0], 6), np.zeros(24)
+    value = (1e-3 + 2e-3 * (nodes - 1)) * (1 + 0.05 * rng.standard_normal(24))
+    terms = _terms(Block.gather, Measurements(value, size, nodes, np.ones(24)), (("1", "P-1"), ()))
+    used = {term.growth: term for term in terms}
+    design = np.column_stack([np.ones(24), nodes - 1]) / value[:, None]
+    found, (residual,), *_ = np.linalg.lstsq(design, np.ones(24), rcond=None)
+    expected = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * residual / 22)
+    assert [used[growth].coefficient for growth in ("1", "P-1")] == pytest.approx(found.tolist())
+    assert [used[growth].uncertainty for growth in ("1", "P-1")] == pytest.approx(expected.tolist())

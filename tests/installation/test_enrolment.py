@@ -80,7 +80,8 @@ def test_what_is_somebody_elses_is_not_touched(tmp_path: Path) -> None:
         (tmp_path / "n1.token").write_text("a shopping list")
         with pytest.raises(InputError, match="does not hold a token"):
             enrol(store.tokens, ["n1"], tmp_path)
-        with pytest.raises(InputError, match="cannot name a file"):
-            enrol(store.tokens, ["../n1"], tmp_path)
+        for node in ("../n1", "a/b", ".n1"):
+            with pytest.raises(InputError, match=f"node '{node}' cannot name a file"):
+                enrol(store.tokens, [node], tmp_path)
         assert [each.name for each in store.tokens.all()] == ["n2"]
     assert not (tmp_path / "tokens").exists()

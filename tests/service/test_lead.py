@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from metasched.records import InputError
+from metasched.history.log_formats import read_log
+from metasched.records import InputError, Load, Request
 from metasched.service.configuration import Configuration
 from metasched.service.daemon import Daemon
 from metasched.store.database.backup import backup, restore
@@ -17,6 +18,10 @@ from metasched.store.database.leadership import Leadership
 from metasched.store.database.store import Store
 from tests.service.daemons import running
 
+PAST = [
+    "job,submit_time,run_time,processors,requested_time,user,name,partition,wait,state",
+    *(f"{n},{9e5 + 900.0 * n},{600 + n},4,7200,ada,solve,p,5,COMPLETED" for n in range(20)),
+]
 HOLDER = """
 import sys, time
 from metasched.store.database.leadership import Leadership
@@ -74,3 +79,43 @@ def test_the_leader_is_named_until_another_leads(tmp_path: Path) -> None:
         assert second.note()
         assert not first.note()  # another has led since
         assert second.leader() == "first"
+
+
+def test_a_daemon_that_follows_takes_up_what_the_leader_has_stored_and_learned(tmp_path: Path) -> None:
+    with running(tmp_path) as leader:
+        now = leader.clock.now()
+        # One that was not started leads nothing; on SQLite it may only read.
+        follower = Daemon(leader.configuration, leader.store)
+        follower.job_history.restore(rest=0.0)
+        leader.writes.loads([Load(now, "e1", 0.25, 90.0)]).result()
+        leader.mode.set("act", "root")
+        leader.job_history.take("c", read_log(PAST))
+        assert not follower.clusters.latest
+        assert follower.models.predictor("cg", "east") is None
+        follower.follow_loads()
+        follower.follow()
+        follower.follow_history()
+        assert follower.clusters.latest["e1"].available_cpu == 0.25
+        assert follower.mode.mode == "act"
+        predictor = follower.models.predictor("cg", "east")
+        assert predictor is not None
+        asked = Request(1000.0, 4, 0.5, 100.0)
+        known = leader.models.predictor("cg", "east")
+        assert known is not None
+        assert predictor.predict(asked) == known.predict(asked)
+        assert follower.job_history.predict("ada", 4, 7200.0, 2e6)["run_time"] > 0.0
+
+
+def test_a_daemon_that_leads_does_not_read_back_what_it_wrote_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path, learned=False) as leader:
+        read: list[str] = []
+        monkeypatch.setattr(leader.models, "read", lambda: read.append("models"))
+        monkeypatch.setattr(leader.mode, "read", lambda: read.append("mode"))
+        monkeypatch.setattr(leader.views, "read_loads", lambda within: read.append("loads"))
+        monkeypatch.setattr(leader.job_history, "follow", lambda: read.append("history"))
+        leader.follow()
+        leader.follow_loads()
+        leader.follow_history()
+        assert read == []

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_by_one import clocks
 
-from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.blocks.entry import Block, Entry, Kind, Quantity
 from metasched.records import InputError
 from metasched.simulation.engine import STEPS, Simulation
 from metasched.simulation.groups import progressions
@@ -218,8 +218,6 @@ def test_messages_cross_the_lowest_common_level_and_collectives_each_level() -> 
     assert where.message(here[[0]], here[[1]], 1e4) == pytest.approx(1e-4)
     assert where.message(here[[0]], here[[2]], 1e4) == pytest.approx(1e-3 + 1e-2)
     assert where.message(here[[0]], here[[4]], 1e4) == pytest.approx(5e-2 + 1e-1)
-    from metasched.blocks.entry import Block
-
     assert where.collective(Block.bcast, ["w"], 1e4) == pytest.approx(1e-4 + (1e-3 + 1e-2) + (5e-2 + 1e-1))
 
 
@@ -296,3 +294,12 @@ def test_progressions_are_the_chosen_ranks(chosen: list[bool], start: int, step:
     ranks = range(start, start + step * len(chosen), step)
     found = [rank for each in progressions(ranks, np.array(chosen)) for rank in each]
     assert found == [rank for rank, keep in zip(ranks, chosen, strict=True) if keep]
+
+
+def test_a_collective_within_nodes_takes_as_long_as_on_the_kind_that_it_takes_longest() -> None:
+    slow = entry("slow bus", Kind.bus, bandwidth=(1e6, "B/s"))
+    kinds = (Nodes("few", 1, "lan", CPU, {"w": 2}, slow), Nodes("many", 1, "lan", CPU, {"w": 8}, BUS))
+    where = Placement(System("made up", (Network("lan", LAN),), kinds), {"w": 10})
+    # Two processes over the slow bus take one step, eight over the fast one three, which take less.
+    assert where.collective(Block.bcast, ["w"], 1e4) == pytest.approx(1e4 / 1e6 + (1e-3 + 1e-2))
+    assert where.collective(Block.barrier, ["w"], 0) == pytest.approx(1e-3)

@@ -18,8 +18,10 @@ def energy_words(placement: Placement) -> str:
     '500 J, 50 W on average, at 1800 MHz, 0.9917 chance that no node fails'
     """
     clock, parts = placement.resource_set.frequency, []
-    if placement.energy is not None and placement.power is not None:
-        parts += [f"{plain(placement.energy)} J", f"{plain(placement.power)} W on average"]
+    if placement.energy is not None:
+        parts.append(f"{plain(placement.energy)} J")
+    if placement.power is not None:
+        parts.append(f"{plain(placement.power)} W on average")
     if clock is not None:
         parts.append(f"at {clock:g} MHz")
     if placement.success is not None:

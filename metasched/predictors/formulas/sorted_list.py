@@ -109,8 +109,8 @@ class SortedList:
         defined: NDArray[np.bool_] = np.asarray(np.isfinite(row).all(axis=1))
         if not defined.any():
             return self
-        models = self if defined.all() else self.keep(defined)
-        sums = SquareRootSums(models.factors.copy())
+        models = self.keep(defined)
+        sums = SquareRootSums(models.factors)
         sums.add(row[defined] * weight, time * weight)
         models = SortedList.from_factors(
             models.combinations,
@@ -127,9 +127,8 @@ class SortedList:
         in_last = self.in_last.copy()
         in_last[: len(self) - last] = 0
         in_last[len(self) - last :] += 1
-        models = replace(self, in_last=in_last)
         patient: NDArray[np.bool_] = np.less(in_last, PATIENCE)
-        return models if patient.all() else models.keep(patient)
+        return replace(self, in_last=in_last).keep(patient)
 
     def keep(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> SortedList:
         """Only the chosen combinations; their order stays."""

@@ -69,7 +69,7 @@ class PhaseModel:
         if self.processes is None:
             where = np.array([[problem_size], [count], [cpu.min()], [bw.min()]], dtype=np.float64)
             log_time, spread = self.slowest.state.predict(*where)
-            return float(np.exp(log_time[0])), float(spread[0])
+            return float(np.exp(log_time.item())), float(spread.item())
         effective = self.profile.effective_cpu(cpu, np.arange(count), count)
         each = np.ones(count)
         log_time, spread = self.processes.state.predict(problem_size * each, count * each, effective, bw)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from known_model import Known
 
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.recent_placements import RecentPlacement, with_recent_placements
+from metasched.placement.loads.recent_placements import RecentPlacement, as_running, with_recent_placements
 from metasched.placement.loads.staleness import with_loads, with_stale_capped
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
@@ -74,3 +74,18 @@ def test_the_last_load_until_now_counts() -> None:
     assert state.available_cpu.tolist() == [0.01, 1.0]
     assert state.available_bandwidth.tolist() == [0.001, 1000.0]
     assert state.age.tolist() == [1.0, 0.0]
+
+
+def test_a_job_just_placed_counts_on_its_own_cluster_and_where_its_nodes_are_too_unless_it_waits() -> None:
+    def job(**more) -> RecentPlacement:
+        return RecentPlacement("c", ("n0",), (1,), 5.0, 100.0, frozenset({"other"}), power=80.0, **more)
+
+    for state in (nodes(1), ClusterState.make("other", ["n0"])):
+        assert with_recent_placements(state, [job()], now=10.0).available_cpu.tolist() == [0.5]
+        (running,) = as_running([job()], state)
+        assert (running.nodes, running.processors, running.power) == (("n0",), (1,), 80.0)
+        assert (running.computation, running.communication) == (100.0, 0.0)
+        assert as_running([job(waits=True)], state) == []
+    elsewhere = ClusterState.make("elsewhere", ["n0"])
+    assert with_recent_placements(elsewhere, [job()], now=10.0).available_cpu.tolist() == [1.0]
+    assert as_running([job()], elsewhere) == []

@@ -19,7 +19,7 @@ from metasched.service import simulations
 from metasched.service.app import make_app
 from metasched.service.authentication import NOBODY
 from metasched.service.daemon import Daemon
-from metasched.service.dashboard import pages
+from metasched.service.dashboard import pages, simulation
 from metasched.service.simulations import Wrong
 from metasched.store.database.placement_records import PlacementRecords
 from metasched.store.errors import StoreError
@@ -291,3 +291,25 @@ def test_the_simulator_is_for_those_who_may_read_and_shows_errors_at_their_line(
     again = client.get(f"/simulation?kept={number[1]}")
     assert "2.500000 s" in again.text
     assert "name = 1" in again.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "marked"),
+    [
+        (Wrong("no model", "system", 1), [(1, "s1", True), (2, "s2", False), (3, "s3", False)]),
+        (Wrong("no model", "system", 4), [(1, "s1", False), (2, "s2", False), (3, "s3", False), (4, "s4", True)]),
+        (
+            Wrong("no name", "application", 5),
+            [(2, "a2", False), (3, "a3", False), (4, "a4", False), (5, "a5", True), (6, "a6", False), (7, "a7", False)],
+        ),
+        (Wrong("processes"), []),
+        (None, []),
+    ],
+)
+def test_a_text_that_is_wrong_is_shown_with_the_lines_around_the_one_that_is(
+    wrong: Wrong | None, marked: list[tuple[int, str, bool]]
+) -> None:
+    asked = simulations.Asked("s1\ns2\ns3\ns4\n", "a1\na2\na3\na4\na5\na6\na7\na8\n")
+    shown = simulation.content(asked, wrong, [])
+    assert shown["marked"] == marked
+    assert (shown["asked"], shown["wrong"], shown["kept"]) == (asked, wrong, None)

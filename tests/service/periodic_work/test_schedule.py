@@ -1,0 +1,59 @@
+"""Periodic work: done again after each period, once only where once is asked for, and ended with its process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+from metasched.service.periodic_work.schedule import Schedule
+
+LEFT = """
+from metasched.service.periodic_work.schedule import Schedule
+Schedule().every(3600.0, print)
+Schedule().once(print, after=3600.0)
+print("ended")
+"""
+
+
+def test_work_is_done_every_period_even_after_it_has_failed() -> None:
+    done, enough = [], threading.Event()
+
+    def work() -> None:
+        done.append(len(done))
+        if len(done) == 1:
+            raise RuntimeError("the database is away")
+        if len(done) == 2:
+            raise ValueError("a fault")
+        enough.set()
+
+    schedule = Schedule()
+    schedule.every(0.001, work)
+    assert enough.wait(60.0)
+    schedule.stop()
+    known = len(done)
+    assert known >= 3
+    assert [thread for thread in threading.enumerate() if thread.name == "metasched-work"] == []
+
+
+def test_what_is_to_be_done_once_is_done_once_and_then_the_schedule_is_idle() -> None:
+    schedule, done, go = Schedule(), [], threading.Event()
+
+    def work() -> None:
+        assert go.wait(60.0)
+        done.append(1)
+
+    schedule.every(3600.0, print)
+    assert schedule.idle
+    schedule.once(work)
+    assert not schedule.idle
+    go.set()
+    next(thread for thread in schedule._threads if thread.name == "metasched-work once").join(60.0)
+    assert schedule.idle
+    schedule.stop()
+    assert done == [1]
+
+
+def test_a_process_that_ends_without_stopping_its_schedule_does_not_wait_for_it() -> None:
+    ended = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=60.0, check=True)
+    assert ended.stdout == "ended\n"
