@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -61,8 +64,35 @@ def test_a_fault_that_a_test_notices_is_killed_one_that_none_does_survives_and_t
 
 def test_tests_that_fail_without_a_fault_judge_none(tree: Path) -> None:
     (tree / "tests/monitors/toy/test_double.py").write_text("def test_double():\n    assert False\n")
-    found = [verdict.outcome for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=2, seed=3)]
-    assert found == ["unjudged", "unjudged"]
+    found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=2, seed=3)]
+    assert [verdict.outcome for verdict in found] == ["unjudged", "unjudged"]
+    named = "(tests/monitors/toy/test_double.py fails without it)"
+    assert [verdict.change.partition("  (")[1:] for verdict in found] == [("  (", named[1:])] * 2
+
+
+def test_a_test_that_fails_once_by_itself_is_run_again_before_it_judges_none(tree: Path) -> None:
+    calls = tree / "calls"
+    calls.write_text("")
+    (tree / "tests/monitors/toy/test_double.py").write_text(
+        "import pathlib\n\n\ndef test_double():\n"
+        f"    calls = pathlib.Path({str(calls)!r})\n"
+        "    calls.write_text(calls.read_text() + 'x')\n"
+        "    assert len(calls.read_text()) > 2\n"
+    )
+    (found,) = (verdict.outcome for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=1, seed=3))
+    assert (found, calls.read_text()) == ("killed", "xxx")
+
+
+def test_a_run_in_the_background_of_a_shell_heeds_an_interruption_as_one_in_the_foreground() -> None:
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); import tests.conftest; "
+        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=mutation.ROOT, env=os.environ | {"PYTHONPATH": str(mutation.ROOT)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ended.stdout == "True\n"
 
 
 def test_tests_that_do_not_end_are_stopped(tree: Path) -> None:

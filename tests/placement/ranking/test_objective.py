@@ -152,3 +152,34 @@ def test_a_node_class_of_twice_the_speed_counts_as_such() -> None:
     best = rank([state], Known(traffic=1e6), Question(1.0)).placements[0]
     assert best.resource_set.nodes == ("n1",)
     assert best.prediction.execution_time == pytest.approx(100 / 1.2 + 1e6 / 1000)
+
+
+def test_a_score_is_the_weighted_sum_times_what_doubling_must_save() -> None:
+    terms = Terms.of([100.0, 50.0], [110.0, 60.0], processors=[2, 8])
+    weights = Objective(time=2.0, core_hours=3.0, risk=0.5)
+    expected = 2.0 * terms.time + 3.0 * terms.core_hours + 0.5 * terms.risk
+    assert weights.score(terms, [2, 8]).tolist() == pytest.approx(expected.tolist())
+    halved = replace(weights, saving=0.5).score(terms, [2, 8])
+    assert halved.tolist() == pytest.approx((expected * [2.0, 8.0]).tolist())
+    alone = Objective(time=2.0, saving=0.5)
+    assert alone.score_time(terms.time, [2, 8]).tolist() == pytest.approx(alone.score(terms, [2, 8]).tolist())
+    assert (alone.time_alone, alone.energy_alone, weights.time_alone) == (True, False, False)
+    assert (Objective(time=0.0, energy=1.0).energy_alone, Objective(energy=1.0).energy_alone) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("weights", "line"),
+    [
+        ({"time": -1.0}, "weight of time is -1.0, expected a finite number of at least 0"),
+        ({"risk": np.inf}, "weight of risk is inf, expected a finite number"),
+        ({"energy": 1e-31}, "weight of energy is 1e-31, expected 0 or a number from 1e-30 to 1e[+]30"),
+        ({"energy": 2e30}, "weight of energy is 2e[+]30, expected 0 or a number"),
+        ({"time": 0.0}, "all weights of the objective are 0, expected one above 0"),
+        ({"saving": 1.0}, "saving is 1.0, expected a number in"),
+        ({"saving": -0.1}, "saving is -0.1, expected a number in"),
+    ],
+)
+def test_an_objective_that_orders_nothing_is_refused(weights: dict[str, float], line: str) -> None:
+    with pytest.raises(InputError, match=line):
+        Objective(**weights)
+    assert Objective(time=1e-30, energy=1e30, saving=0.0).time == 1e-30
