@@ -12,7 +12,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from metasched.client.connection import address_of, ask
+from metasched.client import connection
+from metasched.client.connection import MOST, _length, address_of, ask
 from metasched.records import InputError
 from metasched.service.configuration import Listen
 
@@ -86,3 +87,45 @@ def test_a_daemon_that_does_not_answer_is_named(tmp_path: Path) -> None:
         ask(str(tmp_path / "nobody.sock"), "GET", "/", timeout=30.0)
     with pytest.raises(RuntimeError, match="does not answer"):
         ask("http://127.0.0.1:1", "GET", "/", timeout=30.0)
+
+
+@pytest.mark.parametrize(
+    ("head", "length"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 12", 12),
+        (b"HTTP/1.1 200 OK\r\nServer: x\r\ncontent-length:7\r\nAge: 3", 7),
+        (b"HTTP/1.1 200 OK\r\nAge: 3", MOST),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -1", MOST),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999", MOST),
+    ],
+)
+def test_an_answer_is_as_long_as_its_head_says_or_lasts_until_the_end(head: bytes, length: int) -> None:
+    assert _length(head) == length
+
+
+@pytest.mark.parametrize("address", ["ftp://h", "http://", "https://:80"])
+def test_an_address_that_is_no_url_of_a_daemon_is_refused(address: str) -> None:
+    with pytest.raises((InputError, ValueError, RuntimeError), match="expected a URL that begins with http"):
+        ask(address, "GET", "/v1/status", timeout=5.0)
+
+
+def test_the_token_of_the_environment_and_the_certificate_of_the_daemon_are_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def noted(address: str, method: str, path: str, document: object, **more: object) -> None:
+        asked.append((address, more["token"], more["verify"], more["timeout"]))
+
+    monkeypatch.setattr(connection, "ask", noted)
+    monkeypatch.setenv("METASCHED_TOKEN", "")
+    connection.ask_configured(Listen(), "GET", "/v1/status")
+    monkeypatch.setenv("METASCHED_TOKEN", "secret")
+    secured = Listen(certificate="c", key="k")
+    connection.ask_configured(secured, "GET", "/v1/status", timeout=3.0)
+    connection.ask_configured(secured, "GET", "/v1/status", url="http://other")
+    assert asked == [
+        ("http://127.0.0.1:8765", None, True, 10.0),
+        ("https://127.0.0.1:8765", "secret", "c", 3.0),
+        ("http://other", "secret", "c", 10.0),
+    ]
