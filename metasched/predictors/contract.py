@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -227,6 +227,36 @@ def layouts_of(predictor: Predictor) -> frozenset[tuple[int | None, int]]:
     Every placement asks, so only the attribute is looked for: checking a protocol costs as much as a prediction.
     """
     found: frozenset[tuple[int | None, int]] = getattr(predictor, "layouts", frozenset())
+    return found
+
+
+class PowerTerm(NamedTuple):
+    """A part of times that is a power of each load: factor * cpu**cpu * bandwidth**bandwidth seconds.
+
+    Parameters
+    ----------
+    factor : for each number of processors, shape (k,).
+    cpu, bandwidth : exponents of the available CPU and of the available bandwidth (Mbit/s).
+    """
+
+    factor: Floats
+    cpu: float
+    bandwidth: float
+
+
+def power_terms(predictor: Predictor, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...] | None:
+    """What the expected times are the sum of, where a predictor knows them to be powers of the loads; else None.
+
+    Whoever compares very many loads on the same numbers of processors takes each power once.
+
+    Parameters
+    ----------
+    predictor : any; it knows such terms by a method ``power_terms`` of the same arguments.
+    problem_size : N.
+    processors : array of shape (k,).
+    """
+    find = getattr(predictor, "power_terms", None)
+    found: tuple[PowerTerm, ...] | None = None if find is None else find(problem_size, processors)
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.predictors.contract import ByBatch, Predictions
+from metasched.predictors.contract import ByBatch, PowerTerm, Predictions
 from metasched.records import Run
 
 
@@ -19,11 +19,19 @@ class Known(ByBatch):
     traffic: float = 1000.0
     spread: float = 0.1
     name: str = "known"
+    tells_powers: bool = True
 
     def predict_many(self, problem_size, processors, available_cpu, available_bandwidth, level=0.9):
         n, p, cpu, bw = np.broadcast_arrays(problem_size, processors, available_cpu, available_bandwidth)
         time = n * (self.work / (p * cpu) + self.traffic * np.log2(2.0 * p) / bw)
         return Predictions(time, time * (1 - self.spread), time * (1 + self.spread), level)
+
+    def power_terms(self, problem_size, processors):
+        p = np.asarray(processors, dtype=np.float64)
+        if not self.tells_powers:
+            return None
+        sent = problem_size * self.traffic * np.log2(2.0 * p)
+        return PowerTerm(problem_size * self.work / p, -1.0, 0.0), PowerTerm(sent, 0.0, -1.0)
 
     def fit(self, runs: Iterable[Run]) -> Known:
         raise NotImplementedError

@@ -7,7 +7,7 @@ in the order of that bound until the next bound is no better than the worst one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -51,7 +51,9 @@ class Candidate:
     score: float
 
 
-def weigh(around: Circumstances, found: Found, order: Ints, top: int) -> tuple[list[Candidate], tuple[str, ...]]:
+def weigh(
+    around: Circumstances, found: Found, order: Iterable[int], top: int
+) -> tuple[list[Candidate], tuple[str, ...]]:
     """The best distinct candidates with contention, best first, and what the user should know of it.
 
     Parameters
@@ -78,7 +80,7 @@ def weigh(around: Circumstances, found: Found, order: Ints, top: int) -> tuple[l
     return weighed[:top], tuple(notes)
 
 
-def _distinct(layout: Layout, found: Found, order: Ints) -> Iterator[tuple[int, Share, float]]:
+def _distinct(layout: Layout, found: Found, order: Iterable[int]) -> Iterator[tuple[int, Share, float]]:
     """Sets that differ from each other, with their scores without contention.
 
     A set that lies in one rack is found both for the rack and for the switches above it.

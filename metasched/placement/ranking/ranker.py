@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,12 +23,16 @@ from metasched.placement.ranking.query import Curve, InfeasibleError, Question, 
 from metasched.placement.ranking.rendering import rendered
 from metasched.placement.ranking.ties import settle_ties
 from metasched.placement.search.exact_search import Domains, Found, Scope, search
+from metasched.placement.search.expectation import Expectation, Pairs, expectation
 from metasched.placement.search.joined_clusters import Layout, lay_out
 from metasched.predictors.contract import Predictor
 from metasched.records import InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+#: Pairs that are sorted at first: of nearly all it does not matter which is better.
+FIRST_SORTED = 256
 
 
 def rank(
@@ -92,25 +96,24 @@ def _ranked(
                     "or hardware of the cluster"
                 )
     draws = _draws(clusters, layout, question)
-    of_fewest, asked = _of_fewest(layout, int(allowed[0]), question)
-    found = _searched(layout, layout.domains, layout.cluster_of, allowed, question, scope, of_fewest, draws)
-    order = (
-        _undominated(layout, found, question)
-        if question.pareto
-        else np.lexsort((found.domain, found.processors, found.score))
-    )
-    order = order[found.score[order] < ADVISED_UP_TO]
-    if not order.size:
+    pairs = Pairs.of(layout.domains, layout.cluster_of, allowed)
+    expected = expectation(layout, question.problem_size, layout.domains, pairs)
+    of_fewest, asked = _of_fewest(layout, int(allowed[0]), pairs, expected, question)
+    found = _searched(layout, layout.domains, pairs, expected, allowed, question, scope, of_fewest, draws)
+    order = _undominated(layout, found, question) if question.pareto else _ascending(found)
+    around = Circumstances(layout, question.problem_size, question.level, question.objective, question.contention)
+    weighed, notes = weigh(around, found, order, question.top)
+    if not weighed:
         if question.power_cap is not None:
             raise InfeasibleError(_why_too_much_power(layout, draws, question.power_cap))
         raise InfeasibleError("no model of the application is defined for any of the resource sets")
-    around = Circumstances(layout, question.problem_size, question.level, question.objective, question.contention)
-    weighed, notes = weigh(around, found, order, question.top)
     settled = settle_ties(weighed, question.tolerance, question.rotation)
     best = least = min(candidate.score for candidate in settled)
     if layout.optimistic is not None:
         domains, cluster_of = layout.optimistic
-        bound = _searched(layout, domains, cluster_of, allowed, question, "top", of_fewest, draws)
+        pairs = Pairs.of(domains, cluster_of, allowed)
+        expected = expectation(layout, question.problem_size, domains, pairs)
+        bound = _searched(layout, domains, pairs, expected, allowed, question, "top", of_fewest, draws)
         least = float(bound.score.min())
     elif not alone or (question.objective.risk and any(each.minima is not None for each in layout.clusters)):
         least = float(found.score.min())
@@ -138,47 +141,46 @@ def _ranked(
     )
 
 
-def _of_fewest(layout: Layout, fewest: int, question: Question) -> tuple[Floats, int]:
+def _of_fewest(
+    layout: Layout, fewest: int, pairs: Pairs, expected: Expectation, question: Question
+) -> tuple[Floats, int]:
     """P0 T0 of each cluster (s), see :mod:`metasched.placement.ranking.efficiency`, and the number of predictions."""
     least = np.full(len(layout.clusters), np.inf)
     if not question.constraints.least_efficiency:
         return least, 0
-    index, processors = layout.domains.pairs([fewest])
-    cluster = layout.cluster_of[index]
-
-    def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
-        return layout.expect(question.problem_size, cluster[pair], processors[pair], cpu, bandwidth)
-
-    found = search(layout.domains, [fewest], score)
-    np.fmin.at(least, cluster, fewest * found.score)
+    own = np.flatnonzero(pairs.processors == fewest)
+    found = search(layout.domains, [fewest], lambda pair, place, step: expected(own.take(pair), place, step))
+    np.fmin.at(least, pairs.cluster[own], fewest * found.score)
     return least, found.evaluations
 
 
 def _searched(
     layout: Layout,
     domains: Domains,
-    cluster_of: Ints,
+    pairs: Pairs,
+    expected: Expectation,
     allowed: Ints,
     question: Question,
     scope: Scope,
     of_fewest: Floats,
     draws: Sequence[Draw],
 ) -> Found:
-    index, processors = domains.pairs(allowed)
-    cluster = cluster_of[index]
+    cluster, processors = pairs.cluster, pairs.processors
     wait = layout.wait(cluster, processors)
     taken = layout.taken(cluster, processors)
     longest_time = longest(processors, of_fewest[cluster], question.constraints.least_efficiency)
-    besides = np.zeros(len(index))
+    besides = np.zeros(cluster.size)
     for number, draw in enumerate(draws):
         besides[cluster == number] = draw.besides(taken[cluster == number])
+    time_alone = question.objective.time_alone and question.power_cap is None
 
-    def score(pair: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
+    def score(pair: Ints, place: Ints, step: Ints) -> Floats:
         count, where = processors.take(pair), cluster.take(pair)
-        if question.objective.time_alone and question.power_cap is None:
-            time = layout.expect(question.problem_size, where, count, cpu, bandwidth)
+        if time_alone:
+            time = expected(pair, place, step)
             scores = question.objective.score_time(wait.take(pair) + time, count)
         else:
+            cpu, bandwidth = domains.falling.take(place), domains.step_width.take(step)
             predicted = layout.predict(question.problem_size, question.level, where, count, cpu, bandwidth)
             time = predicted.execution_time
             joules = layout.energy(question.problem_size, where, count, cpu, bandwidth, time)
@@ -221,6 +223,16 @@ def _why_too_much_power(layout: Layout, draws: Sequence[Draw], cap: float) -> st
     return f"every resource set draws more than the power cap of {cap:g} W{more}"
 
 
+def _ascending(found: Found) -> Iterator[int]:
+    """The pairs to be advised, ascending in score; those far down are sorted when they are asked for."""
+    left, some = np.flatnonzero(found.score < ADVISED_UP_TO), FIRST_SORTED
+    while left.size:
+        score = found.score[left]
+        near = score <= np.partition(score, some - 1)[some - 1] if some < left.size else np.full(left.size, True)
+        now, left, some = left[near], left[~near], 8 * some
+        yield from now[np.lexsort((found.domain[now], found.processors[now], found.score[now]))].tolist()
+
+
 def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
     """Pairs on the Pareto front of the terms that the objective weighs, ascending in score, of those to be advised."""
     advised = np.flatnonzero(found.score < ADVISED_UP_TO)
@@ -248,9 +260,11 @@ def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
 
 
 def _curve(layout: Layout, found: Found, question: Question) -> Curve:
-    order = np.lexsort((found.score, found.processors))
-    counts, first = np.unique(found.processors[order], return_index=True)
-    best = order[first]
+    least = np.full(int(found.processors.max()) + 1, np.inf)
+    np.fmin.at(least, found.processors, found.score)
+    best = np.flatnonzero(found.score == least[found.processors])
+    counts, first = np.unique(found.processors[best], return_index=True)
+    best = best[first]
     cluster = layout.cluster_of[found.domain[best]]
     predicted = layout.predict_in_doubt(
         question.problem_size, question.level, cluster, counts, found.cpu[best], found.bandwidth[best]

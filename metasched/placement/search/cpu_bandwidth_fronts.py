@@ -76,7 +76,7 @@ class Fronts:
         most = admitted.processors
         if constraints.per_node is not None:
             most = np.minimum(most, constraints.per_node)
-        self._domains = Domains(group, node, width, admitted.effective_cpu[node], most[node], tables=0)
+        self._domains = Domains(group, node, width, admitted.effective_cpu[node], most[node])
         self._fronts: dict[int, Front] = {}
         self.largest = int(self._domains.sizes.max(initial=0))
 
@@ -103,7 +103,7 @@ class Fronts:
         length = high - low + 1
         domain = np.repeat(index, length)
         step = np.arange(length.sum()) + np.repeat(low - np.concatenate([[0], np.cumsum(length)[:-1]]), length)
-        cpu = domains.cpu(domain, np.full(domain.size, count), step)
+        cpu = domains.falling[domains.place(domain, np.full(domain.size, count), step)]
         width = domains.step_width[step]
         # From the widest on, a set stays that has more CPU than every wider one.
         order = np.lexsort((-cpu, -width))

@@ -16,13 +16,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metasched.placement.search.prefix_quantiles import TABLES, PrefixQuantiles
+from metasched.placement.search.prefix_quantiles import PrefixQuantiles, falling_in_groups
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Scores of (pair, CPU, bandwidth): arrays of shape (k,) in, shape (k,) out, the smaller the better.
-Score = Callable[[Ints, Floats, Floats], Floats]
+#: Scores of (pair, place of the CPU in ``Domains.falling``, step): arrays of shape (k,) in, shape (k,) out, the smaller
+#: the better.
+Score = Callable[[Ints, Ints, Ints], Floats]
 Scope = Literal["all", "processors", "top"]
 
 
@@ -36,12 +37,15 @@ class Domains:
     width : array of shape (m,), bandwidth that the node brings into this domain (Mbit/s).
     speed : array of shape (m,), available CPU of each of its processors, in units of the reference node's processor.
     processors : array of shape (m,), processors that the job may take there.
-    tables : bytes that tables for very many questions may take.
 
     Attributes
     ----------
     ids : array of shape (d,), numbers of the domains that have entries, ascending.
-    sizes : array of shape (d,), processors of each.
+    sizes, entries : arrays of shape (d,), processors and nodes of each.
+    falling : array of shape (m,), the speeds of each domain's entries in falling order.
+    index : array of shape (m,), which of these domains each entry belongs to, and each place in ``falling``.
+    step_width : array of shape (t,), the width of each step, a run of entries of one domain with one width.
+    step_end : array of shape (t,), the entries up to the step's last.
     """
 
     def __init__(
@@ -51,24 +55,28 @@ class Domains:
         width: ArrayLike,
         speed: ArrayLike,
         processors: ArrayLike,
-        tables: int = TABLES,
     ) -> None:
         domain = np.asarray(domain, dtype=np.int64)
-        order = np.lexsort((np.asarray(node), -np.asarray(speed), -np.asarray(width), domain))
+        # Where entries of one width stand among each other does not matter: a step takes them all.
+        order = falling_in_groups(np.asarray(width, dtype=np.float64), domain)
         self.domain: Ints = domain[order]
         self.node: Ints = np.asarray(node, dtype=np.int64)[order]
         self.width: Floats = np.asarray(width, dtype=np.float64)[order]
         self.speed: Floats = np.asarray(speed, dtype=np.float64)[order]
         self.processors: Ints = np.asarray(processors, dtype=np.int64)[order]
-        self.ids, self._start = np.unique(self.domain, return_index=True)
-        self._stop = np.append(self._start[1:], order.size)
+        begins = np.append(True, self.domain[1:] != self.domain[:-1])[: order.size]
+        self._start: Ints = np.flatnonzero(begins)
+        self._stop = np.append(self._start[1:], order.size)[: self._start.size]
+        self.ids: Ints = self.domain[self._start]
+        self.index: Ints = np.cumsum(begins) - 1
         self._running = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.processors)])
         self.sizes: Ints = self._running[self._stop] - self._running[self._start]
-        # A step is a run of entries of one domain with one width; it ends where either changes.
-        ends = (self.domain[1:] != self.domain[:-1]) | (self.width[1:] != self.width[:-1])
-        self.step_end: Ints = np.append(np.flatnonzero(ends) + 1, order.size) if order.size else np.empty(0, np.int64)
+        self.entries: Ints = self._stop - self._start
+        ends = np.append(begins[1:] | (self.width[1:] != self.width[:-1]), True)[: order.size]
+        self.step_end: Ints = np.flatnonzero(ends) + 1
         self.step_width: Floats = self.width[self.step_end - 1]
-        self._best = PrefixQuantiles(self.speed, self.processors, self._start, tables)
+        self._best = PrefixQuantiles(self.speed, self.processors, self._start)
+        self.falling: Floats = self._best.falling
 
     def pairs(self, allowed: ArrayLike) -> tuple[Ints, Ints]:
         """Every (domain index, P) with P among the allowed counts that the domain has the processors for."""
@@ -91,28 +99,28 @@ class Domains:
         """The step that takes in the whole domain."""
         return np.asarray(np.searchsorted(self.step_end, self._stop[index]), dtype=np.int64)
 
-    def cpu(self, index: Ints, processors: Ints, step: Ints) -> Floats:
-        """The P-th fastest processor among the nodes of a domain as wide as a step.
+    def place(self, index: Ints, processors: Ints, step: Ints, *, inside: bool = False) -> Ints:
+        """The place in ``falling`` of the P-th fastest processor among the nodes of a domain as wide as a step.
 
         Parameters
         ----------
         index : of each domain, shape (k,).
         processors : P of each, shape (k,).
         step : of each, shape (k,); its nodes and all wider ones count.
+        inside : whether no step is a domain's last, nor its nodes only just enough.
         """
-        return self._best.largest(index, self.step_end[step] - self._start[index], processors)
+        find = self._best.places_inside if inside else self._best.places
+        return find(index, self.step_end.take(step) - self._start.take(index), processors)
 
     def members(self, index: int, processors: int, step: int, cpu: float) -> tuple[Ints, Ints]:
         """Nodes of the P fastest processors as wide as a step, fastest first, and how many are taken on each.
-
-        ``cpu`` is the P-th fastest of them, as :meth:`cpu` answered.
 
         Parameters
         ----------
         index : of the domain.
         processors : how many are wanted.
         step : whose width the nodes have at least.
-        cpu : available CPU of the P-th fastest of them, as :meth:`cpu` answered.
+        cpu : available CPU of the P-th fastest of them.
         """
         start = int(self._start[index])
         able = start + np.flatnonzero(self.speed[start : int(self.step_end[step])] >= cpu)
@@ -161,75 +169,103 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
     """
     index, processors = domains.pairs(allowed)
     low, high = domains.first_step(index, processors), domains.last_step(index)
-    cpu_low, cpu_high = domains.cpu(index, processors, low), domains.cpu(index, processors, high)
-    best_step, best_cpu = low.copy(), cpu_low.copy()
-    best = score(np.arange(index.size), cpu_low, domains.step_width[low])
+    at_low, at_high = domains.place(index, processors, low), domains.place(index, processors, high)
+    hand = _InHand(score(np.arange(index.size), at_low, low), low, at_low, processors, scope, top)
     evaluations = index.size
-
-    def offer(which: Ints, step: Ints, cpu: Floats, offered: Floats) -> None:
-        better = np.flatnonzero(offered < best.take(which))
-        if not better.size:
-            return
-        np.minimum.at(best, which.take(better), offered.take(better))
-        # A pair may get several offers, and several equal ones: the lowest step of the best ones stays.
-        better = better[offered.take(better) == best.take(which.take(better))]
-        better = better[np.argsort(-step.take(better), kind="stable")]
-        which = which.take(better)
-        best_step[which], best_cpu[which] = step.take(better), cpu.take(better)
 
     def refine(pair: Ints) -> None:
         """Leave nothing better than what is in hand between the first and the last step of some pairs."""
         nonlocal evaluations
-        # A stretch holds the steps after the one where it begins up to its last; the CPU is that at these two.
-        begin, last = low.take(pair), high.take(pair)
-        cpu_begin, cpu_last = cpu_low.take(pair), cpu_high.take(pair)
-        offered, offered_step, offered_cpu = pair, last, cpu_last
+        # A stretch holds the steps after the one where it begins up to its last, with the places of the CPU there.
+        begin, last, at_begin, at_last = low.take(pair), high.take(pair), at_low.take(pair), at_high.take(pair)
+        offered, offered_step, offered_at = (np.empty(0, np.int64) for _ in range(3))
         while pair.size:
             # No set of a stretch has more CPU than its last step, nor more bandwidth than its first: one batch scores
             # these corners and a set in each stretch. The corner of a single step is a set itself.
             corner, inside = np.split(
                 score(
                     np.concatenate([pair, offered]),
-                    np.concatenate([cpu_last, offered_cpu]),
-                    domains.step_width.take(np.concatenate([begin + 1, offered_step])),
+                    np.concatenate([at_last, offered_at]),
+                    np.concatenate([begin + 1, offered_step]),
                 ),
                 [pair.size],
             )
             evaluations += corner.size + inside.size
-            offer(offered, offered_step, offered_cpu, inside)
+            hand.offer(offered, offered_step, offered_at, inside)
             single = last - begin == 1
-            offer(pair[single], last[single], cpu_last[single], corner[single])
-            limit = best if scope == "all" else np.minimum(best, _limit(best, processors, scope, top))
-            promising = np.flatnonzero(~single & (corner < limit.take(pair)))
-            pair, begin, last = (each.take(promising) for each in (pair, begin, last))
-            cpu_begin, cpu_last = cpu_begin.take(promising), cpu_last.take(promising)
+            hand.offer(pair[single], last[single], at_last[single], corner[single])
+            promising = np.flatnonzero(~single & (corner < hand.limit(pair)))
+            pair, begin, last, at_begin, at_last = (
+                each.take(promising) for each in (pair, begin, last, at_begin, at_last)
+            )
             middle = (begin + last) >> 1
-            cpu_middle = domains.cpu(index.take(pair), processors.take(pair), middle)
-            offered, offered_step, offered_cpu = pair, middle, cpu_middle
+            at_middle = domains.place(index.take(pair), processors.take(pair), middle, inside=True)
+            offered, offered_step, offered_at = pair, middle, at_middle
             # Where the CPU does not grow, no step is better than the one before the stretch.
-            near, far = np.flatnonzero(cpu_middle > cpu_begin), np.flatnonzero(cpu_last > cpu_middle)
+            near, far = np.flatnonzero(at_middle < at_begin), np.flatnonzero(at_last < at_middle)
             pair = np.concatenate([pair.take(near), pair.take(far)])
-            begin, last = (np.concatenate([a.take(near), b.take(far)]) for a, b in ((begin, middle), (middle, last)))
-            cpu_begin, cpu_last = (
-                np.concatenate([a.take(near), b.take(far)])
-                for a, b in ((cpu_begin, cpu_middle), (cpu_middle, cpu_last))
+            begin, last, at_begin, at_last = (
+                np.concatenate([one.take(near), other.take(far)])
+                for one, other in ((begin, middle), (middle, last), (at_begin, at_middle), (at_middle, at_last))
             )
 
-    more = np.flatnonzero((high > low) & (cpu_high > cpu_low))
+    more = np.flatnonzero(at_high < at_low)
     if scope != "all" and more.size > 1:
-        # What the largest domain has rules out most of the others at once.
-        largest = index.take(more) == int(np.argmax(domains.sizes))
-        refine(more[largest])
-        more = more[~largest]
+        # What the largest domains have rules out most of the others at once.
+        large = (2 * domains.entries >= domains.entries.max()).take(index.take(more))
+        refine(more[large])
+        more = more[~large]
     refine(more)
-    return Found(index, processors, best_step, best_cpu, domains.step_width[best_step], best, evaluations)
+    cpu, bandwidth = domains.falling.take(hand.place), domains.step_width.take(hand.step)
+    return Found(index, processors, hand.step, cpu, bandwidth, hand.score, evaluations)
 
 
-def _limit(best: Floats, processors: Ints, scope: Scope, top: int) -> Floats:
-    """What a pair must beat to matter in the scope asked for; shape (p,)."""
-    limit = np.full(best.size, np.partition(best, top - 1)[top - 1] if scope != "all" and top < best.size else np.inf)
-    if scope == "processors":
-        least = np.full(int(processors.max()) + 1, np.inf)
-        np.minimum.at(least, processors, best)
-        limit = np.maximum(limit, least[processors]) if top < best.size else limit
-    return limit
+class _InHand:
+    """The best set of each pair found so far, and what another must beat to matter.
+
+    Parameters
+    ----------
+    score, step, place : of the first sets, shape (p,).
+    processors : of each pair, shape (p,).
+    scope, top : see :func:`search`.
+    """
+
+    def __init__(self, score: Floats, step: Ints, place: Ints, processors: Ints, scope: Scope, top: int) -> None:
+        self.score, self.step, self.place = score, step.copy(), place.copy()
+        self._processors, self._scope, self._top = processors, scope, top
+        #: The score of the last pair among the top ones.
+        self._last = np.inf
+        self._of_count = np.full(int(processors.max(initial=0)) + 1, np.inf)
+        self._lowered(np.arange(score.size), score)
+
+    def offer(self, pair: Ints, step: Ints, place: Ints, score: Floats) -> None:
+        """Some sets, several for one pair perhaps; of equally good ones the lowest step stays."""
+        better = np.flatnonzero(score < self.score.take(pair))
+        if not better.size:
+            return
+        np.minimum.at(self.score, pair.take(better), score.take(better))
+        better = better[score.take(better) == self.score.take(pair.take(better))]
+        better = better[np.argsort(-step.take(better), kind="stable")]
+        pair = pair.take(better)
+        self.step[pair], self.place[pair] = step.take(better), place.take(better)
+        self._lowered(pair, score.take(better))
+
+    def limit(self, pair: Ints) -> Floats:
+        """What a set must beat to matter in the scope asked for; shape (k,)."""
+        own = self.score.take(pair)
+        if self._scope == "all":
+            return own
+        if self._scope == "top":
+            return np.asarray(np.minimum(own, self._last))
+        needed = np.maximum(self._of_count.take(self._processors.take(pair)), self._last)
+        return np.asarray(np.minimum(own, needed))
+
+    def _lowered(self, pair: Ints, score: Floats) -> None:
+        """Keep account of the scores of some pairs."""
+        if self._scope == "processors":
+            np.minimum.at(self._of_count, self._processors.take(pair), score)
+        if self._scope != "all" and self._top < self.score.size and (score < self._last).any():
+            # Scores only fall: whatever is among the top ones now is not above the last of those before.
+            able = self.score[self.score <= self._last]
+            if able.size >= self._top:
+                self._last = float(np.partition(able, self._top - 1)[self._top - 1])

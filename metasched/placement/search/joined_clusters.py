@@ -104,12 +104,13 @@ class Layout:
     def _by_predictor(self, cluster: Ints) -> Iterator[tuple[Ints | slice, Predictor]]:
         """Each predictor with the entries that it predicts, of clusters of shape (k,)."""
         different = {id(predictor): predictor for predictor in self.predictors}
-        for identity, predictor in different.items():
-            if len(different) == 1:
-                yield slice(None), predictor
-                continue
-            numbers = [number for number, used in enumerate(self.predictors) if id(used) == identity]
-            yield np.flatnonzero(np.isin(cluster, numbers)), predictor
+        if len(different) == 1:
+            yield slice(None), self.predictors[0]
+            return
+        of_cluster: Ints = np.array([list(different).index(id(predictor)) for predictor in self.predictors])
+        used = of_cluster.take(cluster)
+        for number, predictor in enumerate(different.values()):
+            yield np.flatnonzero(used == number), predictor
 
     def _of_sets(self, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
         """What the least averages of sets should be, from the least of their nodes; arrays of shape (k,)."""

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import ByBatch, Floats, Learned, Part, Predictions, Term, broadcast
+from metasched.predictors.contract import ByBatch, Floats, Learned, Part, PowerTerm, Predictions, Term, broadcast
 from metasched.predictors.energy.clock import Clock, frequencies
 from metasched.predictors.energy.power import Power
 from metasched.predictors.gaussian_process import Scales
@@ -327,6 +327,11 @@ class MeteredPredictor(LearnedState[MeteredState]):
         """The execution times of :meth:`predict_many` without their intervals."""
         columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
         return self.times.expect_many(*columns) * self._by_clock(*columns)[0]
+
+    def power_terms(self, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...] | None:
+        """Those of the robust method; none at another clock, whose effect depends on the loads."""
+        at_reference = self.state.clock is None or self.asked is None
+        return self.times.power_terms(problem_size, processors) if at_reference else None
 
     def computing_share(
         self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candidate_functions.terms import Observations
-from metasched.predictors.contract import Floats
+from metasched.predictors.contract import Floats, PowerTerm
 from metasched.predictors.gaussian_process import (
     Kinship,
     ResidualProcess,
@@ -276,6 +276,14 @@ class Model:
         """
         log_size, log_link = log_n - self._middle[0], np.log(bw) - self._middle[1]
         return _sum(*self.formula.log_terms(log_size, np.log(cpu), log_link, computation, communication))
+
+    def power_terms(self, n: float, computation: Floats, communication: Floats) -> tuple[PowerTerm, PowerTerm]:
+        """Both terms as powers of the loads, from the last two arguments of :meth:`time_at`, shape (k,)."""
+        log_size, t = math.log(n) - self._middle[0], self.formula.numbers
+        terms = self.formula.log_terms(log_size, 0.0, -self._middle[1], computation, communication)
+        with np.errstate(over="ignore"):
+            first, second = (np.exp(term) for term in terms)
+        return PowerTerm(first, -t.cpu, 0.0), PowerTerm(second, -t.waiting, -t.bandwidth)
 
     def covariance(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Of the true log times at some conditions, (n, n), and the variances of the noise of runs there, (n,)."""

@@ -18,7 +18,17 @@ import scipy
 from numpy.typing import ArrayLike
 
 from candidate_functions.terms import Observations
-from metasched.predictors.contract import Floats, Learned, Part, Plan, Predictions, Term, broadcast, columns_of
+from metasched.predictors.contract import (
+    Floats,
+    Learned,
+    Part,
+    Plan,
+    PowerTerm,
+    Predictions,
+    Term,
+    broadcast,
+    columns_of,
+)
 from metasched.predictors.formulas.searched import searched_list
 from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.background import BackgroundSearch
@@ -300,6 +310,10 @@ class RobustPredictor(LearnedState[RobustState]):
     ) -> Floats:
         """The execution times of :meth:`predict_many` without their intervals."""
         return self.state.tabulated.expect(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
+
+    def power_terms(self, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...]:
+        """Computation and communication, whose sum :meth:`expect_many` tells."""
+        return self.state.tabulated.power_terms(problem_size, np.asarray(processors, dtype=np.float64))
 
     def computing_share(
         self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.predictors.contract import Floats
+from metasched.predictors.contract import Floats, PowerTerm
 from metasched.predictors.robust.model import Model
 
 #: Batches of fewer requests are not tabulated, of many sizes and of one.
@@ -62,6 +62,19 @@ class Tabulated:
                 communication += bend
             time[piece] = self.model.time_at(log_n, cpu[piece], bw[piece], computation, communication)
         return time
+
+    def power_terms(self, n: float, p: Floats) -> tuple[PowerTerm, ...]:
+        """Computation and communication at one size on numbers of processors (k,), as powers of the loads."""
+        counts = _whole(p, 1)
+        if counts is None:
+            computation, communication = self.model.formula.of_counts(p)[:2]
+            bend = self.model.bend_mean(np.log(np.stack([np.full(len(p), n), p], axis=1)))
+            return self.model.power_terms(n, computation + bend, communication + bend)
+        different, where = counts
+        of_counts = self.model.formula.of_counts(different.astype(np.float64))[:2]
+        # Whoever asks for these compares and then shows intervals, which the same rows tell.
+        of_counts += self._of_size(float(n), True).of(different)[:, 0, 0]
+        return tuple(term._replace(factor=term.factor.take(where)) for term in self.model.power_terms(n, *of_counts))
 
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms, for arrays of one shape (n,)."""

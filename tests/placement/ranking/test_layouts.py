@@ -7,17 +7,20 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_model import Known
 
 from metasched.blocks.power import of_processors
 from metasched.placement.clusters.constraints import Constraints
-from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.queue_wait import QueueWait
+from metasched.placement.clusters.state import ClusterState, SetMinima
+from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.ranking.layouts import MOST_LAYOUTS, layouts
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
+from metasched.placement.search.exact_search import Scope
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import DEFAULT_SETTINGS, Run, Settings
 
@@ -61,6 +64,42 @@ def test_no_placement_with_any_layout_is_sooner(seed: int) -> None:
     assert found[0].completion == pytest.approx(best)
     sets = [(one.resource_set.nodes, one.resource_set.processors, one.resource_set.place) for one in found]
     assert len(set(sets)) == len(sets)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 100_000), st.sampled_from(["top", "processors", "all"]))
+def test_powers_taken_once_find_what_single_predictions_find(seed: int, scope: Scope) -> None:
+    draw = np.random.default_rng(seed)
+    size = int(draw.integers(20, 60))
+    racks = Topology(("r0", "r1", "top"), np.array([2, 2, -1]), np.array([300.0, 500.0, np.inf]), np.arange(size) % 2)
+    ends = np.repeat([[0.5], [1.5]], 8, axis=1)
+    clusters = [
+        replace(
+            ClusterState.make(
+                name, [f"{name}{node}" for node in range(size)], processors=draw.integers(1, 6, size),
+                available_cpu=draw.uniform(0.2, 1.0, size), available_bandwidth=draw.uniform(10, 1000, size),
+                network=racks, queue_wait=QueueWait.always(float(draw.choice([0.0, 20.0]))),
+            ),
+            minima=SetMinima(draw.uniform(0.5, 1.0, 8), draw.uniform(0.5, 1.0, 8), ends, ends) if forecast else None,
+        )
+        for name, forecast in (("a", True), ("b", False))
+    ]  # fmt: skip
+    models = {
+        name: Laid(traffic=float(draw.uniform(0, 30000)), sharing=float(draw.uniform(0, 1)))
+        for name in ("a", "b")
+    }  # fmt: skip
+    chosen = tuple(Settings(k, t) for k, t in product((1, 2, 4), (1, 2)))
+    asked = Question(3.0, Constraints(max_processors=40), settings=chosen, scope=scope, top=5)
+    quick, slow = (
+        rank(clusters, {name: replace(model, tells_powers=powers) for name, model in models.items()}, asked)
+        for powers in (True, False)
+    )
+    assert [each.completion for each in quick.placements] == pytest.approx(
+        [each.completion for each in slow.placements]
+    )
+    if scope != "top":
+        assert quick.curve.processors.tolist() == slow.curve.processors.tolist()
+        assert quick.curve.completion == pytest.approx(slow.curve.completion)
 
 
 def test_processes_that_share_memory_are_spread_and_those_that_talk_are_packed() -> None:

@@ -12,7 +12,7 @@ from known_model import Known
 
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.search.exact_search import Domains, search
-from metasched.placement.search.prefix_quantiles import TABLES, PrefixQuantiles
+from metasched.placement.search.prefix_quantiles import PrefixQuantiles
 from metasched.records import InputError
 
 LINKS = st.sampled_from([10.0, 20.0, 50.0, 100.0, 200.0, 1000.0])
@@ -65,7 +65,8 @@ def found_by(instance, predictor, scope, top=10):
     allowed = np.arange(1, int(domains.sizes.max()) + 1)
     _, processors = domains.pairs(allowed)
 
-    def score(pair, cpu, bandwidth):
+    def score(pair, place, step):
+        cpu, bandwidth = domains.falling[place], domains.step_width[step]
         return predictor.predict_many(1.0, processors[pair], cpu, bandwidth).execution_time
 
     return search(domains, allowed, score, scope, top), domains
@@ -112,7 +113,7 @@ def test_among_many_widths_the_best_is_that_of_every_step(seed, traffic, alike) 
     for pair, (first, last) in enumerate(zip(*steps, strict=True)):
         step = np.arange(first, last + 1)
         domain, p = (np.full(step.size, each[pair]) for each in (found.domain, found.processors))
-        cpu, bandwidth = domains.cpu(domain, p, step), domains.step_width[step]
+        cpu, bandwidth = domains.falling[domains.place(domain, p, step)], domains.step_width[step]
         every[pair] = predictor.predict_many(1.0, p, cpu, bandwidth).execution_time.min()
     assert found.score.tolist() == every.tolist()
     quick, _ = found_by(instance, predictor, "processors", 3)
@@ -153,9 +154,8 @@ def test_prefix_quantiles_are_those_of_sorting(data) -> None:
             asked += [(group, count, q) for q in range(1, falling.size + 1)]
             expected += falling.tolist()
     mixed = np.array(data.draw(st.permutations(range(len(asked)))))
-    for tables in (0, TABLES):
-        got = PrefixQuantiles(values, weights, start, tables, worth=0.0).largest(*np.array(asked)[mixed].T)
-        assert got.tolist() == np.array(expected)[mixed].tolist()
+    got = PrefixQuantiles(values, weights, start).largest(*np.array(asked)[mixed].T)
+    assert got.tolist() == np.array(expected)[mixed].tolist()
 
 
 @pytest.mark.parametrize("heaviest", [1, 4])

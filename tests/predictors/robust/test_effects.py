@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metasched.predictors.contract import under
+from metasched.predictors.contract import power_terms, under
+from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.judging.peers import GaussianProcess, PowerLaw, RidgeQuadratic
 from metasched.predictors.memory.setting_columns import SettingColumns
 from metasched.predictors.memory.window import measured
@@ -35,6 +38,28 @@ def test_layouts_and_parameters_that_vary_are_learned_and_kept_in_files() -> Non
     assert [kept.predict(run.request).execution_time for run in rest] == pytest.approx(
         [predictor.predict(run.request).execution_time for run in rest], rel=1e-9
     )
+
+
+@pytest.mark.parametrize("kind", [RobustPredictor, MeteredPredictor])
+@pytest.mark.parametrize("counts", [[1, 2, 3, 8, 64, 5000], [2.5, 8.0]])
+def test_times_are_the_sums_of_their_power_terms(kind, counts) -> None:
+    predictor = under(kind("cg", "c8").fit(laid_out(30)), Settings.of(2, 2))
+    random, p = np.random.default_rng(0), np.repeat(counts, 50)
+    cpu, bw = random.uniform(0.05, 2.0, p.size), random.uniform(1.0, 1e4, p.size)
+    for size in (10.0, 500.0, 1e5):
+        terms = power_terms(predictor, size, p)
+        assert sum(term.factor * cpu**term.cpu * bw**term.bandwidth for term in terms) == pytest.approx(
+            predictor.expect_many(size, p, cpu, bw), rel=1e-9
+        )
+
+
+def test_at_a_clock_that_is_asked_for_no_power_terms_are_told() -> None:
+    runs = [
+        replace(run, extra=run.extra | {"frequency": str(1800 + 600 * (k % 2))}) for k, run in enumerate(laid_out(30))
+    ]
+    predictor = MeteredPredictor("cg", "c8").fit(runs)
+    assert power_terms(predictor, 500.0, [1, 2]) is not None
+    assert power_terms(under(predictor, Settings.of(frequency=1800.0)), 500.0, [1, 2]) is None
 
 
 def test_what_never_varies_has_no_slope_and_its_change_is_said() -> None:
