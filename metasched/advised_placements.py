@@ -99,7 +99,8 @@ class Answer(Message):
     """Where the job should run, or why nothing is advised; times in seconds, ``time_limit`` too.
 
     ``placement`` is as ``metasched rank --json`` spells one, and with it come the same nodes folded, the partition in
-    its scheduler's words, and ``prefer``, a feature that the chosen nodes have in common and others lack. ``frequency``
+    its scheduler's words, and ``prefer``, a feature that the chosen nodes have in common and others lack.
+    ``partitions`` are those that Slurm is given where several are near ties, the best first, else none. ``frequency``
     is the clock that the job is to be given (MHz), where the configuration allows that.
     """
 
@@ -110,6 +111,7 @@ class Answer(Message):
     message: str
     scheduler: str = ""
     partition: str = ""
+    partitions: list[str] = []
     nodes: str = ""
     node_count: int | None = None
     processors: int | None = None

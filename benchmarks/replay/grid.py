@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -44,6 +44,7 @@ from metasched.history.job_log import Floats, Ints, JobLog
 from metasched.history.replay import SLOWDOWN_BOUND, RunTimes
 from metasched.history.run_times.known import PREDICTORS
 from metasched.history.waits import possible_waits
+from metasched.placement.ranking.near_ties import Reach, near_ties
 from metasched.store.files.job_logs import read_job_log
 
 WEEK = 7 * 86_400.0
@@ -182,7 +183,7 @@ class Run:
                                                 which != self.grid.home[job]))]  # fmt: skip
         run = 0.0 if self.policy == BASE else float(np.mean(self.run_times.left(job, 0.0)))
         completions = {
-            which: [wait + run / self.grid.speed[which] for wait in self._waits(which, job, now)]
+            which: Reach.of([wait + run / self.grid.speed[which] for wait in self._waits(which, job, now)])
             for which in sorted(fit, key=lambda which: which != self.grid.home[job])
         }
         ties = near_ties(completions)
@@ -281,28 +282,6 @@ class Run:
             if which == at[job] or job not in site.width:
                 continue
             (site.end if job in site.started else site.withdraw)(job)
-
-
-def near_ties(completions: Mapping[int, Sequence[float]]) -> list[int]:
-    """Where a job should be submitted, the best first: where it is expected to be completed first, and where it may be.
-
-    Parameters
-    ----------
-    completions : of each choice when the job may be completed there (s), as several possibilities; among equals the
-        first choice is preferred.
-
-    Returns
-    -------
-    The choice with the least mean, and those of which one possibility is sooner than the latest there.
-
-    Examples
-    --------
-    >>> near_ties({0: [100.0, 300.0], 1: [50.0, 200.0], 2: [200.0, 400.0], 3: [150.0, 260.0]})
-    [1, 0, 3]
-    """
-    by_mean = sorted(completions, key=lambda choice: sum(completions[choice]) / len(completions[choice]))
-    latest = max(completions[by_mean[0]])
-    return [choice for choice in by_mean if choice == by_mean[0] or min(completions[choice]) < latest]
 
 
 def closed(outcomes: dict[str, Outcome], policy: str, value: Callable[[Outcome], float]) -> str:

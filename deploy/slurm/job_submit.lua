@@ -374,10 +374,17 @@ end
 
 -- Everything in the answer is checked against what the job may have before anything is set.
 local function checked(answer, asked, part_list, ends)
-  local part = type(answer.partition) == "string" and part_list[answer.partition]
-  local allowed = false
-  for _, name in ipairs(asked.partitions) do allowed = allowed or name == answer.partition end
-  if not part or not allowed then error("the answer names an unknown partition", 0) end
+  local open = {}
+  for _, name in ipairs(asked.partitions) do open[name] = part_list[name] end
+  local part = type(answer.partition) == "string" and open[answer.partition]
+  if not part then error("the answer names an unknown partition", 0) end
+  -- Of near ties Slurm takes the first that has room; the job may run as long as all of them allow.
+  local several, longest = type(answer.partitions) == "table" and answer.partitions or {}, given(part.max_time)
+  for _, name in ipairs(several) do
+    if type(name) ~= "string" or not open[name] then error("the answer names an unknown partition", 0) end
+    local most = given(open[name].max_time)
+    if most and (not longest or most < longest) then longest = most end
+  end
   if type(answer.nodes) ~= "string" or #answer.nodes > 65536 then error("the answer names no nodes", 0) end
   if not whole(answer.node_count) or answer.node_count > MOST_NODES then
     error("the answer does not count its nodes", 0)
@@ -400,7 +407,10 @@ local function checked(answer, asked, part_list, ends)
     error("the answer has no id", 0)
   end
   local limit = type(answer.time_limit) == "number" and answer.time_limit > 0 and math.ceil(answer.time_limit / 60)
-  return { partition = part, names = names, limit = limit or nil, clock = whole(answer.frequency) and answer.frequency }
+  return {
+    partition = #several > 1 and table.concat(several, ",") or answer.partition, longest = longest, names = names,
+    limit = limit or nil, clock = whole(answer.frequency) and answer.frequency,
+  }
 end
 
 local function features_of(prefer)
@@ -434,11 +444,10 @@ end
 
 local function place(job_desc, asked, answer, sure)
   local own = given(job_desc.time_limit)
-  local longest = given(sure.partition.max_time)
   local limit = sure.limit
   if limit and own then limit = math.min(limit, own) end
-  if limit and longest then limit = math.min(limit, longest) end
-  job_desc.partition = answer.partition
+  if limit and sure.longest then limit = math.min(limit, sure.longest) end
+  job_desc.partition = sure.partition
   if answer.steer == "nodes" then
     job_desc.req_nodes = answer.nodes
     -- The limit follows from the prediction for these nodes; on others the job might be killed by it.

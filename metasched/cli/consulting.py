@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from pydantic import ValidationError
 
+from metasched.cli import output
 from metasched.cli.options import ConfigOption
 from metasched.placement.explaining.documents import RankingTable
 from metasched.records import InputError
 from metasched.validation import first_error
 
-__all__ = ["ConfigOption", "UrlOption", "consult", "one_source", "ranking"]
+__all__ = ["ConfigOption", "UrlOption", "consult", "leave", "one_source", "ranking"]
 
 UrlOption = Annotated[
     str | None,
@@ -59,3 +60,9 @@ def ranking(answer: Any, *, where: str) -> RankingTable:
         return RankingTable.model_validate(answer)
     except ValidationError as error:
         raise InputError(f"is not an answer of metasched rank --json: {first_error(error)}", where=where) from None
+
+
+def leave(lacking: RankingTable) -> NoReturn:
+    """Say why a ranking holds no placement, and leave: by status 2 where what is asked for never fits, else 1."""
+    output.to_stderr(lacking.why)
+    raise typer.Exit(1 if lacking.for_now else 2)

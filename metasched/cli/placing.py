@@ -197,12 +197,13 @@ def ranked(
     from metasched.placement.ranking.layouts import layouts
     from metasched.placement.ranking.ranker import rank
 
-    predictors, most = scene.predictors.values(), question.constraints.per_node
+    predictors, most, only = scene.predictors.values(), question.constraints.per_node, question.constraints.clusters
+    states = [each for each in scene.clusters if not only or each.name in only]
     try:
-        chosen = layouts(scene.clusters, predictors, settings, most, any_threads=any_threads, frequencies=frequencies)
+        chosen = layouts(states, predictors, settings, most, any_threads=any_threads, frequencies=frequencies)
         ranking = rank(scene.clusters, scene.predictors, replace(question, settings=chosen))
     except InfeasibleError as error:
-        answer = infeasible_document(application, question.problem_size, str(error))
+        answer = infeasible_document(application, question.problem_size, error)
     else:
         answer = ranking_document(application, question.problem_size, ranking)
     warnings = [*scene.warnings, *answer.get("warnings", ())]

@@ -161,7 +161,6 @@ def rank_verb(
     for line in answer.warnings:
         output.to_stderr(f"warning: {line}")
     if not answer.placements:
-        output.to_stderr(answer.why)
-        raise typer.Exit(1)
+        consulting.leave(answer)
     if not as_json:
         placing.show(answer)

@@ -92,12 +92,11 @@ def whatif(
             consulting.consult(config, url, "POST", "/v1/rankings", question) for question in (asked, changed)
         )
     before, after = (consulting.ranking(each, where=url or "the daemon") for each in answers)
-    if not (before.placements and after.placements):
-        why = before.why or after.why
+    lacking = next((each for each in (before, after) if not each.placements), None)
+    if lacking is not None:
         if as_json:
-            output.print_json({"before": None, "after": None, "why": why})
-        output.to_stderr(why)
-        raise typer.Exit(1)
+            output.print_json({"before": None, "after": None, "why": lacking.why})
+        consulting.leave(lacking)
     curve = after.curve()
     found = scaling(curve, after.placements[0].processors)
     struck = None

@@ -198,6 +198,7 @@ class Configuration(_Table):
     time_limit_level: Level = 0.98
     time_limit_margin: Annotated[float, Field(ge=1, le=10)] = 1.1
     steer: Literal["nodes", "partition", "features"] = "nodes"
+    several_partitions: bool = False
     clusters: str | None = None
     listen: Listen = Listen()
     limits: Limits = Limits()

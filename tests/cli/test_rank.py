@@ -143,11 +143,39 @@ def test_wrong_input_is_one_line_and_exit_status_2(files, capsys, options, line)
     assert err.count("\n") == 1
 
 
-def test_no_feasible_set_is_an_answer_with_exit_status_1(files, capsys) -> None:
-    status, out, err = run(capsys, "--application", "cg", "--model", "cg.json", "--memory", "1e6", "--json")
-    assert status == 1
-    assert json.loads(out)["placements"] == []
-    assert "memory of 1e+06 MB rules out 4" in err
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--memory", "1e6"), "memory of 1e+06 MB rules out 4"),
+        (("--processors", "500"), "for 500 and at most 6 processors, at most 8 are left together"),
+        (("--min-processors", "7"), "max_processors is 6, expected at least min_processors, 7"),
+        (("--feature", "gpu"), "feature gpu rules out 4"),
+        (("--threads", "3"), "1 process of 3 threads on a node takes 3 processors, no node has more than 2"),
+        (("--processes-per-node", "4"), "4 processes of 1 thread on a node take 4 processors"),
+        (
+            ("--cluster", "west", "--threads", "2"),
+            "1 process of 2 threads on a node takes 2 processors, no node has more than 1",
+        ),
+        (("--exclude", "e[1-4],w[1-4]"), "excluded nodes rules out 4"),
+    ],
+)
+def test_demands_that_never_fit_are_one_line_and_exit_status_2(files, capsys, options, line) -> None:
+    status, out, err = run(capsys, "--application", "cg", "--model", "cg.json", *options, "--json")
+    assert (status, line in err, err.count("\n")) == (2, True, 1), err
+    assert not out or json.loads(out)["placements"] == []
+
+
+def test_nodes_that_are_busy_are_an_answer_with_exit_status_1(files, capsys) -> None:
+    (files / "clusters.toml").write_text('[[cluster]]\nname = "east"\nnodes = [{names = "e[1-4]", jobs = 1}]\n')
+    status, out, err = run(capsys, "--application", "cg", "--model", "cg.json", "--exclusive", "--json")
+    assert (status, err.count("\n")) == (1, 1), err
+    answer = json.loads(out)
+    assert (answer["placements"], answer["for_now"]) == ([], True)
+
+
+def test_a_layout_that_fits_some_nodes_is_ranked_on_these(files, capsys) -> None:
+    answer = ranked(capsys, "--model", "cg.json", "--threads", "2")
+    assert {each["cluster"] for each in answer["placements"]} == {"east"}
 
 
 def test_a_size_far_outside_is_answered_with_a_warning(files, capsys) -> None:

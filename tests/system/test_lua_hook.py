@@ -97,6 +97,19 @@ def test_only_a_job_on_the_nodes_that_were_judged_is_limited_by_their_prediction
         assert job.get("prefer") == ("new" if steer == "features" else None)
 
 
+def test_near_ties_are_handed_to_slurm_joined_by_commas(tmp_path: Path) -> None:
+    asked = {"partition": "new,old"}
+    job = submitted(tmp_path, job=asked, steer="partition", partitions=["new", "old"])
+    assert (job["partition"], "req_nodes" in job, job["said"]) == ("new,old", False, "metasched: go")
+    assert submitted(tmp_path, job=asked, partitions=[])["partition"] == "new"
+    for wrong in (["new", "other"], ["new", 7], "new,old"):
+        job = submitted(tmp_path, job=asked, steer="partition", partitions=wrong)
+        assert job["partition"] == ("new" if isinstance(wrong, str) else "new,old")
+        assert ("unknown partition" in job["said"]) is not isinstance(wrong, str)
+    # A job that named one partition is not sent to another.
+    assert "unknown partition" in submitted(tmp_path, steer="partition", partitions=["new", "old"])["said"]
+
+
 def test_the_clock_is_set_where_the_answer_names_one_and_the_job_none(tmp_path: Path) -> None:
     job = submitted(tmp_path, frequency=1800)
     assert (job["cpu_freq_min"], job["cpu_freq_max"]) == (1_800_000, 1_800_000)

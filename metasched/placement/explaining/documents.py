@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from metasched.json_numbers import finite
 from metasched.placement.explaining.breakdown import Explanation
-from metasched.placement.ranking.query import Curve, Ranking
+from metasched.placement.ranking.query import Curve, InfeasibleError, Ranking
 from metasched.records import Interval, Placement, Prediction, ResourceSet
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -80,7 +80,7 @@ class CurveTable(_Table):
 
 
 class RankingTable(_Table):
-    """A ranking; ``why`` says why it holds no placement."""
+    """A ranking; ``why`` says why it holds no placement, ``for_now`` whether that may change with the nodes' states."""
 
     application: str
     problem_size: Positive
@@ -90,6 +90,7 @@ class RankingTable(_Table):
     gap: float | None = 0.0
     warnings: list[str] = []
     why: str = ""
+    for_now: bool = True
 
     def curve(self) -> Curve:
         """The best for each number of processors, those left out for which nothing is predicted."""
@@ -141,9 +142,15 @@ def ranking_document(application: str, problem_size: float, ranking: Ranking) ->
     )
 
 
-def infeasible_document(application: str, problem_size: float, why: str) -> dict[str, Any]:
+def infeasible_document(application: str, problem_size: float, error: InfeasibleError) -> dict[str, Any]:
     """The ranking where there is nothing to rank."""
-    return {"application": application, "problem_size": problem_size, "placements": [], "why": why}
+    return {
+        "application": application,
+        "problem_size": problem_size,
+        "placements": [],
+        "why": str(error),
+        "for_now": error.for_now,
+    }
 
 
 def placement_document(placement: Placement, costs: Mapping[str, float | None]) -> dict[str, Any]:

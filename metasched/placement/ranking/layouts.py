@@ -68,6 +68,8 @@ def layouts(
     found = [
         (k, t) for k in sorted(counts, key=lambda k: k or 0) for t in sorted(threads) if (k or 1) * t <= max(largest, 1)
     ]
+    # What was only ever run with more than fits is no choice: what is asked for then stands alone.
+    found = found or [(asked.processes_per_node, asked.threads)]
     clocks = tuple(dict.fromkeys(frequencies)) or (asked.frequency,)
     if len(found) < 2 and asked.threads == 1:
         return tuple(replace(asked, frequency=clock) for clock in frequencies and clocks)

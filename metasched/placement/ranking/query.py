@@ -22,7 +22,17 @@ Ints = NDArray[np.int64]
 
 
 class InfeasibleError(RuntimeError):
-    """No resource set satisfies the constraints; the message says which demand ruled out how many nodes."""
+    """No resource set satisfies the constraints; the message says which demand ruled out how many nodes.
+
+    Parameters
+    ----------
+    why : the message.
+    for_now : whether one would, were all nodes up, free and without jobs; otherwise what is asked for never fits.
+    """
+
+    def __init__(self, why: str, *, for_now: bool = False) -> None:
+        super().__init__(why)
+        self.for_now = for_now
 
 
 @dataclass(frozen=True, slots=True)

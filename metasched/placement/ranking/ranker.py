@@ -86,7 +86,8 @@ def _ranked(
     )
     allowed = question.constraints.counts(int(layout.domains.sizes.max(initial=0)))
     if not layout.domains.pairs(allowed)[0].size:
-        raise InfeasibleError(_why_none(clusters, layout, question.constraints, ruled_out))
+        for_now = _fits_when_free(clusters, predictors, question)
+        raise InfeasibleError(_why_none(clusters, layout, question.constraints, ruled_out), for_now=for_now)
     scope: Scope = "all" if question.pareto else question.scope
     if question.power_cap is not None or question.objective.energy_alone:
         for state, predictor in zip(layout.clusters, layout.predictors, strict=True):
@@ -105,8 +106,9 @@ def _ranked(
     weighed, notes = weigh(around, found, order, question.top)
     if not weighed:
         if question.power_cap is not None:
-            raise InfeasibleError(_why_too_much_power(layout, draws, question.power_cap))
-        raise InfeasibleError("no model of the application is defined for any of the resource sets")
+            busy = any(draw.running for draw in draws)
+            raise InfeasibleError(_why_too_much_power(layout, draws, question.power_cap), for_now=busy)
+        raise InfeasibleError("no model of the application is defined for any of the resource sets", for_now=True)
     settled = settle_ties(weighed, question.tolerance, question.rotation)
     best = least = min(candidate.score for candidate in settled)
     if layout.optimistic is not None:
@@ -271,6 +273,23 @@ def _curve(layout: Layout, found: Found, question: Question) -> Curve:
     )
     time = predicted.execution_time
     return Curve(counts, time, predicted.low, predicted.high, layout.wait(cluster, counts) + time)
+
+
+def _fits_when_free(
+    clusters: Sequence[ClusterState], predictors: Mapping[str, Predictor] | Predictor, question: Question
+) -> bool:
+    """Whether there would be a resource set, were all nodes up, free and without jobs."""
+    free = [
+        replace(
+            each,
+            up=np.full(len(each.nodes), True),
+            jobs=np.zeros_like(each.jobs),
+            processors=np.where(each.processors > 0, each.processors, each.processors.max(initial=1)),
+        )
+        for each in clusters
+    ]
+    layout, _ = lay_out(free, predictors, question.constraints, avoid_shared=False, settings=question.settings)
+    return bool(question.constraints.counts(int(layout.domains.sizes.max(initial=0))).size)
 
 
 def _why_none(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from metasched.advised_placements import Answer, Ask, Demands
@@ -21,6 +21,7 @@ from metasched.placement.loads.counted import Loads, counted
 from metasched.placement.ranking.co_scheduling import Coscheduled
 from metasched.placement.ranking.fast_path import quickest
 from metasched.placement.ranking.layouts import layouts
+from metasched.placement.ranking.near_ties import Reach, near_ties
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
@@ -113,9 +114,48 @@ class Placer:
         if most is not None and len(best.resource_set.nodes) > most:
             return nothing(uid, f"the best placement takes more nodes than the QOS {ask.qos} allows", configuration)
         name = chosen.state.name
+        others = [each for each in able if each.scheduler == chosen.scheduler and each is not chosen]
+        ties = self._near_ties(ask, best, chosen, others, known, constraints, view, uid, now)
         if configuration.mode == "act" and not ask.trial:
             self._recent.add(best, chosen, clusters[name], view, now)
-        return answer(uid, ask, best, chosen, clusters[name], known[name], warnings + doubts, configuration)
+        return answer(uid, ask, best, chosen, clusters[name], known[name], warnings + doubts, configuration, ties)
+
+    def _near_ties(
+        self,
+        ask: Ask,
+        best: Placement,
+        chosen: Partition,
+        others: Sequence[Partition],
+        known: Mapping[str, Predictor],
+        constraints: Constraints,
+        view: View,
+        uid: str,
+        now: float,
+    ) -> list[str]:
+        """The names of the other partitions that may complete the job first in the same shape, the best first."""
+        slurm = {each.name for each in self._configuration.slurm}
+        if not self._configuration.several_partitions or chosen.scheduler not in slurm:
+            return []
+        sets = best.resource_set
+        same = constraints.model_copy(update={"processors": (sets.processors,), "clusters": ()})
+        reaches = {chosen.name: _reach(best)}
+        for each in others:
+            try:
+                found, _, _ = self._best(ask, [each], known, same, view, uid, now)
+            except InfeasibleError:
+                continue
+            shape = found.resource_set
+            if (len(shape.nodes), shape.place[1:]) != (len(sets.nodes), sets.place[1:]):
+                continue
+            allowed = each.limits_of(ask.qos)
+            if allowed.nodes is not None and len(shape.nodes) > allowed.nodes:
+                continue
+            longest = min((limit for limit in (each.time_limit, allowed.time) if limit is not None), default=math.inf)
+            if max(ask.time_limit or 0.0, found.slowdown * found.prediction.interval.high) <= longest:
+                reaches[each.name] = _reach(found)
+        ties = near_ties(reaches)
+        # A partition that is sooner in this shape alone was not the best one for other reasons.
+        return [name for name in ties if name != chosen.name] if chosen.name in ties else []
 
     def running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
         """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""
@@ -206,6 +246,13 @@ class Placer:
             When the demands contradict themselves.
         """
         return asked.constraints(self.demands.get(asked.application, Constraints()))
+
+
+def _reach(placement: Placement) -> Reach:
+    """When a placement may be completed (s)."""
+    interval = placement.prediction.interval
+    low, high = (placement.queue_wait + placement.slowdown * end for end in (interval.low, interval.high))
+    return Reach(placement.completion, low, high)
 
 
 def _within(constraints: Constraints, partitions: list[Partition], qos: str) -> Constraints | None:

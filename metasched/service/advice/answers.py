@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from metasched.advised_placements import Answer, Ask
 from metasched.node_names import fold
@@ -34,6 +35,7 @@ def answer(
     predictor: Predictor,
     warnings: tuple[str, ...],
     configuration: Configuration,
+    ties: Sequence[str] = (),
 ) -> Answer:
     """The answer that advises a placement.
 
@@ -45,6 +47,7 @@ def answer(
     predictor : the model on it.
     warnings : what the user should know.
     configuration : of the daemon.
+    ties : names of further partitions that may complete the job first, of which Slurm chooses then.
     """
     sets, slowdown = best.resource_set, best.slowdown
     shared = f", {slowdown:.2f} times as long as alone" if slowdown >= WORTH_SAYING else ""
@@ -52,15 +55,18 @@ def answer(
     return Answer(
         id=uid,
         mode=configuration.mode,
-        steer=_steer(chosen, configuration),
+        # Nodes of one partition would keep the job from the others.
+        steer="partition" if ties else _steer(chosen, configuration),
         placed=True,
         message=f"{ask.application} n={ask.problem_size:g} on {sets.processors} processors of "
         f"{chosen.name or chosen.state.name} ({nodes}): "
         f"{span(slowdown * best.prediction.execution_time)} expected{shared}, "
         f"{span(slowdown * interval.low)} to {span(slowdown * interval.high)} at {interval.level:.0%}"
-        + ("" if sets.frequency is None else f"; {energy_words(best)}"),
+        + ("" if sets.frequency is None else f"; {energy_words(best)}")
+        + (f"; Slurm chooses among {', '.join([chosen.name, *ties])}, which are near ties" if ties else ""),
         scheduler=chosen.scheduler,
         partition=chosen.name,
+        partitions=[chosen.name, *ties] if ties else [],
         nodes=nodes,
         node_count=len(sets.nodes),
         processors=sets.processors,

@@ -78,7 +78,7 @@ def ranked(asked: RankIn, view: View, models: Models, placer: Placer, now: float
         )
         ranking = rank(states, known, replace(question, settings=found))
     except InfeasibleError as error:
-        return infeasible_document(asked.application, asked.problem_size, str(error))
+        return infeasible_document(asked.application, asked.problem_size, error)
     return ranking_document(asked.application, asked.problem_size, ranking)
 
 

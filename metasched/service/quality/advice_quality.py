@@ -127,7 +127,8 @@ def settled(advice: AdvisedPlacement) -> Settled | None:
     chosen, prediction = answer.placement.resource_set, answer.placement.prediction
     actual, there = outcome.execution_time, outcome.predicted
     # A described cluster has no scheduler and no partitions: it is one itself.
-    where = (answer.scheduler, answer.partition) if answer.partition else chosen.cluster
+    names = answer.partitions or [answer.partition]
+    where = [(answer.scheduler, name) for name in names] if answer.partition else [chosen.cluster]
     ran = (outcome.scheduler or answer.scheduler, outcome.partition)
     followed = chosen.same_place(outcome.nodes, outcome.processors)
     return Settled(
@@ -140,7 +141,7 @@ def settled(advice: AdvisedPlacement) -> Settled | None:
         held=there is not None and there.interval.holds(actual),
         level=0.9 if there is None else there.interval.level,
         limit=answer.time_limit,
-        same_partition=followed or where in (ran, outcome.platform),
+        same_partition=followed or ran in where or outcome.platform in where,
         **_energies(answer.placement, outcome),
         **of,
     )

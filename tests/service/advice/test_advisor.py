@@ -10,9 +10,11 @@ from pathlib import Path
 from metered_runs import made
 
 from metasched.advised_placements import Answer, Ask
-from metasched.placement.clusters.partition import JobLimits
+from metasched.placement.clusters.partition import JobLimits, Partition
+from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.predictors.energy.predictor import MeteredPredictor
+from metasched.service.configuration import Configuration, SlurmCluster
 from metasched.store import documents
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
@@ -41,6 +43,38 @@ def test_a_placement_keeps_away_from_jobs_that_fill_the_links(tmp_path: Path) ->
         assert shared.placement.slowdown > 1.02
         assert f"{shared.placement.slowdown:.2f} times as long as alone" in shared.message
         assert shared.warnings == ["1 job on east is taken not to share, since it has no model: lu"]
+
+
+def test_partitions_that_may_all_be_done_first_are_left_to_slurm(tmp_path: Path) -> None:
+    with running(tmp_path, mode="act") as daemon:
+        (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
+        (free, held, slow) = (
+            replace(east, scheduler="slurm", name=name, state=replace(east.state, name=name, queue_wait=wait))
+            for name, wait in (
+                ("free", QueueWait.always(0.0)), ("held", QueueWait.always(1.0)), ("slow", QueueWait.always(9e4)),
+            )
+        )  # fmt: skip
+        acting = daemon.placer._configuration
+        both = acting.model_copy(update={"several_partitions": True, "slurm": [SlurmCluster(name="slurm")]})
+        ask = Ask(application="cg", problem_size=1900, processors=[4], per_node=4, scheduler="slurm", trial=True)
+
+        def answered(*partitions: Partition, configuration: Configuration = both) -> Answer:
+            daemon.placer.configure(configuration)
+            daemon.clusters.put("slurm", list(partitions))
+            daemon.views.refresh()
+            return daemon.placer.answer(ask, time.time())
+
+        several = answered(free, held, slow)
+        assert (several.partition, several.partitions, several.steer) == ("free", ["free", "held"], "partition")
+        assert "Slurm chooses among free, held, which are near ties" in several.message
+        for alone in (
+            answered(free, slow),
+            answered(free, replace(held, time_limit=1.0)),
+            answered(free, held, configuration=acting),
+            answered(free, held, configuration=both.model_copy(update={"slurm": []})),
+        ):
+            assert (alone.partition, alone.partitions, alone.steer) == ("free", [], "features")
+            assert "near ties" not in alone.message
 
 
 def test_no_job_gets_more_than_its_qos_allows(tmp_path: Path) -> None:

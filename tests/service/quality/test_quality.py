@@ -140,6 +140,10 @@ def test_a_placement_and_its_outcome_say_where_the_job_ran_beside_the_advice() -
     beside = settled(replace(advice, outcome=replace(outcome, partition="new")))
     assert beside is not None
     assert (beside.followed, beside.same_partition) == (False, True)
+    several = answer.model_copy(update={"partitions": ["new", "old"]})
+    among = settled(replace(advice, answer=several))
+    assert among is not None
+    assert (among.followed, among.same_partition) == (False, True)
     there = settled(replace(advice, outcome=replace(outcome, partition="new", nodes=("b1",), execution_time=9.0)))
     assert there is not None
     assert (there.followed, there.inside, there.as_advised) == (True, True, 9.0)
