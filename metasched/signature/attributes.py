@@ -402,6 +402,10 @@ def _simple_axis(env: Env, peer: Floats, dimension: int, dimensions: int) -> Axi
     for other in range(dimensions):
         if other != dimension and np.all(peer == env[f"x{other}"]):
             return Axis("other", Expression(), other)
+    # Half round a side that grows, before a step along a grid that happens to have a short side there.
+    for half in (0.5, -0.5):
+        if np.ptp(side) and np.all(forward == np.mod(np.trunc(half * side), side)):
+            return Axis("shift", Expression(0.0, ((half, f"P{dimension}" if dimensions > 1 else "n"),)))
     return None
 
 
@@ -455,7 +459,8 @@ def _stepped(rows: Rows, forward: Floats, short: Floats, side: Floats) -> Expres
                 & np.all(np.abs(rows.matrix - np.round(rows.matrix)) < 1e-9, axis=1)
             )
             if good.size:
-                return Expression(constant, ((slope, rows.names[int(good[0])]),))
+                found = Expression(constant, ((slope, rows.names[int(good[0])]),))
+                return rows.from_above(found, forward, side)
     return None
 
 

@@ -381,13 +381,31 @@ class Rows:
                         np.all(np.mod(np.round(constant + slope * self.matrix) - values, side) == 0, axis=1)
                     )
                     if good.size:
-                        return Expression(constant, ((slope, self.names[int(good[0])]),), modulus)
+                        found = Expression(constant, ((slope, self.names[int(good[0])]),), modulus)
+                        return self.from_above(found, values, side)
             for one, other in combinations(range(min(len(self.names), 12)), 2):
                 for sign in (1.0, -1.0):
                     made = np.round(self.matrix[one] + sign * self.matrix[other])
                     if np.all(np.mod(made - values, side) == 0):
                         return Expression(0.0, ((1.0, self.names[one]), (sign, self.names[other])), modulus)
         return None
+
+    def from_above(self, found: Expression, values: Floats, side: Floats) -> Expression:
+        """What counts down round a side, from the end of its loop where it would fall below 0.
+
+        In C and Fortran what is left over from a number below 0 is below 0 itself: programs count down from above.
+
+        Parameters
+        ----------
+        found : that holds modulo the side.
+        values : array of shape (rows,), from 0 to below the side.
+        side : array of shape (rows,).
+        """
+        ((_, atom),) = found.terms
+        if not re.fullmatch(r"i\d+", atom) or np.all(found.constant + found.terms[0][0] * self.env[atom] >= -side):
+            return found
+        above = Expression(-1.0, ((1.0, f"c{atom[1:]}"), (-1.0, atom)), found.modulus)
+        return above if np.all(np.mod(above.raw(self.env) - values, side) == 0) else found
 
     def blocks(self, values: Floats, dimensions: int) -> Expression | None:
         """A share of something that is dealt out along one dimension, whose size is not a multiple of the side."""

@@ -216,6 +216,16 @@ def _spread(size: int, most: int) -> Ints:
     return np.unique(np.concatenate([np.arange(third), middle, np.arange(size - third, size)]))
 
 
+def _goes_round(role: Role) -> bool:
+    """Whether a loop runs a number of times that is divided by n: turns that come round are no loop of the program."""
+    return any("1/" in atom for each in role.counts if each.expression for _, atom in each.expression.terms)
+
+
+def _better(role: Role, unruled: int, than: Role, left: int) -> bool:
+    """Whether more follows rules, or as much in fewer loops."""
+    return (unruled, len(role.counts)) < (left, len(than.counts))
+
+
 class _Fitter:
     """Finds the rules for one way to see the roles."""
 
@@ -262,9 +272,9 @@ class _Fitter:
             before, self.unruled = self.unruled, {}
             role = self._role_by(cell, seen, precisely)
             unruled, self.unruled = self.unruled, before
-            if role is not None and (best is None or sum(unruled.values()) < best[0]):
+            if role is not None and (best is None or _better(role, sum(unruled.values()), best[1], best[0])):
                 best = sum(unruled.values()), role, unruled
-            if best is not None and not (best[0] and self.divided):
+            if best is not None and not (best[0] and self.divided) and not _goes_round(best[1]):
                 break
         if best is None:
             return None

@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.signature.general_equations import completed, distance_form
+from metasched.signature.expanding import expanded
 from metasched.signature.expressions import Expression, Rows
+from metasched.signature.fitting import fit
 from metasched.signature.folding import Loop, folded
 from metasched.signature.local_equations import local_equation
 from metasched.signature.matching import likened, matched, program_of
+from metasched.signature.traces import Trace, trace_of
 from metasched.signature.transforms import PowerLaw, weight_form
 from metasched.signature.workloads import one_workload
 
@@ -109,3 +112,39 @@ def test_a_loop_of_pairs_is_like_one_loop() -> None:
     places = likened(program_of(folded([1, 1, 1, 1, 2])), (Loop(3, (Loop(2, (1,)),)), 2))
     assert places is not None
     assert places.repeats == [[(6,)]]
+
+
+def _pivots(n: int, steps: int) -> Trace:
+    """Each turn another process sends to all, counting down from the last turn."""
+    turns = [("bcast", (800, (steps - 1 - step) % n, 1)) for step in range(steps)]
+    return trace_of({rank: [("init", ()), *turns, ("finalize", ())] for rank in range(n)})
+
+
+@pytest.mark.parametrize("counts", [(12, 24, 48), (8, 16, 32)])
+def test_roots_that_count_down_begin_at_the_last_turn(counts: tuple[int, ...]) -> None:
+    steps = 2 * counts[-1]
+    rules = fit([_pivots(n, steps) for n in counts]).application
+    for n in (20, 64, 200):
+        assert _texts(expanded(rules, n)) == _texts(_pivots(n, steps))
+
+
+def _opposite(n: int) -> Trace:
+    """Each process meets the one behind it, and the one half round the ring."""
+
+    def actions(rank: int) -> list[tuple[str, tuple[float, ...]]]:
+        near, far = (rank + 1) % n, (rank + n // 2) % n
+        turn = [("sendRecv", (8, near, 8, (rank - 1) % n, 1, 1)), ("sendRecv", (64, far, 64, far, 1, 1))]
+        return [("init", ()), *(5 * turn), ("finalize", ())]
+
+    return trace_of({rank: actions(rank) for rank in range(n)})
+
+
+@pytest.mark.parametrize("counts", [(16, 32, 64), (8, 32, 128), (12, 20, 44)])
+def test_a_partner_half_round_is_no_step_along_a_grid(counts: tuple[int, ...]) -> None:
+    rules = fit([_opposite(n) for n in counts]).application
+    for n in (18, 100, 256):
+        assert _texts(expanded(rules, n)) == _texts(_opposite(n))
+
+
+def _texts(trace: Trace) -> list[list[str]]:
+    return [[trace.table.text(action) for action in process.tolist()] for process in trace.processes]
