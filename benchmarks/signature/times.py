@@ -23,11 +23,15 @@ from metasched.signature.application import Application
 from metasched.signature.expanding import expanded
 from metasched.signature.fitting import fit
 from metasched.signature.prediction import Hardware, Prediction, by_blocks, predictions
+from metasched.signature.synthetic.result import by_synthetic
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.ti_traces import read_ti_trace
 from metasched.tracing.smpi import by_replay
+from metasched.tracing.synthetic import run_synthetic
 
 MACHINE = Path(__file__).with_name("machine.toml")
+#: What predicts from the small runs' signatures; hosts of the synthetic signature.
+ENGINES, SYNTHETIC_HOSTS = ("replay", "synthetic", "blocks"), 32
 #: Exponents of n, and of its logarithm, that Extra-P tries for a term.
 EXPONENTS = (-1, -0.75, -2 / 3, -0.5, -1 / 3, -0.25, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.5, 2)
 LOGARITHMS = (0, 1, 2)
@@ -144,15 +148,15 @@ def judged(only: str = "", replay: bool = True) -> list[dict[str, Any]]:
                 row |= {peer: times[n] for peer, times in told.items()}
                 row["refused"] = refused
                 if application is not None:
-                    row |= _answered(application, n, measured, Hardware(entry, entry), folder, replay)
+                    row |= _answered(application, n, known[name][n], measured, Hardware(entry, entry), folder, replay)
                 rows.append(row)
     return rows
 
 
 def _answered(
-    application: Application, n: int, measured: Times, hardware: Hardware, folder: Path, replay: bool
+    application: Application, n: int, truly: float, measured: Times, hardware: Hardware, folder: Path, replay: bool
 ) -> dict[str, Any]:
-    row: dict[str, Any] = {}
+    row: dict[str, Any] = {"measured": truly}
 
     def ask(way: str, answer: Callable[[], Prediction]) -> None:
         begin = time.monotonic()
@@ -165,6 +169,16 @@ def _answered(
         row[f"{way} seconds"] = time.monotonic() - begin
 
     ask("blocks", lambda: predictions(by_blocks(application, hardware), "blocks", [n], measured, True)[0])
+
+    def synthetic() -> Prediction:
+        platform, hosts = write_machine(folder, SYNTHETIC_HOSTS)
+        launcher = ["smpirun", "-np", str(SYNTHETIC_HOSTS), "-platform", str(platform), "-hostfile", str(hosts)]
+        launcher += ["--cfg=smpi/simulate-computation:no"]
+        result = run_synthetic(application, n, SYNTHETIC_HOSTS, launcher, folder / "result.json")
+        row["synthetic cost"] = result.told["core_seconds"] / (n * row["measured"])
+        return predictions(by_synthetic(application, {"": result}), "synthetic", [n], {}, False)[0]
+
+    ask("synthetic", synthetic)
     if replay:
         platform, hosts = write_machine(folder, max(n, max(measured)))
         engine = by_replay(application, platform, hosts, False)
@@ -175,7 +189,7 @@ def _answered(
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Mean and worst errors (%), shares of intervals that held, and on how many programs blocks beat each peer."""
     found: dict[str, Any] = {}
-    for way in ("replay", "blocks", *PEERS):
+    for way in (*ENGINES, *PEERS):
         errors = {row["application"]: [] for row in rows if way in row}
         for row in rows:
             if way in row:
@@ -191,7 +205,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         ]
         if held:
             found[way]["held"] = sum(held) / len(held)
-    for way in ("replay", "blocks"):
+    for way in ENGINES:
         if way in found:
             own = found[way]["programs"]
             found[way]["below"] = {
@@ -202,7 +216,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
     """Errors (%) of each way on each row, and their means, as a table in Markdown."""
-    ways = [way for way in ("replay", "blocks", *PEERS) if any(way in row for row in rows)]
+    ways = [way for way in (*ENGINES, *PEERS) if any(way in row for row in rows)]
     found = ["| program | processes | measured s | " + " | ".join(ways) + " | |", "|" + "---|" * (len(ways) + 4)]
     for row in rows:
         errors = [f"{100.0 * (row[way] / row['measured'] - 1.0):+.2f} %" if way in row else "" for way in ways]
@@ -211,7 +225,7 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     totals = summary(rows)
     for name, key in (("mean", "mean"), ("worst", "worst")):
         found.append(f"| {name} | | | " + " | ".join(f"{totals[way][key]:.2f} %" for way in ways) + " | |")
-    for way in ("replay", "blocks"):
+    for way in ENGINES:
         if way in totals:
             below = ", ".join(f"{peer} {many}" for peer, many in totals[way]["below"].items())
             programs = len(totals[way]["programs"])

@@ -12,6 +12,7 @@ from rich.table import Table
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.signature_prediction import plot_verb, predict_verb
+from metasched.cli.signature_synthetic import run_verb
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
 from metasched.store.files.recorded_traces import read_recorded
@@ -264,5 +265,6 @@ def expand_verb(
         output.say(f"{trace.events} actions of {processes} processes written to {to}")
 
 
+signature.command("run")(run_verb)
 signature.command("predict")(predict_verb)
 signature.command("plot")(plot_verb)

@@ -1,4 +1,4 @@
-"""``metasched signature predict`` and ``plot``: times of more processes, by blocks of hardware or by replay."""
+"""``metasched signature predict`` and ``plot``: times of more processes, by blocks, replay or synthetic signatures."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ HostsOption = Annotated[Path | None, typer.Option(help="Hosts of the platform, o
 RelevantOption = Annotated[
     bool, typer.Option("--relevant", help="Replay a few turns of each loop, and multiply by the weights.")
 ]
+SyntheticOption = Annotated[
+    list[Path] | None, typer.Option(help="Result of metasched signature run; once for each number of processes.")
+]
 
 
 def predict_verb(
@@ -44,12 +47,19 @@ def predict_verb(
     platform: PlatformOption = None,
     hosts: HostsOption = None,
     relevant: RelevantOption = False,
+    synthetic: SyntheticOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Predict execution times for numbers of processes that were not run."""
     known, document = read_application(application)
-    engine = engine_from(known, hardware, network, per_node, platform, hosts, relevant)
-    found = answered(known, engine, counts_from(processes), measured_in(document, application))
+    measured = measured_in(document, application)
+    if synthetic:
+        engine, answers = measured_engine(known, synthetic, [hardware, platform, hosts, network, relevant or None])
+        # No rehearsal on numbers that the synthetic signature was not run for.
+        measured = {count: seconds for count, seconds in measured.items() if count in answers}
+    else:
+        engine = engine_from(known, hardware, network, per_node, platform, hosts, relevant)
+    found = answered(known, engine, counts_from(processes), measured)
     told = [*dict.fromkeys(line for each in found for line in each.warnings), *unruled(document)]
     if as_json:
         output.print_json({"predictions": [each.as_dict() for each in found], "warnings": told})
@@ -121,7 +131,7 @@ def engine_from(
 ) -> tuple[str, Engine]:
     """The engine that options ask for, with its name."""
     if (hardware is None) == (platform is None):
-        raise InputError("give either --hardware or --platform")
+        raise InputError("give one of --hardware, --platform and --synthetic")
     if hardware is not None:
         from metasched.signature.prediction import by_blocks
 
@@ -133,6 +143,19 @@ def engine_from(
     if platform is None or hosts is None:
         raise InputError("--platform needs --hosts, names of its hosts, one a line")
     return "replay", by_replay(known, platform, hosts, relevant)
+
+
+def measured_engine(
+    known: Application, paths: list[Path], others: list[object]
+) -> tuple[tuple[str, Engine], frozenset[int]]:
+    """The engine of results of synthetic signatures, and the numbers of processes that they are for."""
+    from metasched.signature.synthetic.result import by_synthetic
+    from metasched.store.files.signatures import read_synthetic
+
+    if any(each is not None for each in others):
+        raise InputError("give one of --hardware, --platform and --synthetic")
+    results = {str(path): read_synthetic(path) for path in paths}
+    return ("synthetic", by_synthetic(known, results)), frozenset(each.processes for each in results.values())
 
 
 def answered(

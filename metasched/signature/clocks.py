@@ -1,4 +1,4 @@
-"""When each process does what: the operations of a trace on a placement whose blocks are known.
+"""When each process does what: the operations of a trace, where it is known what each costs.
 
 As in :mod:`metasched.simulation.engine`, a message is under way as long as its block takes, and a link carries one
 after another. Here calls may be non-blocking, so posting costs nothing; a blocking send of a small message goes on at
@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.blocks.entry import Block
 from metasched.records import InputError
 from metasched.signature.actions import ActionTable
+from metasched.signature.costs import Costs
 from metasched.signature.exchanges import Exchanges, Operation
 from metasched.signature.traces import Trace
-from metasched.simulation.system import Placement
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,8 +26,6 @@ Floats = NDArray[np.float64]
 WORK, SEND, RECEIVE, WAIT, COLLECTIVE = (int(each) for each in Operation)
 #: From how many bytes on a send waits for its receiver, as in SimGrid and near what MPI libraries do.
 RENDEZVOUS = 65_536.0
-#: From how many bytes on sums among all go round a ring in parts.
-IN_PARTS = 10_000.0
 
 
 @dataclass(frozen=True)
@@ -46,14 +43,14 @@ class Clocks:
     waiting: Floats
 
 
-def run(trace: Trace, found: Exchanges, phases: Ints, label: str, placement: Placement) -> Clocks:
+def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs) -> Clocks:
     """Run the operations of a trace.
 
     Parameters
     ----------
     trace, found : what is done, and the same as operations.
     phases : of each event of the trace, its phase.
-    label : of the processes in the placement.
+    costs : of work, messages and collective operations.
 
     Raises
     ------
@@ -61,19 +58,11 @@ def run(trace: Trace, found: Exchanges, phases: Ints, label: str, placement: Pla
         When processes wait for each other.
     """
     count = len(trace.processes)
-    nodes = placement.node[label]
-    here, there = nodes[found.source], nodes[found.target]
-    takes = alone = np.zeros(found.size.size)
-    if takes.size:
-        takes = np.broadcast_to(placement.message(here, there, found.size), found.size.shape)
-        alone = np.broadcast_to(placement.message(here, there, 0.0), found.size.shape)
-    # Processes of a node share its link.
-    busy = np.maximum(takes - alone, 0.0) * np.where(here == there, 1, placement.loads[here])
-    takes = alone + busy
+    takes, busy = costs.messages(found)
     eager = found.size < RENDEZVOUS
     work = np.array([trace.table.instructions(each) for each in range(len(trace.table.shape))])
-    per = np.broadcast_to(placement.compute(label, range(count), 1.0), count)
-    meeting = _Collectives(trace.table, placement, label, count)
+    per = costs.work()
+    meeting = _Collectives(trace.table, costs)
 
     at, last = found.first[:-1].copy(), found.first[1:]
     clock, out, into = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -180,10 +169,10 @@ def _wait(
 class _Collectives:
     """When the processes leave a collective operation that they enter at some times."""
 
-    def __init__(self, table: ActionTable, placement: Placement, label: str, count: int) -> None:
-        self.table, self.placement, self.label, self.count = table, placement, label, count
+    def __init__(self, table: ActionTable, costs: Costs) -> None:
+        self.table, self.costs, self.count = table, costs, costs.count
         self.known: dict[tuple[str, float], float] = {}
-        self.rounds = math.ceil(math.log2(max(count, 2)))
+        self.rounds = math.ceil(math.log2(max(self.count, 2)))
 
     def ends(self, actions: Ints, clock: Floats) -> Floats:
         """Times when each leaves, an array of shape (processes,)."""
@@ -220,7 +209,8 @@ class _Collectives:
     def _down(self, clock: Floats, root: int, size: float) -> Floats:
         """A broadcast: each process sends to the larger half of its subtree first."""
         depth, sends = self._tree(root)
-        late, busy = self._message(0.0), self._message(size) - self._message(0.0)
+        late = self.costs.branch("bcast", 0.0)
+        busy = max(self.costs.branch("bcast", size) - late, 0.0)
         arrived = clock[root] + depth * late + (self.rounds - sends) * busy
         return np.asarray(np.maximum(clock, arrived) + sends * busy)
 
@@ -228,7 +218,7 @@ class _Collectives:
         """A reduction: the root has it when the slowest way up has been gone."""
         depth, _ = self._tree(root)
         ends = clock.copy()
-        ends[root] = float(np.max(clock + depth * self._message(size)))
+        ends[root] = float(np.max(clock + depth * self.costs.branch("reduce", size)))
         return ends
 
     def _root(self, name: str, action: int) -> int:
@@ -237,30 +227,7 @@ class _Collectives:
         root = int(numbers[place]) if place < len(numbers) else 0
         return root if 0 <= root < self.count else 0
 
-    def _message(self, size: float) -> float:
-        nodes = self.placement.node[self.label]
-        ends = np.array([nodes[0]]), np.array([nodes[-1]])
-        return float(np.max(self.placement.message(*ends, size)))
-
     def _time(self, name: str, size: float) -> float:
         if (name, size) not in self.known:
-            self.known[name, size] = self._asked(name, size)
+            self.known[name, size] = self.costs.together(name, size)
         return self.known[name, size]
-
-    def _asked(self, name: str, size: float) -> float:
-        """Blocks where there is one for the operation, else the messages that MPI libraries send for it."""
-        labels, n = [self.label], self.count
-        if name == "barrier":
-            return self.placement.collective(Block.barrier, labels, 0.0)
-        if name in ("scatter", "gather"):
-            return self.placement.collective(Block(name), labels, size * n)
-        if name in ("scatterv", "gatherv"):
-            return self.placement.collective(Block(name[:-1]), labels, size)
-        if name in ("alltoall", "alltoallv"):
-            return self.placement.collective(Block.alltoall, labels, size if name == "alltoall" else size / n)
-        if name in ("allgather", "allgatherv", "reducescatter"):
-            whole = size * n if name == "allgather" else size
-            return sum(self._message(whole / 2**turn) for turn in range(1, self.rounds + 1))
-        if size > IN_PARTS:
-            return 2 * (n - 1) * self._message(size / n)
-        return self.rounds * self._message(size)

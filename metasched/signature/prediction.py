@@ -17,6 +17,7 @@ from metasched.blocks.entry import Block, Entry, Kind, Quantity
 from metasched.records import InputError
 from metasched.signature.application import Application
 from metasched.signature.clocks import Clocks, run
+from metasched.signature.costs import BlockCosts, Costs
 from metasched.signature.exchanges import exchanges
 from metasched.signature.expanding import Sample, sampled
 from metasched.signature.phases import Machine, located
@@ -31,8 +32,8 @@ MOST_ACTIONS, FEWEST_TURNS = 1_000_000, 16
 #: Level of intervals, and how many standard deviations it is on either side.
 LEVEL, DEVIATIONS = 0.90, 1.645
 #: Errors (standard deviations of the logarithm) that an engine is taken to have: at least, and where no run is timed.
-LEAST = {"blocks": 0.02, "replay": 0.005}
-UNKNOWN = {"blocks": 0.15, "replay": 0.05}
+LEAST = {"blocks": 0.02, "replay": 0.005, "synthetic": 0.02}
+UNKNOWN = {"blocks": 0.15, "replay": 0.05, "synthetic": 0.05}
 #: By how much runs may correct what blocks say of communication.
 CORRECTION = (0.5, 2.0)
 #: Bytes of messages whose times tell the bandwidth of a link.
@@ -112,7 +113,7 @@ def predictions(
 
     Parameters
     ----------
-    engine, name : what tells times, ``blocks`` or ``replay``.
+    engine, name : what tells times, ``blocks``, ``replay`` or ``synthetic``.
     counts : what is asked for.
     measured : execution times of runs (s), by number of processes.
     corrected : whether runs correct the engine's communication.
@@ -268,31 +269,38 @@ def by_blocks(application: Application, hardware: Hardware) -> Engine:
 def _told(application: Application, count: int, machines: Sequence[Hardware]) -> list[Timed]:
     """What blocks say of so many processes on each of several machines."""
     placements = [each.placement(count) for each in machines]
-    leaves = max(len(role.program.leaves) for role in application.roles.values())
-    longest = max(MOST_ACTIONS // (count * leaves), FEWEST_TURNS)
-    try:
-        runs = _clocked(sampled(application, count, longest), placements)
-        if runs[0].sampled:
-            fewer = _clocked(sampled(application, count, longest // 2), placements)
-            runs = [_extended(*both) for both in zip(runs, fewer, strict=True)]
-    except _UnmatchedError:
-        # Turns of different loops belong together.
-        runs = _clocked(sampled(application, count, 0), placements, final=True)
+    costs = [BlockCosts(each, LABEL) for each in placements]
+    runs = composed(application, count, lambda _: costs)
     return [_timed(one, placement) for one, placement in zip(runs, placements, strict=True)]
 
 
-def _timed(whole: _Run, placement: Placement) -> Timed:
+def _timed(whole: ClockedRun, placement: Placement) -> Timed:
     clocks = whole.clocks
-    last = int(np.argmax(clocks.end))
     outcome = concluded(
         placement.system, placement, {LABEL: clocks.end}, {LABEL: np.asarray(clocks.computing.sum(axis=1))}
     )
-    seen = zip(whole.weights.tolist(), clocks.computing[last].tolist(), clocks.waiting[last].tolist(), strict=True)
-    phases = tuple(
-        PhaseTime(phase, weight, (work + wait) / weight, work / weight, wait / weight)
-        for phase, (weight, work, wait) in enumerate(seen)
-    )
-    return Timed(phases, outcome.energy, outcome.success)
+    return Timed(whole.phases, outcome.energy, outcome.success)
+
+
+def composed(application: Application, count: int, costs_of: Callable[[Sample], Sequence[Costs]]) -> list[ClockedRun]:
+    """Run the phases of an application on clocks; long loops in part, what is left out multiplied.
+
+    Parameters
+    ----------
+    application, count : what, on how many processes.
+    costs_of : what the actions of a sample cost, on each of several machines.
+    """
+    leaves = max(len(role.program.leaves) for role in application.roles.values())
+    longest = max(MOST_ACTIONS // (count * leaves), FEWEST_TURNS)
+    try:
+        runs = _clocked(sampled(application, count, longest), costs_of)
+        if runs[0].sampled:
+            fewer = _clocked(sampled(application, count, longest // 2), costs_of)
+            runs = [_extended(*both) for both in zip(runs, fewer, strict=True)]
+    except _UnmatchedError:
+        # Turns of different loops belong together.
+        runs = _clocked(sampled(application, count, 0), costs_of, final=True)
+    return runs
 
 
 class _UnmatchedError(Exception):
@@ -300,7 +308,7 @@ class _UnmatchedError(Exception):
 
 
 @dataclass(frozen=True)
-class _Run:
+class ClockedRun:
     """Clocks of a sample; ``executed`` is how often each phase ran in it, of its weight."""
 
     clocks: Clocks
@@ -308,7 +316,20 @@ class _Run:
     executed: Floats
 
     @property
+    def phases(self) -> tuple[PhaseTime, ...]:
+        """Phases in the process that ends last (Eq. 6)."""
+        last = int(np.argmax(self.clocks.end))
+        seen = zip(
+            self.weights.tolist(), self.clocks.computing[last].tolist(), self.clocks.waiting[last].tolist(), strict=True
+        )
+        return tuple(
+            PhaseTime(phase, weight, (work + wait) / weight, work / weight, wait / weight)
+            for phase, (weight, work, wait) in enumerate(seen)
+        )
+
+    @property
     def sampled(self) -> bool:
+        """Whether turns of loops were left out."""
         return bool(np.any(self.executed < self.weights - 1e-9))
 
 
@@ -323,18 +344,18 @@ def phases_of_sample(sample: Sample) -> tuple[Ints, Floats, Ints]:
     return weights, executed, events
 
 
-def _clocked(sample: Sample, placements: Sequence[Placement], final: bool = False) -> list[_Run]:
+def _clocked(sample: Sample, costs_of: Callable[[Sample], Sequence[Costs]], final: bool = False) -> list[ClockedRun]:
     weights, executed, phases = phases_of_sample(sample)
     try:
         found = exchanges(sample.trace)
-        return [_Run(run(sample.trace, found, phases, LABEL, each), weights, executed) for each in placements]
+        return [ClockedRun(run(sample.trace, found, phases, each), weights, executed) for each in costs_of(sample)]
     except InputError:
         if final:
             raise
         raise _UnmatchedError from None
 
 
-def _extended(some: _Run, fewer: _Run) -> _Run:
+def _extended(some: ClockedRun, fewer: ClockedRun) -> ClockedRun:
     """What the turns that were left out add, by what the last of those that were run added."""
     gained = some.executed - fewer.executed
     missing = some.weights - some.executed
@@ -347,4 +368,6 @@ def _extended(some: _Run, fewer: _Run) -> _Run:
         )
     )
     added = (computing - some.clocks.computing + waiting - some.clocks.waiting).sum(axis=1)
-    return _Run(Clocks(some.clocks.end + added, computing, waiting), some.weights, some.weights.astype(np.float64))
+    return ClockedRun(
+        Clocks(some.clocks.end + added, computing, waiting), some.weights, some.weights.astype(np.float64)
+    )

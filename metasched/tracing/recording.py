@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from metasched.records import InputError
+from metasched.tracing.compiled import compiled
 
 SOURCE = Path(__file__).with_name("recorder.c")
 
@@ -23,22 +22,7 @@ def recorder(compiler: str = "mpicc") -> Path:
     InputError
         When there is no such compiler, or it fails.
     """
-    found = shutil.which(compiler)
-    if found is None:
-        raise InputError(f"{compiler} is not installed; on Debian: apt-get install libopenmpi-dev or libmpich-dev")
-    state = hashlib.sha256(SOURCE.read_bytes() + os.path.realpath(found).encode()).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metasched"
-    target = cache / f"recorder-{state}.so"
-    if not target.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            made = Path(folder) / "recorder.so"
-            command = [found, "-shared", "-fPIC", "-O2", str(SOURCE), "-o", str(made)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-            if done.returncode:
-                raise InputError(f"{compiler} cannot build the recorder: {done.stderr.strip()[-300:]}")
-            made.replace(target)
-    return target
+    return compiled(SOURCE, compiler, ["-shared", "-fPIC", "-O2"], ".so")
 
 
 def record(launcher: Sequence[str], to: Path, compiler: str = "mpicc") -> int:

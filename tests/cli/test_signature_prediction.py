@@ -65,7 +65,7 @@ def test_a_picture_and_its_curves_are_made(
     [
         (("--processes", "12x", "--hardware", MACHINE), "--processes is 12x, expected whole numbers above 0"),
         (("--processes", "000000001" + 12 * "9", "--hardware", MACHINE), "expected whole numbers above 0"),
-        (("--processes", "128"), "give either --hardware or --platform"),
+        (("--processes", "128"), "give one of --hardware, --platform and --synthetic"),
         (("--processes", "128", "--hardware", MACHINE, "--relevant"), "belong to --platform"),
         (("--processes", "128", "--hardware", "nothing"), "there is no hardware 'nothing'"),
         (("--processes", "128", "--hardware", "xeon-e5-1620"), "give --network"),

@@ -14,6 +14,7 @@ from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.records import InputError
 from metasched.signature.application import Application
 from metasched.signature.clocks import RENDEZVOUS, Clocks, run
+from metasched.signature.costs import BlockCosts
 from metasched.signature.exchanges import exchanges
 from metasched.signature.expanding import expanded, sampled
 from metasched.signature.fitting import fit
@@ -40,7 +41,7 @@ HERE = Hardware(ENTRY, ENTRY)
 def clocks(actions: dict[int, list[tuple[str, tuple[float, ...]]]]) -> Clocks:
     trace = trace_of(actions)
     phases = np.zeros(trace.events, dtype=np.int64)
-    return run(trace, exchanges(trace), phases, LABEL, HERE.placement(len(actions)))
+    return run(trace, exchanges(trace), phases, BlockCosts(HERE.placement(len(actions)), LABEL))
 
 
 def learned(name: str, counts: tuple[int, ...]) -> Application:

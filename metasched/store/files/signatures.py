@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from metasched.signature.traces import Trace
 from metasched.store.files.ti_traces import LARGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import read_text, write_text_atomically
 
+if TYPE_CHECKING:
+    from metasched.signature.synthetic.result import Result
+
 #: What the first keys of the documents hold.
 SIGNATURE, APPLICATION, VERSION = "metasched-signature", "metasched-scaled-application", 1
+SYNTHETIC = "metasched-synthetic-signature"
 #: Deepest nesting of loops, and most bytes of a file.
 DEEPEST, MOST_BYTES = 32, 512 * 2**20
 
@@ -171,3 +175,20 @@ def measured_in(document: dict[str, Any], path: Path) -> dict[int, float]:
     if not isinstance(measured, dict) or not all(isinstance(n, str) and n.isdigit() for n in measured):
         raise InputError("measured is expected to hold seconds by number of processes", where=str(path))
     return {int(n): _seconds(time, path) for n, time in measured.items()}
+
+
+def read_synthetic(path: str | os.PathLike[str]) -> Result:
+    """Read what metasched signature run measured.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_document` does, and when something in it is of another form.
+    """
+    from metasched.signature.synthetic.result import Result
+
+    document = read_document(path, SYNTHETIC)
+    try:
+        return Result.of(document)
+    except InputError as error:
+        raise InputError(str(error), where=str(path)) from None

@@ -1,0 +1,92 @@
+"""What work, messages and collective operations take, as the clocks of a run ask for it: here by blocks of hardware."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.blocks.entry import Block
+from metasched.signature.exchanges import Exchanges
+from metasched.simulation.system import Placement
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: From how many bytes on sums among all go round a ring in parts.
+IN_PARTS = 10_000.0
+
+
+class Costs(Protocol):
+    """What the clocks of a run ask for."""
+
+    @property
+    def count(self) -> int:
+        """How many processes there are."""
+
+    def work(self) -> Floats:
+        """Seconds of one instruction in each process, an array of shape (processes,)."""
+
+    def messages(self, found: Exchanges) -> tuple[Floats, Floats]:
+        """Seconds of each message, and for how long it occupies a link; arrays of shape (messages,)."""
+
+    def branch(self, name: str, size: float) -> float:
+        """Seconds of one message in the tree of a broadcast or reduction."""
+
+    def together(self, name: str, size: float) -> float:
+        """Seconds of another collective operation of all processes; the size is the volume of its action."""
+
+
+class BlockCosts:
+    """Costs by the blocks of a placement.
+
+    Parameters
+    ----------
+    placement, label : where the processes run, and their label.
+    """
+
+    def __init__(self, placement: Placement, label: str) -> None:
+        self.placement, self.label = placement, label
+        self.count = len(placement.node[label])
+        self.rounds = math.ceil(math.log2(max(self.count, 2)))
+
+    def work(self) -> Floats:
+        """Seconds of one instruction in each process."""
+        return np.broadcast_to(self.placement.compute(self.label, range(self.count), 1.0), self.count)
+
+    def messages(self, found: Exchanges) -> tuple[Floats, Floats]:
+        """Seconds of each message, and for how long it occupies a link: processes of a node share its link."""
+        if not found.size.size:
+            return found.size, found.size
+        nodes = self.placement.node[self.label]
+        here, there = nodes[found.source], nodes[found.target]
+        takes = np.broadcast_to(self.placement.message(here, there, found.size), found.size.shape)
+        alone = np.broadcast_to(self.placement.message(here, there, 0.0), found.size.shape)
+        busy = np.maximum(takes - alone, 0.0) * np.where(here == there, 1, self.placement.loads[here])
+        return alone + busy, busy
+
+    def branch(self, name: str, size: float) -> float:
+        """Seconds of one message in a tree, between the first node and the last."""
+        nodes = self.placement.node[self.label]
+        ends = np.array([nodes[0]]), np.array([nodes[-1]])
+        return float(np.max(self.placement.message(*ends, size)))
+
+    def together(self, name: str, size: float) -> float:
+        """Blocks where there is one for the operation, else the messages that MPI libraries send for it."""
+        labels, n = [self.label], self.count
+        if name == "barrier":
+            return self.placement.collective(Block.barrier, labels, 0.0)
+        if name in ("scatter", "gather"):
+            return self.placement.collective(Block(name), labels, size * n)
+        if name in ("scatterv", "gatherv"):
+            return self.placement.collective(Block(name[:-1]), labels, size)
+        if name in ("alltoall", "alltoallv"):
+            return self.placement.collective(Block.alltoall, labels, size if name == "alltoall" else size / n)
+        if name in ("allgather", "allgatherv", "reducescatter"):
+            whole = size * n if name == "allgather" else size
+            return sum(self.branch(name, whole / 2**turn) for turn in range(1, self.rounds + 1))
+        if size > IN_PARTS:
+            return 2 * (n - 1) * self.branch(name, size / n)
+        return self.rounds * self.branch(name, size)

@@ -1,0 +1,73 @@
+"""Messages that are alike: sent at one place of one phase, as long as each other, to the same node or to another one.
+
+Alike messages of all processes take as long as those of them that the synthetic signature measures (section 4).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.signature.exchanges import Exchanges, Operation
+from metasched.signature.expanding import Sample
+from metasched.signature.phases import located
+
+Ints = NDArray[np.int64]
+
+
+class MessageKind(NamedTuple):
+    """What messages have in common.
+
+    Parameters
+    ----------
+    phase : of the sender.
+    place : which event of an execution of the phase sends it.
+    size : bytes.
+    local : whether sender and receiver share a node.
+    """
+
+    phase: int
+    place: int
+    size: float
+    local: bool
+
+
+def places_of_sample(sample: Sample) -> tuple[Ints, Ints]:
+    """Phase of each event of a sample, and which event of an execution of the phase it is."""
+    weights, phases = located([shapes for shapes, _ in sample.programs])
+    kept: list[tuple[Ints, Ints]] = []
+    for of, (_, chosen) in zip(phases, sample.programs, strict=True):
+        many = np.bincount(of, minlength=weights.size)
+        order = np.argsort(of, kind="stable")
+        within = np.zeros(of.size, dtype=np.int64)
+        within[order] = np.arange(of.size) - np.repeat(np.cumsum(many) - many, many)
+        execution = np.maximum(np.rint(many / weights).astype(np.int64), 1)
+        kept.append((of[chosen], (within % execution[of])[chosen]))
+    if not sample.roles:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    return (
+        np.concatenate([kept[role][0] for role in sample.roles]),
+        np.concatenate([kept[role][1] for role in sample.roles]),
+    )
+
+
+def kinds_of(sample: Sample, found: Exchanges, per_node: int) -> tuple[list[MessageKind], Ints]:
+    """The kinds of a sample's messages, and which of them each message is of.
+
+    Parameters
+    ----------
+    sample, found : the events, and the same as operations.
+    per_node : processes on each node, in the order of their ranks.
+    """
+    phases, places = places_of_sample(sample)
+    posts = np.flatnonzero((found.kind == Operation.send) | (found.kind == Operation.receive))
+    posts = posts[found.sending[found.request[posts]]]
+    message, event = found.message[found.request[posts]], found.event[posts]
+    columns = np.zeros((found.size.size, 4))
+    columns[message, 0], columns[message, 1] = phases[event], places[event]
+    columns[:, 2], columns[:, 3] = found.size, found.source // per_node == found.target // per_node
+    different, which = np.unique(columns, axis=0, return_inverse=True)
+    kinds = [MessageKind(int(p), int(at), float(size), bool(local)) for p, at, size, local in different.tolist()]
+    return kinds, which.reshape(-1).astype(np.int64)

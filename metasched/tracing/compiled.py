@@ -1,0 +1,48 @@
+"""Programs in C that come with metasched, compiled with the user's compiler of MPI when they are first needed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from metasched.records import InputError
+
+
+def compiled(source: Path, compiler: str, options: Sequence[str], suffix: str = "") -> Path:
+    """The program of a source, compiled once for each state of the source and each compiler.
+
+    Parameters
+    ----------
+    source : file in C.
+    compiler : name or path of the compiler.
+    options : of the compiler.
+    suffix : of the program's name.
+
+    Raises
+    ------
+    InputError
+        When there is no such compiler, or it fails.
+    """
+    found = shutil.which(compiler)
+    if found is None:
+        raise InputError(f"{compiler} is not installed; on Debian: apt-get install libopenmpi-dev or libmpich-dev")
+    # A link may come to name another compiler; wrappers of one name differ by their folder.
+    named = "\0".join([found, os.path.realpath(found), *options])
+    state = hashlib.sha256(source.read_bytes() + named.encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metasched"
+    target = cache / f"{source.stem}-{state}{suffix}"
+    if not target.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            made = Path(folder) / f"{source.stem}{suffix}"
+            command = [found, *options, str(source), "-o", str(made)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+            if done.returncode:
+                raise InputError(f"{compiler} cannot build {source.name}: {done.stderr.strip()[-300:]}")
+            made.replace(target)
+    return target

@@ -1,0 +1,97 @@
+"""Plans of the synthetic signature: who measures, who stands for the rest, and that every request fits."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.signature.applications import APPLICATIONS
+from metasched.records import InputError
+from metasched.signature.application import Application
+from metasched.signature.fitting import fit
+from metasched.signature.synthetic.collective_times import grown
+from metasched.signature.synthetic.plan import COLLECTIVE, RECEIVE, SEND, WAIT, Plan, planned
+
+BY_NAME = {each.name: each for each in APPLICATIONS}
+
+
+@lru_cache
+def learned(name: str) -> Application:
+    return fit([BY_NAME[name].trace(n) for n in (16, 32, 64)]).application
+
+
+def scripts(plan: Plan) -> list[list[list[list[int]]]]:
+    """Of each pair of ranges, of each measurable process, its actions."""
+    words = plan.words.tolist()
+    at = 5 + 3 * words[4]
+    found = []
+    for _ in range(words[3]):
+        pair = []
+        for _ in range(plan.measurable):
+            many = words[at]
+            pair.append([words[place : place + 5] for place in range(at + 1, at + 1 + 5 * many, 5)])
+            at += 1 + 5 * many
+        found.append(pair)
+    assert at == len(words)
+    return found
+
+
+@pytest.mark.parametrize("name", ["2-D halo, borders", "butterfly", "ring"])
+def test_messages_inside_the_ranges_have_both_ends_and_the_rest_black_holes(name: str) -> None:
+    plan = planned(learned(name), 128, 32, 1, 1e-9)
+    assert plan.measured.all()
+    for holes, pair in zip(plan.black_holes, scripts(plan), strict=True):
+        sent, got, outside = set(), set(), set()
+        for slot, actions in enumerate(pair):
+            for kind, peer, _, _, message in actions:
+                if kind not in (SEND, RECEIVE):
+                    continue
+                if message < 0:
+                    assert peer == plan.measurable + slot
+                    outside.add(slot)
+                else:
+                    (sent if kind == SEND else got).add(((slot, peer) if kind == SEND else (peer, slot), message))
+        assert sent == got != set()
+        # Eq. 5: one for each measurable process with messages to the outside.
+        assert holes == len(outside)
+
+
+def test_all_measurable_processes_meet_in_the_same_collective_operations() -> None:
+    plan = planned(learned("2-D halo, borders"), 64, 26, 1, 1e-9)
+    for pair in scripts(plan):
+        met = [[action[1:3] for action in actions if action[0] == COLLECTIVE] for actions in pair]
+        assert met[0]
+        assert met == [met[0]] * len(met)
+
+
+def test_waits_are_for_requests_that_were_posted() -> None:
+    for pair in scripts(planned(learned("2-D halo, borders"), 64, 20, 1, 1e-9)):
+        for actions in pair:
+            posted = 0
+            for kind, first, end, *_ in actions:
+                posted += kind in (SEND, RECEIVE)
+                assert kind != WAIT or 0 <= first < end <= posted
+
+
+def test_processes_of_a_node_stay_together() -> None:
+    plan = planned(learned("ring"), 64, 34, 4, 1e-9)
+    assert {begin % 4 for pair in plan.ranges for begin, _ in pair} == {0}
+    assert {kind.local for kind in plan.kinds} == {False, True}
+
+
+def test_too_few_cores_are_refused() -> None:
+    with pytest.raises(InputError, match="needs at least 6"):
+        planned(learned("ring"), 64, 5, 1, 1e-9)
+
+
+@settings(max_examples=30)
+@given(st.floats(1e-7, 1e-3), st.floats(0, 1e-4), st.floats(0, 1e-5), st.sampled_from([64, 256, 4096]))
+def test_growth_of_each_kind_is_found_again(alone: float, rounds: float, each: float, count: int) -> None:
+    def seconds(n: int) -> float:
+        return alone + rounds * (n - 1).bit_length() + each * (n - 1)
+
+    counts = [2, 4, 8, 16, 32]
+    assert grown(counts, [seconds(n) for n in counts], count) == pytest.approx(seconds(count), rel=1e-3)
