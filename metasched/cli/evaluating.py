@@ -21,6 +21,7 @@ from metasched.cli.signed import (
     SignatureSizeOption,
     signed_by,
 )
+from metasched.cli.simulated import SimulatedOption
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.conditions import Conditions, Forecast, observed
@@ -83,6 +84,7 @@ def evaluate_verb(
     signature_size: SignatureSizeOption = None,
     signature_hardware: SignatureHardwareOption = None,
     signature_network: SignatureNetworkOption = None,
+    simulated: SimulatedOption = None,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
@@ -102,7 +104,7 @@ def evaluate_verb(
     made: dict[str, Predictor] = {}
 
     def unfitted(group: Group) -> Predictor:
-        found = make(method, models, group.application, group.cluster, profiled, group.training, signed)
+        found = make(method, models, group.application, group.cluster, profiled, group.training, signed, simulated)
         if isinstance(found, RobustPredictor) and len(group.training) < ENOUGH:
             others = (each for each in able.get(group.application, ()) if each.cluster != group.cluster)
             found.borrowing(run for each in others for run in each.training)

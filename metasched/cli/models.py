@@ -34,6 +34,7 @@ from metasched.cli.signed import (
     Signed,
     signed_by,
 )
+from metasched.cli.simulated import SimulatedOption, simulated_model
 from metasched.plain_numbers import plain
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.contract import KnowsSettings, Predictor, energy_predictor
@@ -59,6 +60,7 @@ class Method(StrEnum):
     spmd = "spmd"
     cloud = "cloud"
     signature = "signature"
+    simulated = "simulated"
     tournament = "tournament"
 
 
@@ -87,6 +89,7 @@ def fit(
     signature_size: SignatureSizeOption = None,
     signature_hardware: SignatureHardwareOption = None,
     signature_network: SignatureNetworkOption = None,
+    simulated: SimulatedOption = None,
     top: Annotated[int, typer.Option(min=1, help="How many models of the sorted list to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
@@ -103,7 +106,9 @@ def fit(
     predictor = (
         PlatformsPredictor(chosen[0].application)
         if len(platforms) > 1
-        else make(method, Models.multiple, chosen[0].application, chosen[0].cluster, profiled, chosen, signed)
+        else make(
+            method, Models.multiple, chosen[0].application, chosen[0].cluster, profiled, chosen, signed, simulated
+        )
     )
     with output.working(f"searching with {len(chosen)} runs"):
         predictor.fit(chosen)
@@ -250,6 +255,7 @@ def make(
     profiled: Profiled | None = None,
     runs: Sequence[Run] = (),
     signed: Signed | None = None,
+    simulated: Path | None = None,
 ) -> Predictor:
     """An unfitted predictor for runs of an application on a cluster; for some methods from what options tell."""
     if method is Method.published:
@@ -266,6 +272,10 @@ def make(
         if signed is None:
             raise InputError("--method signature needs --signature")
         return signed(application, cluster, runs)
+    if method is Method.simulated:
+        if simulated is None:
+            raise InputError("--method simulated needs --simulated")
+        return simulated_model(simulated, application, cluster)
     if method is Method.tournament:
         entrants: list[Predictor] = [
             RobustPredictor(application, cluster),
@@ -276,5 +286,7 @@ def make(
             entrants.append(profiled(application, cluster))
         if signed is not None:
             entrants.append(signed(application, cluster, runs))
+        if simulated is not None:
+            entrants.append(simulated_model(simulated, application, cluster))
         return Tournament(entrants)
     return adaptive(application, cluster, runs)

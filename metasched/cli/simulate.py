@@ -16,8 +16,11 @@ from rich.table import Table
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.records import InputError
+from metasched.simulation.language import Application
 from metasched.simulation.outcome import Outcome, simulate
+from metasched.simulation.system import System
 from metasched.store.files.simulation import checked, read_application, read_system
+from metasched.store.files.whole_files import read_text
 
 #: Most runs of a sweep.
 MOST_RUNS = 1_000
@@ -31,10 +34,19 @@ def simulate_verb(
         list[str] | None, typer.Option("--set", help="NAME=V of a variable; repeat a name for a sweep.")
     ] = None,
     picture: Annotated[Path | None, typer.Option("-o", "--output", help="PNG of activity and power over time.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Model file to write, for predict, rank and whatif before any run; with --size.")
+    ] = None,
+    size: Annotated[str | None, typer.Option(help="Variable that is the problem size N of --model.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Label whose processes are P of --model; by default the only one.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate an application on a system: time, energy, and the chance to finish."""
     where, text = read_system(system), read_application(application)
+    if model is None and (size, label) != (None, None):
+        raise InputError("--size and --label are of --model, expected --model too")
     counts = _swept("--processes", processes, whole=True)
     values = _swept("--set", settings, whole=False)
     for name in values:
@@ -49,6 +61,10 @@ def simulate_verb(
         raise InputError(f"the sweep has {len(runs)} runs, expected at most {MOST_RUNS}")
     if picture is not None and len(runs) > 1:
         raise InputError(f"-o draws one run, not the {len(runs)} of a sweep")
+    if model is not None:
+        if len(runs) > 1:
+            raise InputError(f"--model takes one run, not the {len(runs)} of a sweep")
+        _write_model(model, where, text, application, *runs[0], size, label)
     outcomes = []
     for some, others in output.progress(runs, total=len(runs), what="simulating"):
         outcomes.append(simulate(where, text, checked(where, text, some), others))
@@ -72,6 +88,39 @@ def simulate_verb(
             output.say(f"picture written to {picture}")
     else:
         _show_sweep(runs, outcomes, front)
+
+
+def _write_model(
+    model: Path,
+    system: System,
+    code: Application,
+    application: Path,
+    processes: dict[str, float],
+    variables: dict[str, float],
+    size: str | None,
+    label: str | None,
+) -> None:
+    """Write the application as a model whose N is a variable and whose P are the processes of a label."""
+    from metasched.predictors.analytic.simulated import SimulatedPredictor
+    from metasched.store.files.models import write_model
+
+    if size is None:
+        raise InputError("--model needs --size, the variable that is the problem size N")
+    if label is None and len(code.code) > 1:
+        raise InputError(f"--model needs --label, whose processes are P: one of {', '.join(code.code)}")
+    chosen = label or next(iter(code.code))
+    counts = checked(system, code, processes)
+    predictor = SimulatedPredictor(
+        system,
+        read_text(application),
+        label=chosen,
+        size=size,
+        processes={name: count for name, count in counts.items() if name != chosen},
+        variables={name: value for name, value in variables.items() if name != size},
+        application=application.stem,
+        cluster=system.name,
+    )
+    write_model(model, predictor)
 
 
 def _swept(option: str, given: Sequence[str] | None, whole: bool) -> dict[str, list[float]]:

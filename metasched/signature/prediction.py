@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.blocks.entry import Block, Entry, Kind, Quantity
+from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.records import InputError
 from metasched.signature.application import Application
 from metasched.signature.clocks import Clocks, run
@@ -22,7 +22,7 @@ from metasched.signature.exchanges import exchanges
 from metasched.signature.expanding import Sample, sampled
 from metasched.signature.phases import Machine, located
 from metasched.simulation.outcome import concluded
-from metasched.simulation.system import Network, Nodes, Placement, System
+from metasched.simulation.system import Network, Nodes, Placement, Slowed, System
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -199,7 +199,7 @@ class Hardware:
         """So many processes on as many nodes as they need."""
         nodes = Nodes("node", -(-count // self.per_node), "network", self.device, {LABEL: self.per_node})
         system = System(self.device.name, (Network("network", self.network),), (nodes,))
-        return _Slowed(system, {LABEL: count}, self.computing, self.sending)
+        return Slowed(system, {LABEL: count}, self.computing, self.sending)
 
     @property
     def bandwidth(self) -> float:
@@ -208,24 +208,6 @@ class Hardware:
         here, there = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
         shorter, longer = (float(np.max(placement.message(here, there, size))) for size in LONG)
         return 8e-6 * (LONG[1] - LONG[0]) / max(longer - shorter, 1e-30)
-
-
-class _Slowed(Placement):
-    """A placement where computation and bytes take longer than the entries say, and latencies do not."""
-
-    def __init__(self, system: System, counts: Mapping[str, int], computing: float, sending: float) -> None:
-        super().__init__(system, counts)
-        self.computing, self.sending = computing, sending
-
-    def _per_operation(self, kind: int, load: int) -> float:
-        return self.computing * super()._per_operation(kind, load)
-
-    def _ask(self, entry: Entry, block: Block, size: float, nodes: int) -> float:
-        whole = super()._ask(entry, block, size, nodes)
-        if self.sending == 1.0:
-            return whole
-        empty = super()._ask(entry, block, 0.0, nodes)
-        return empty + self.sending * (whole - empty)
 
 
 def assumed() -> Hardware:

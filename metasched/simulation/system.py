@@ -91,6 +91,25 @@ class System:
     processes: Mapping[str, int] = field(default_factory=dict)
     waiting: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse networks and nodes that hang on nothing, or on themselves."""
+        if len(self.by_name) < len(self.networks):
+            raise InputError("two networks have the same name")
+        for network in self.networks:
+            seen, at = {network.name}, network
+            while at.within:
+                if at.within not in self.by_name:
+                    raise InputError(f"network {at.name} is within {at.within}, which there is not")
+                at = self.by_name[at.within]
+                if at.name in seen:
+                    raise InputError(f"network {network.name} is within itself")
+                seen.add(at.name)
+        for each in self.nodes:
+            if each.network not in self.by_name:
+                raise InputError(f"node {each.name} hangs on network {each.network}, which there is not")
+        if (count := sum(each.count for each in self.nodes)) > MOST:
+            raise InputError(f"has {count} nodes, expected at most {MOST}")
+
     @cached_property
     def by_name(self) -> dict[str, Network]:
         """The networks of the system by their names."""
@@ -260,6 +279,10 @@ class Placement:
             members = above
         return total
 
+    def crossing(self, network: str, block: Block, size: float) -> float:
+        """Seconds that a block takes between two nodes of a network."""
+        return self._answer(self.system.by_name[network].entry, block, size, 2)
+
     def _answer(self, entry: Entry, block: Block, size: float, nodes: int) -> float:
         key = (entry.name, block, size, nodes)
         if key not in self._times:
@@ -281,6 +304,24 @@ class Placement:
         if block == Block.alltoall:
             return (nodes - 1) * (latency + size / bandwidth)
         return rounds * latency + size * (nodes - 1) / nodes / bandwidth
+
+
+class Slowed(Placement):
+    """A placement where computation and bytes take longer than the entries say, and latencies do not."""
+
+    def __init__(self, system: System, counts: Mapping[str, int], computing: float, sending: float) -> None:
+        super().__init__(system, counts)
+        self.computing, self.sending = computing, sending
+
+    def _per_operation(self, kind: int, load: int) -> float:
+        return self.computing * super()._per_operation(kind, load)
+
+    def _ask(self, entry: Entry, block: Block, size: float, nodes: int) -> float:
+        whole = super()._ask(entry, block, size, nodes)
+        if self.sending == 1.0:
+            return whole
+        empty = super()._ask(entry, block, 0.0, nodes)
+        return empty + self.sending * (whole - empty)
 
 
 def _same(values: Floats) -> Floats | float:

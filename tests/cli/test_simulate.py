@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from metasched.cli.app import main
+from metasched.records import Run
+from metasched.store.files.campaigns import write_runs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "simulation"
 FIGURE_2 = (str(EXAMPLES / "figure2.toml"), str(EXAMPLES / "figure2.app"))
@@ -110,3 +112,67 @@ def test_a_system_that_is_wrong_ends_in_one_line(
     status, out, err = run(capsys, str(tmp_path / "system.toml"), FIGURE_2[1])
     assert (status, out, len(err.splitlines())) == (2, "", 1)
     assert expected in err
+
+
+def metasched(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict:
+    with pytest.raises(SystemExit) as left:
+        main([*map(str, arguments), "--json"])
+    out, err = capsys.readouterr()
+    assert not left.value.code, err
+    return json.loads(out)
+
+
+def test_a_simulated_application_is_placed_before_its_first_run_and_learns_from_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model, learned, runs = tmp_path / "m.json", tmp_path / "learned.json", tmp_path / "runs.csv"
+    options = ("--set", "iterations=10", "--processes", "cell=8", "--model", str(model), "--size", "points")
+    simulated = answered(capsys, *STENCIL, *options)["execution_time"]
+    asked = ("--problem-size", 1e11, "--processors", 8, "--cpu", 1, "--bandwidth", 100_000)
+    answer = metasched(capsys, "predict", model, *asked)
+    assert answer["execution_time"] == pytest.approx(simulated, rel=1e-9)
+    assert "nothing was run yet" in answer["warnings"][0]
+
+    clusters = tmp_path / "clusters.toml"
+    nodes = '[{ names = "n[0-7]", available_cpu = 1.0, available_bandwidth = 800.0 }]'
+    clusters.write_text(f'[[cluster]]\nname = "galera"\nnodes = {nodes}\n')
+    where = ("--application", "stencil", "--problem-size", 1e11, "--clusters", clusters, "--model", model)
+    best = metasched(capsys, "rank", *where)["placements"][0]
+    assert len(best["nodes"]) == 8
+    assert metasched(capsys, "whatif", *where, "--drain", "n7")["after"]["execution_time"] > best["execution_time"]
+
+    twice = [
+        (n, p, 2 * metasched(capsys, "predict", model, "--problem-size", n, "--processors", p)["execution_time"])
+        for n in (1e10, 3e10)
+        for p in (1, 2, 4)
+    ]
+    write_runs(runs, [Run("stencil", "galera", n, p, 1.0, 1000.0, time) for n, p, time in twice])
+    fit = ("fit", runs, "-o", learned, "--simulated", model)
+    assert "simulated answers" in metasched(capsys, *fit, "--method", "tournament")["fitted"]["reason"]
+    metasched(capsys, *fit, "--method", "simulated")
+    assert metasched(capsys, "predict", learned, *asked)["execution_time"] == pytest.approx(2 * simulated, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((*STENCIL, "--size", "points"), "--size and --label are of --model"),
+        ((*STENCIL, "--model", "m.json"), "--model needs --size"),
+        ((*STENCIL, "--model", "m.json", "--size", "cells"), "cells is no variable of the application"),
+        ((*FIGURE_2, "--model", "m.json", "--size", "operations"), "--model needs --label"),
+        ((*FIGURE_2, "--model", "m.json", "--size", "operations", "--label", "x"), "label x has no code"),
+        ((*STENCIL, "--model", "m.json", "--size", "points", "--set", "edge=1", "--set", "edge=2"), "2 of a sweep"),
+    ],
+)
+def test_a_model_that_cannot_be_made_is_not_written(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    expected: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(capsys, *arguments)
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert expected in err
+    assert not Path("m.json").exists()

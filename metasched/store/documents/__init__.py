@@ -19,6 +19,7 @@ from metasched.store.documents.parts import checked
 if TYPE_CHECKING:
     from metasched.predictors.analytic.cloud.predictor import CloudPredictor
     from metasched.predictors.analytic.signature import SignaturePredictor
+    from metasched.predictors.analytic.simulated import SimulatedPredictor
     from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
     from metasched.predictors.energy.predictor import MeteredPredictor
     from metasched.predictors.formulas.published import PublishedPredictor
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         | SpmdPredictor
         | CloudPredictor
         | SignaturePredictor
+        | SimulatedPredictor
         | Tournament
     )
 
@@ -57,6 +59,7 @@ _HOMES = {
     "spmd": ("spmd", "SpmdDocument", "SpmdPredictor"),
     "cloud": ("cloud", "CloudDocument", "CloudPredictor"),
     "signature": ("signature", "SignatureDocument", "SignaturePredictor"),
+    "simulated": ("simulated", "SimulatedDocument", "SimulatedPredictor"),
     "tournament": ("tournament", "TournamentDocument", "Tournament"),
 }
 

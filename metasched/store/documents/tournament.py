@@ -9,6 +9,7 @@ from pydantic import Field
 
 from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.analytic.signature import SignaturePredictor
+from metasched.predictors.analytic.simulated import SimulatedPredictor
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -18,11 +19,14 @@ from metasched.store.documents.adaptive import PublishedDocument, RobustDocument
 from metasched.store.documents.cloud import CloudDocument
 from metasched.store.documents.parts import Part, Row, rows, window
 from metasched.store.documents.signature import SignatureDocument
+from metasched.store.documents.simulated import SimulatedDocument
 from metasched.store.documents.spmd import SpmdDocument
 
-Entrant = PublishedPredictor | RobustPredictor | SpmdPredictor | CloudPredictor | SignaturePredictor
+Entrant = (
+    PublishedPredictor | RobustPredictor | SpmdPredictor | CloudPredictor | SignaturePredictor | SimulatedPredictor
+)
 _Document = Annotated[
-    PublishedDocument | RobustDocument | SpmdDocument | CloudDocument | SignatureDocument,
+    PublishedDocument | RobustDocument | SpmdDocument | CloudDocument | SignatureDocument | SimulatedDocument,
     Field(discriminator="method"),
 ]
 #: Infinite errors are kept as None, which JSON knows.
@@ -112,6 +116,8 @@ def _document(entrant: Entrant, absent: bool) -> _Document | None:
         return CloudDocument.of(entrant)
     if isinstance(entrant, SignaturePredictor):
         return SignatureDocument.of(entrant)
+    if isinstance(entrant, SimulatedPredictor):
+        return SimulatedDocument.of(entrant)
     if absent:
         return None
     return PublishedDocument.of(entrant) if isinstance(entrant, PublishedPredictor) else RobustDocument.of(entrant)

@@ -69,23 +69,6 @@ def _made(document: _System, path: Path) -> System:
         return read_entry(str(path.parent / name) if name.endswith(".toml") else name)
 
     networks = tuple(Network(each.name, entry(each.entry), each.within) for each in document.network)
-    by_name = {network.name: network for network in networks}
-    if len(by_name) < len(networks):
-        raise InputError("two networks have the same name")
-    for network in networks:
-        seen, at = {network.name}, network
-        while at.within:
-            if at.within not in by_name:
-                raise InputError(f"network {at.name} is within {at.within}, which there is not")
-            at = by_name[at.within]
-            if at.name in seen:
-                raise InputError(f"network {network.name} is within itself")
-            seen.add(at.name)
-    for each in document.node:
-        if each.network not in by_name:
-            raise InputError(f"node {each.name} hangs on network {each.network}, which there is not")
-    if sum(each.count for each in document.node) > MOST:
-        raise InputError(f"has {sum(each.count for each in document.node)} nodes, expected at most {MOST}")
     nodes = tuple(
         Nodes(
             each.name,

@@ -1,0 +1,57 @@
+"""What the time of a simulated run is made of: computation, latencies, and bytes under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.blocks.entry import Block
+from metasched.simulation.engine import Simulation
+from metasched.simulation.language import Application
+from metasched.simulation.system import Placement, Slowed, System
+
+Floats = NDArray[np.float64]
+
+#: Bytes of messages whose times tell the bandwidth of a link.
+LONG = (2.0**20, 2.0**21)
+
+
+def parts(
+    system: System,
+    application: Application,
+    processes: Mapping[str, int],
+    variables: Mapping[str, float] | None = None,
+) -> Floats:
+    """Computation, latencies and bytes of a run (s), array of shape (3,), which add up to its time.
+
+    The time is homogeneous in the three, so each part is what it adds when it takes twice as long: waiting for the
+    computation of others is computation.
+
+    Raises
+    ------
+    InputError
+        As :func:`metasched.simulation.outcome.simulate`.
+    """
+
+    def time(computing: float, sending: float) -> float:
+        ended = Simulation(application, Slowed(system, processes, computing, sending), variables).run()
+        return max(float(np.max(group.clock)) for group in ended)
+
+    once = time(1.0, 1.0)
+    work, sent = (max(time(*slower) - once, 0.0) for slower in ((2.0, 1.0), (1.0, 2.0)))
+    # Another process may end last than the one whose time is taken apart.
+    over = max((work + sent) / max(once, 1e-300), 1.0)
+    work, sent = work / over, sent / over
+    return np.array([work, max(once - work - sent, 0.0), sent])
+
+
+def bandwidth(system: System, label: str) -> float:
+    """What the links of the nodes of a label carry (Mbit/s), by the time of long messages; the slowest counts."""
+    placement = Placement(system, {label: 1})
+    found = []
+    for network in {nodes.network for nodes in system.nodes if nodes.slots.get(label)}:
+        shorter, longer = (placement.crossing(network, Block.p2p, size) for size in LONG)
+        found.append(8e-6 * (LONG[1] - LONG[0]) / max(longer - shorter, 1e-30))
+    return min(found)
