@@ -234,6 +234,14 @@ def test_a_wait_is_moved_only_where_that_makes_it_better() -> None:
     assert errors.expect(600.0).seconds == pytest.approx(3000.0, rel=0.01)
 
 
+def test_a_wait_of_which_little_is_known_may_be_nothing_or_four_times_as_long() -> None:
+    errors = WaitErrors()
+    assert [tuple(errors.expect(said)) for said in (600.0, 2000.0)] == [(600.0, 0.0, 3600.0), (2000.0, 0.0, 8000.0)]
+    for _ in range(40):
+        errors.learn(600.0, 1260.0)
+    assert tuple(errors.expect(600.0)) == pytest.approx((1260.0,) * 3)
+
+
 def test_what_is_left_of_a_run_is_longer_at_a_larger_share() -> None:
     found = past([600.0, 900.0, 1200.0, 1500.0, 1800.0])
     found.submitted("on", ADA, 10_000.0)
