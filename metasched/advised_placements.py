@@ -95,13 +95,31 @@ class Ask(Demands):
     trial: bool = False
 
 
+class Move(Message):
+    """A running job that was moved: where it was, on what part of the whole, and what it would have taken there (s).
+
+    ``left`` is the fraction of the job that was left, ``available_cpu`` and ``available_bandwidth`` what was expected
+    of its old nodes, ``platform`` what its model is of.
+    """
+
+    cluster: str
+    platform: str
+    nodes: str
+    processors: int
+    left: Fraction
+    stay: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    available_cpu: Positive
+    available_bandwidth: Positive
+
+
 class Answer(Message):
     """Where the job should run, or why nothing is advised; times in seconds, ``time_limit`` too.
 
     ``placement`` is as ``metasched rank --json`` spells one, and with it come the same nodes folded, the partition in
     its scheduler's words, and ``prefer``, a feature that the chosen nodes have in common and others lack.
     ``partitions`` are those that Slurm is given where several are near ties, the best first, else none. ``frequency``
-    is the clock that the job is to be given (MHz), where the configuration allows that.
+    is the clock that the job is to be given (MHz), where the configuration allows that. ``move`` tells
+    of a job that ran already and was moved.
     """
 
     id: str
@@ -120,6 +138,7 @@ class Answer(Message):
     frequency: float | None = None
     placement: PlacementField | None = None
     warnings: list[str] = []
+    move: Move | None = None
 
 
 @dataclass(frozen=True, slots=True)

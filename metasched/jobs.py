@@ -18,7 +18,9 @@ from metasched.records import DEFAULT_SETTINGS, PARAMETER, SETTING_COLUMNS, Inpu
 _MARK = re.compile(r"metasched:([A-Za-z0-9_=.,+-]{1,500})")
 _APPLICATION = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 #: Words that are no parameters.
-_RESERVED = {"app", "n", "p", "placement"}
+_RESERVED = {"app", "n", "p", "placement", "checkpoint", "done"}
+#: A checkpoint takes less than this (s).
+LONGEST_CHECKPOINT = 86_400.0
 #: Processors that a comment may name at most, as many as the API takes.
 MOST_PROCESSORS = 10_000_000
 
@@ -39,6 +41,9 @@ class Mark:
     application, problem_size, processors : of the run.
     placement : uid of the placement it was advised.
     settings : ``processes_per_node`` and ``threads``, and the parameters, which all other words are.
+    checkpoint : what it takes to stop with a checkpoint (s) of a job that may be moved while it runs; None where it may
+        not.
+    done : the fraction of it that was done when it was moved last.
     """
 
     application: str
@@ -46,6 +51,8 @@ class Mark:
     processors: int | None = None
     placement: str | None = None
     settings: Settings = DEFAULT_SETTINGS
+    checkpoint: float | None = None
+    done: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +185,35 @@ def read_mark(comment: str) -> Mark | None:
         processors if 1 <= processors <= MOST_PROCESSORS else None,
         placement if placement and len(placement) <= 32 else None,
         _settings({name: value for name, value in words.items() if name not in _RESERVED}),
+        _between(words.get("checkpoint"), 0.0, LONGEST_CHECKPOINT),
+        _between(words.get("done"), 0.0, 1.0) or 0.0,
     )
+
+
+def moved_comment(comment: str, placement: str, done: float) -> str:
+    """The comment of a job that is moved: its mark names the new placement and what was done before.
+
+    Examples
+    --------
+    >>> moved_comment("night metasched:app=cg,n=1400,checkpoint=60,placement=0a", "0b", 0.25)
+    'night metasched:app=cg,n=1400,checkpoint=60,placement=0b,done=0.2500'
+    """
+    found = _MARK.search(comment)
+    if found is None:
+        return comment
+    kept = [word for word in found[1].split(",") if not word.startswith(("placement=", "done="))]
+    # Rounded down: a job is never taken to be done.
+    words = [*kept, f"placement={placement}", f"done={min(done, 0.9999):.4f}"]
+    return f"{comment[: found.start()]}metasched:{','.join(words)}{comment[found.end() :]}"
+
+
+def _between(text: str | None, low: float, high: float) -> float | None:
+    """A number from low to just below high that a word tells; None where it tells none."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if low <= value < high else None
 
 
 def _settings(words: Mapping[str, str]) -> Settings:

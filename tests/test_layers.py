@@ -78,7 +78,7 @@ ORDER = {
         "playback",
         "report",
     ],
-    "metasched.placement": ["clusters", "loads", "search", "ranking", "explaining"],
+    "metasched.placement": ["clusters", "loads", "search", "ranking", "moving", "explaining"],
     "metasched.store": ["errors", "roles", "documents", "files", "database", "pseudonyms", "spool"],
     "metasched.service": [
         *(

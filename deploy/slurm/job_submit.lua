@@ -76,9 +76,9 @@ local function sound(application, size)
   return { application = application, size = size }
 end
 
--- Words of the comment that the hook writes, and those of layout and clock; all others are parameters.
+-- Words of the comment that the hook writes, and those of layout, clock and moving; all others are parameters.
 local RESERVED = { app = true, n = true, p = true, placement = true }
-local LAYOUT = { processes_per_node = true, threads = true, frequency = true }
+local LAYOUT = { processes_per_node = true, threads = true, frequency = true, checkpoint = true, done = true }
 
 -- Whether a parameter can stand in the comment, and the daemon takes it.
 local function parameter(name, value)

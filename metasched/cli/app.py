@@ -34,6 +34,7 @@ GROUPS = {
         "submit": "submitting.submit",
         "walltime": "walltime.walltime",
         "wait": "wait.wait",
+        "advise-running": "advise_running.advise_running",
         "status": "status.status",
     },
     "For administrators": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from metasched.history.job_log import JobLog
 from metasched.history.queue import QueuedJob
@@ -31,6 +31,30 @@ class BoundJob:
     nodes: frozenset[str]
     partition: str
     waited: float
+
+
+@runtime_checkable
+class MovesJobs(Protocol):
+    """A scheduler that can put a running job back into its queue, to run elsewhere from its last checkpoint."""
+
+    name: str
+
+    def move(self, number: str, nodes: Sequence[str], partition: str, comment: str) -> None:
+        """Stop a running job and let it start on other nodes.
+
+        Parameters
+        ----------
+        number : the job's.
+        nodes : names of the nodes to start on.
+        partition : the scheduler's name of their partition.
+        comment : the job's new comment.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not do so; the job then waits or runs as it would have, never held for good.
+        """
+        ...
 
 
 class Source(Protocol):

@@ -138,6 +138,17 @@ class EnergyChoice(_Table):
     set_frequency: bool = False
 
 
+class Moving(_Table):
+    """Whether jobs that say ``checkpoint=SECONDS`` in their comment are moved while they run, in mode "act".
+
+    Each is looked at every ``every`` seconds; ``restart`` is how long a moved job needs until it works again (s).
+    """
+
+    act: bool = False
+    every: Seconds = 60.0
+    restart: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 30.0
+
+
 class SlurmCluster(_Table):
     """A Slurm cluster whose partitions jobs may be sent to, all where none is named.
 
@@ -206,6 +217,7 @@ class Configuration(_Table):
     keep: Keep = Keep()
     energy: EnergyChoice = EnergyChoice()
     fitting: Fitting = Fitting()
+    moving: Moving = Moving()
     slurm: list[SlurmCluster] = []
     grid_engine: list[GridEngineCell] = []
     source: list[SourceTable] = []

@@ -18,14 +18,17 @@ import scipy.stats  # noqa: F401
 
 from metasched.history.problem_sizes import SizeInName
 from metasched.records import InputError
-from metasched.schedulers.contract import Source
+from metasched.schedulers.contract import MovesJobs, Source
 from metasched.service.advice.advisor import Placer
+from metasched.service.advice.moving import RunningAdvisor
 from metasched.service.advice.release import release
 from metasched.service.authentication import Access
 from metasched.service.clock import Clock
 from metasched.service.configuration import Configuration
 from metasched.service.learning.accounting import Accounting
 from metasched.service.learning.finished_jobs import EndedJobs
+from metasched.service.learning.moves import Moves
+from metasched.service.learning.run_outcome import observed
 from metasched.service.load_intake import LoadIntake
 from metasched.service.metrics import Metrics
 from metasched.service.periodic_work.schedule import Schedule
@@ -103,11 +106,13 @@ class Daemon:
         self.placer = Placer(configuration, self.clusters, self.models, self.load_forecaster)
         self.mode.on_change = lambda mode: self.placer.configure(configuration.model_copy(update={"mode": mode}))
         self.mode.on_change(self.mode.mode)
+        self.running_advisor = RunningAdvisor(self.placer, self.models, self._observed, configuration.moving)
         sizes = [SizeInName(each.name, each.number, each.application) for each in configuration.problem_size]
         self.sized_jobs = SizedJobs(sizes, self.models, self.clusters)
+        self.moves = Moves(self.running_advisor, self.writes, self._observed, self.models, self.metrics)
         self.jobs = EndedJobs(
             store, self.writes, self.clusters, self.models, self.metrics, self.sources, self.clock.now,
-            self.accounting.ended, self.sized_jobs.mark,
+            self.accounting.ended, self.sized_jobs.mark, self.moves.judge,
         )  # fmt: skip
         self.views = Views(
             store, self.sources, self.clock, self.clusters, self.history, self.load_forecaster, self.models,
@@ -225,6 +230,14 @@ class Daemon:
         found = {"damaged": damaged, "late": late, "clock": self.clock.fault()}
         return {name: fault for name, fault in found.items() if fault}
 
+    def move(self, source: MovesJobs) -> None:
+        """Move the running jobs of a scheduler that allow it and gain by it, where that is configured."""
+        if self.mode.mode == "act":
+            self.moves.look(source, self.clusters.view, self.clock.now())
+
+    def _observed(self, nodes: tuple[str, ...], start: float, end: float) -> tuple[float, float]:
+        return observed(nodes, start, end, self.store)
+
     def _lead(self) -> None:
         self.leadership.note()
         self.jobs.expect()
@@ -235,6 +248,8 @@ class Daemon:
             self.work.every(periods.confirm, partial(self.jobs.confirm, source))
             self.work.every(periods.release, partial(self.release, source))
             self.work.every(periods.accounting, partial(self.accounting.catch_up, source))
+            if self.configuration.moving.act and isinstance(source, MovesJobs):
+                self.work.every(self.configuration.moving.every, partial(self.move, source))
         self.work.every(periods.models, self.models.save)
         self.work.every(periods.models, self.models.sweep)
         self.work.every(periods.means, self.upkeep.update_means)

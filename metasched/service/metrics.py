@@ -64,6 +64,12 @@ class Metrics:
             for label in labels:  # all are shown from the start: an alert on an increase needs the zero before it
                 counter.labels(label)
         self.runs = Counter("metasched_runs_total", "Runs stored.", registry=self.registry)
+        self.moves = Counter(
+            "metasched_moves_total", "Moves of running jobs, and of those that have ended which paid.", ["what"],
+            registry=self.registry,
+        )  # fmt: skip
+        for what in ("moved", "failed", "paid", "regretted"):
+            self.moves.labels(what)
         self.source_failures = Counter(
             "metasched_source_failures_total", "Failures of schedulers and of sources of loads.", ["source"],
             registry=self.registry,

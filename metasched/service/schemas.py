@@ -122,6 +122,30 @@ class RankIn(Demands):
     level: Annotated[float, Field(gt=0, lt=1)] = 0.9
 
 
+class RunningIn(Message):
+    """A job that runs and is asked about: by its number, or by what it is and where.
+
+    ``nodes`` are folded; ``done`` is the fraction that was done when it last started, ``moved_ago`` how long ago it
+    moved last (s). ``checkpoint`` and ``restart`` are what a move costs (s), ``data`` what it takes along to another
+    scheduler (MB), by ``bandwidth`` (Mbit/s). ``partitions`` are those that it may move to, all where empty.
+    """
+
+    job: Annotated[str, Field(max_length=64)] = ""
+    scheduler: Annotated[str, Field(max_length=255)] = ""
+    application: Annotated[str, Field(max_length=255)] = ""
+    problem_size: Positive | None = None
+    nodes: Annotated[str, Field(max_length=65_536)] = ""
+    processors: Count | None = None
+    running_for: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    done: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    moved_ago: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    checkpoint: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    restart: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    data: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    bandwidth: Positive = 1000.0
+    partitions: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)
+
+
 class ExplainIn(SettingsAsked):
     """One placement of a ranking, as the daemon answered it, to be explained."""
 

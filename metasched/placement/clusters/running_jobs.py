@@ -57,6 +57,10 @@ class StartedJob:
     nodes, processors, running_for, dedicated : see :class:`RunningJob`.
     application : name, empty where the job tells none.
     problem_size : N.
+    number, partition, user : as its scheduler calls them; empty where it has none. ``user_number`` is the user's.
+    comment : of the job, where it has a mark.
+    restarted : whether it has been started before.
+    time_limit : of the job (s); None where it has none.
     """
 
     nodes: tuple[str, ...]
@@ -65,6 +69,13 @@ class StartedJob:
     application: str = ""
     problem_size: float = 1.0
     dedicated: bool = True
+    number: str = ""
+    partition: str = ""
+    user: str = ""
+    user_number: str = ""
+    comment: str = ""
+    restarted: bool = False
+    time_limit: float | None = None
 
 
 def later(job: RunningJob | StartedJob, seconds: float) -> RunningJob | StartedJob | None:

@@ -17,7 +17,7 @@ from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, Kind, digest, plain, read_mark
-from metasched.node_names import unfold
+from metasched.node_names import fold, unfold
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import JobLimits, Partition
 from metasched.placement.clusters.running_jobs import StartedJob
@@ -37,6 +37,8 @@ ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "O
          "PREEMPTED": 143, "DEADLINE": 143, "BOOT_FAIL": 143}  # fmt: skip
 #: States of a job that is to run again: what was heard of it before is no run that went well.
 AGAIN = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+#: How long a job that is put back may need to end (s): Slurm kills it after KillWait, and nodes tidy up.
+HELD_WITHIN = 120.0
 #: How long what the accounting says of each QOS holds (s): it changes seldom.
 QOS_FOR = 60.0
 #: Jobs that the accounting is asked for at once at most.
@@ -47,6 +49,10 @@ _JOB = ("JobID", "State", "Partition", "NodeList", "NumTasks", "cpus-per-task", 
         "Comment")  # fmt: skip
 _ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "Submit", "Start", "End", "ExitCode", "UID",
               "JobName", "Comment")  # fmt: skip
+
+#: What is told of a job that runs.
+_STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "StartTime",
+            "TimeLimit", "Comment")  # fmt: skip
 
 #: What a job log is made of; the name last, since it may hold what separates columns.
 _LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
@@ -155,7 +161,7 @@ class SlurmSource:
         RuntimeError
             When Slurm does not answer.
         """
-        rows = self._commands.table(("NodeList", "NumCPUs", "StartTime", "Comment"), "squeue", "--states=running")
+        rows = self._commands.table(_STARTED, "squeue", "--states=running")
         now = time.time()
         return [job for row in rows if (job := _started(row, now)) is not None]
 
@@ -231,6 +237,35 @@ class SlurmSource:
         limit = "UNLIMITED" if time_limit is None else f"{math.ceil(time_limit / 60.0)}"
         words = [f"JobId={number}", "ReqNodeList=", f"TimeLimit={limit}"]
         self._commands.run("scontrol", "update", *words, *(() if nodes is None else (f"NumNodes=1-{nodes}",)))
+
+    def move(self, number: str, nodes: Sequence[str], partition: str, comment: str) -> None:
+        """Stop a running job, which gets a signal to write its last checkpoint, and let it start on other nodes.
+
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not do so; the job then waits or runs as it would have, never held for good.
+        """
+        # Held, so that it does not start where it was before it is told where to start.
+        self._commands.run("scontrol", "requeuehold", number)
+        try:
+            self._until_held(number)
+            self._commands.run(
+                "scontrol", "update", f"JobId={number}", f"Partition={partition}", f"ReqNodeList={fold(nodes)}",
+                f"NumNodes={len(nodes)}", f"Comment={comment}", "StartTime=now",
+            )  # fmt: skip
+        finally:
+            self._commands.run("scontrol", "release", number)
+
+    def _until_held(self, number: str) -> None:
+        """Wait until a job that was put back has ended where it ran."""
+        end = time.monotonic() + HELD_WITHIN
+        while time.monotonic() < end:
+            rows = self._commands.table(("State",), "squeue", "--states=all", f"--jobs={number}")
+            if rows and rows[0]["State"].strip() in AGAIN:
+                return
+            time.sleep(0.5)
+        raise RuntimeError(f"job {number} does not end within {HELD_WITHIN:g} s")
 
     def _may_release(self) -> bool:
         """Whether Slurm lets our user change others' jobs: as root, SlurmUser, or an operator in the accounting."""
@@ -424,14 +459,16 @@ def _kind(row: Mapping[str, str]) -> Kind:
 
 
 def _started(row: Mapping[str, str], now: float) -> StartedJob | None:
-    """The job in a row of nodes, processors, start and comment; None where it is not whole.
+    """The job in a row of squeue; None where it is not whole.
 
     Examples
     --------
-    >>> row = {"NodeList": "n[1-2]", "NumCPUs": "5", "StartTime": "100", "Comment": "metasched:app=cg,n=1400"}
-    >>> _started(row, 160.0)
-    StartedJob(nodes=('n1', 'n2'), processors=(3, 2), running_for=60.0, application='cg', problem_size=1400.0, \
-dedicated=True)
+    >>> row = {"JobID": "7", "UserName": "ann", "UserID": "7", "Partition": "p", "RestartCnt": "0",
+    ...        "NodeList": "n[1-2]", "NumCPUs": "5", "TimeLimit": "5:00", "StartTime": "100",
+    ...        "Comment": "metasched:app=cg,n=1400"}
+    >>> job = _started(row, 160.0)
+    >>> job.nodes, job.processors, job.running_for, job.application, job.number, job.restarted
+    (('n1', 'n2'), (3, 2), 60.0, 'cg', '7', False)
     """
     try:
         names = tuple(unfold(row["NodeList"], where="nodes"))
@@ -440,10 +477,15 @@ dedicated=True)
         running_for = max(now - float(row["StartTime"]), 0.0)
     except (InputError, ValueError, ZeroDivisionError):
         return None
+    told = StartedJob(
+        names, taken, running_for, number=row["JobID"], partition=row["Partition"], user=row["UserName"],
+        user_number=row["UserID"], restarted=row["RestartCnt"].strip() not in _NONE, time_limit=span(row["TimeLimit"]),
+    )  # fmt: skip
     mark = read_mark(row["Comment"])
     if mark is None:
-        return StartedJob(names, taken, running_for)
-    return StartedJob(names, taken, running_for, mark.application, mark.problem_size)
+        return told
+    comment = _text(row["Comment"])
+    return replace(told, application=mark.application, problem_size=mark.problem_size, comment=comment)
 
 
 def _status(text: str) -> int:

@@ -27,7 +27,7 @@ from metasched.service.api.dependencies import (
 )
 from metasched.service.authentication import Client
 from metasched.service.refusals import NotNowError
-from metasched.service.schemas import ExplainIn, RankIn
+from metasched.service.schemas import ExplainIn, RankIn, RunningIn
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.store import Store
 
@@ -101,6 +101,19 @@ async def rank(
     view = clusters.view
     async with one:
         return await run_in_threadpool(ranked, question, view, models, advisor, clock.now())
+
+
+@router.post("/running-jobs/advice")
+async def advise_running_job(
+    question: RunningIn, daemon: WholeDaemon, one: OneAtATime, client: Reader
+) -> dict[str, Any]:
+    """Whether a job that runs should move, and where; for jobs of other users the answer is 404."""
+    view, now = daemon.clusters.view, daemon.clock.now()
+    async with one:
+        found = await run_in_threadpool(daemon.running_advisor.asked, question, view, now, client.sees)
+    if found is None:
+        raise HTTPException(404, f"no job {question.job} runs")
+    return found.as_dict()
 
 
 @router.post("/explanations")

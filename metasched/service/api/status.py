@@ -53,6 +53,7 @@ def status(daemon: WholeDaemon, client: Reader) -> dict[str, Any]:
         "models": len(models),
         "runs_to_learn": daemon.models.waiting,
         "learning_failures": daemon.models.failures,
+        "moves": {"paid": daemon.moves.paid, "regretted": daemon.moves.regretted},
         "learned": [
             {
                 "application": key[0],

@@ -18,7 +18,7 @@ from metasched.schedulers.contract import Source
 from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
 from metasched.service.learning.energy_share import Occupant, as_node, shares
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
-from metasched.service.learning.run_outcome import Concluded, conclude
+from metasched.service.learning.run_outcome import DONE, Concluded, conclude
 from metasched.service.metrics import Metrics
 from metasched.service.quality.advice_quality import Ledger, settled
 from metasched.service.state.live_clusters import LiveClusters
@@ -56,6 +56,7 @@ class EndedJobs:
     now : tells the time (s).
     reported : called with each job reported by its epilog.
     named : tells what a job is a run of by its name, where its comment does not.
+    moved : called with each placement that moved a running job, once that has ended.
 
     Attributes
     ----------
@@ -74,8 +75,9 @@ class EndedJobs:
         now: Callable[[], float] = time.time,
         reported: Callable[[EndedJob], object] = lambda job: None,
         named: Callable[[str], Mark | None] = lambda name: None,
+        moved: Callable[[AdvisedPlacement], object] = lambda advice: None,
     ) -> None:
-        self._on_report, self._named = reported, named
+        self._on_report, self._named, self._on_moved = reported, named, moved
         self._now = now
         self._store, self._writer, self._board = store, writer, board
         self._models, self._metrics, self._sources = models, metrics, tuple(sources)
@@ -103,6 +105,7 @@ class EndedJobs:
         finished = [advice for advice in recent if advice.uid not in meanwhile]
         for advice in reversed(finished):
             self.ledger.add(settled(advice))
+            self._on_moved(advice)
         return finished
 
     def take(self, job: EndedJob, *, sure: bool = False) -> dict[str, Any]:
@@ -162,7 +165,7 @@ class EndedJobs:
         """
         refused: Exception | None = None
         for record in self._store.runs.all(learnable=False, since=now - REACH):
-            waits = record.exit_status == 0 and FORGOTTEN not in record.run.extra
+            waits = record.exit_status == 0 and not {FORGOTTEN, DONE} & record.run.extra.keys()
             if waits and self._waiting.concerns(record.run.extra.get("scheduler", "")):
                 run = record.run
                 end = (run.start_time or now) + run.execution_time
@@ -270,6 +273,7 @@ class EndedJobs:
             self._models.learn(ended.record)
         if placement is not None and (advice := self._placements.find(placement)) is not None:
             self.ledger.add(settled(advice))
+            self._on_moved(advice)
         return True
 
     def _concluded(self, job: EndedJob) -> Concluded | None:

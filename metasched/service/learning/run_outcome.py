@@ -19,6 +19,8 @@ from metasched.service.state.models import Models
 from metasched.store.database.run_records import FURTHER, RecordedRun
 from metasched.store.database.store import Store
 
+#: The cell of a run that tells what was done of it before its job was moved.
+DONE = "done"
 #: How far before a run's start the load it began with may have been measured (s).
 REACH = 300.0
 
@@ -43,6 +45,7 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     check_times(job)
     partition = board.view.find(job.scheduler, job.partition)
     platform = partition.platform if partition is not None else job.scheduler
+    # What a moved job did after its move is a part of a run, of which the model knows nothing.
     # The scheduler's own count goes before what a comment says.
     processors = job.processors or mark.processors or max(1, len(job.nodes))
     counted = mark.processors == processors or (job.processors is not None and job.kind != "unknown")
@@ -59,11 +62,15 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
         job.end - job.start,
         job.start,
         job.nodes,
-        extra=MappingProxyType(told | ({"placement": mark.placement} if mark.placement else {})),
+        extra=MappingProxyType(
+            told
+            | ({"placement": mark.placement} if mark.placement else {})
+            | ({DONE: f"{mark.done:g}"} if mark.done else {})
+        ),
     )
     predicted, joules = _predicted(run, models)
     return Concluded(
-        RecordedRun(run, job.exit_status, learnable=job.exit_status == 0 and counted, uid=job.uid),
+        RecordedRun(run, job.exit_status, learnable=job.exit_status == 0 and counted and not mark.done, uid=job.uid),
         mark.placement,
         Outcome(
             job=job.job,

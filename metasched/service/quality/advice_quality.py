@@ -117,9 +117,9 @@ class Settled:
 
 
 def settled(advice: AdvisedPlacement) -> Settled | None:
-    """What a placement's finished job tells; None where it has not ended or nothing was advised."""
+    """What a placement's finished job tells; None where it has not ended, or nothing was advised or a move."""
     answer, outcome = advice.answer, advice.outcome
-    if outcome is None or answer.placement is None:
+    if outcome is None or answer.placement is None or answer.move is not None:
         return None
     of: dict[str, Any] = {"application": advice.application, "cluster": outcome.platform}
     if outcome.exit_status != 0:

@@ -1,0 +1,256 @@
+"""Looks for the best other place of a job that runs, with the ranker, and decides by :mod:`.decision`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.queue_wait import QueueWait
+from metasched.placement.clusters.running_jobs import BOUNDLESS, LEAST_WIDTH
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import Forecast, Loads, counted
+from metasched.placement.loads.recent_placements import SETTLING
+from metasched.placement.moving.decision import Costs, Decision, Outlook, decide, done_until
+from metasched.placement.ranking.contention import Contention, NoContention
+from metasched.placement.ranking.query import InfeasibleError, Question
+from metasched.placement.ranking.ranker import rank
+from metasched.predictors.contract import Predictor
+from metasched.predictors.load_doubt import LoadDoubt, predict_one
+from metasched.records import InputError, Placement
+
+#: Level of the intervals that doubts are read from: of 0.8 and 0.95 the one under which fewer moves are regretted, 2 of
+#: 47 against 4 of 60, on the design seeds 1 and 2 of ``python -m benchmarks.moving``; jobs are done as soon by both.
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """A job that runs and might move.
+
+    Parameters
+    ----------
+    problem_size : N.
+    cluster : name of the cluster that it runs on.
+    nodes : names of its nodes.
+    processors : processes on each of them.
+    elapsed : since it last started (s).
+    done : the fraction of it that was done before that.
+    moved_ago : how long ago it moved last (s); None where it never did.
+    met_cpu, met_bandwidth : the least average of its processors and links since it started (fraction, Mbit/s); None
+        where they were not measured: then those of now count.
+    overlapping : names of further clusters that hold the same nodes.
+    dedicated : whether its processors are its own.
+    """
+
+    problem_size: float
+    cluster: str
+    nodes: tuple[str, ...]
+    processors: tuple[int, ...]
+    elapsed: float
+    done: float = 0.0
+    moved_ago: float | None = None
+    met_cpu: float | None = None
+    met_bandwidth: float | None = None
+    overlapping: frozenset[str] = frozenset()
+    dedicated: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.nodes or len(set(self.nodes)) < len(self.nodes) or len(self.nodes) != len(self.processors):
+            raise InputError("nodes and processors of the job do not fit, expected one number for each of its nodes")
+        if not (np.isfinite(self.elapsed) and self.elapsed >= 0):
+            raise InputError(f"elapsed is {self.elapsed:g}, expected a number of seconds of at least 0")
+        if not 0 <= self.done < 1:
+            raise InputError(f"done is {self.done:g}, expected a fraction in [0, 1)")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningAdvice:
+    """What a job that runs is advised.
+
+    Parameters
+    ----------
+    decision : whether it should move.
+    available_cpu, available_bandwidth : what it is expected to have where it is (fraction, Mbit/s).
+    placement : the best other place, for the whole job; None where there is none.
+    warnings : what the user should know.
+    """
+
+    decision: Decision
+    available_cpu: float
+    available_bandwidth: float
+    placement: Placement | None
+    warnings: tuple[str, ...] = ()
+
+
+def advise_running(
+    job: Mover,
+    clusters: Sequence[ClusterState],
+    predictors: Mapping[str, Predictor],
+    costs: Callable[[str], Costs],
+    *,
+    loads: Loads | None = None,
+    constraints: Constraints | None = None,
+    contention: Contention | None = None,
+    level: float = LEVEL,
+) -> RunningAdvice:
+    """Whether a job should move, and where.
+
+    It may take the same number of processors anywhere, its own among them: what it holds would be free.
+
+    Parameters
+    ----------
+    job : the job.
+    clusters : where it may run, its own among them.
+    predictors : of its application on each of them, by name.
+    costs : of a move to a cluster, by name.
+    loads : what is known of them besides what was measured last.
+    constraints : on other places.
+    contention : with the other jobs that run.
+    level : of the intervals that doubts are read from.
+
+    Raises
+    ------
+    InputError
+        When its cluster, its nodes or its model are not known.
+    """
+    loads = loads or Loads()
+    home = next((each for each in clusters if each.name == job.cluster), None)
+    if home is None or job.cluster not in predictors:
+        raise InputError(f"cluster {job.cluster} of the job is not known, or has no model of its application")
+    missing = sorted(set(job.nodes) - set(home.nodes))
+    if missing:
+        raise InputError(f"node {missing[0]} of the job is not in cluster {job.cluster}")
+    processors, predictor = sum(job.processors), predictors[job.cluster]
+    states = [
+        vacated(each, job) if each.name in {job.cluster, *job.overlapping} else each
+        for each in clusters
+        if each.name in predictors
+    ]
+    own = next(each for each in states if each.name == job.cluster)
+    index = np.array([own.nodes.index(name) for name in job.nodes])
+
+    def at(state: ClusterState) -> tuple[float, float]:
+        chosen = state.resource_set(index, processors)
+        return chosen.available_cpu, float(np.clip(chosen.available_bandwidth, LEAST_WIDTH, BOUNDLESS))
+
+    def time(cpu: float, bandwidth: float) -> float:
+        found = float(np.ravel(predictor.expect_many(job.problem_size, processors, cpu, bandwidth))[0])
+        if not (np.isfinite(found) and found > 0):
+            raise InputError(f"the model says nothing of {processors} processors on {job.cluster}")
+        return found
+
+    now_cpu, now_bandwidth = at(counted(own, loads, None)[0])
+    met = time(now_cpu if job.met_cpu is None else job.met_cpu, job.met_bandwidth or now_bandwidth)
+    done = done_until(job.done, job.elapsed, met)
+    left = 1.0 - done
+    expected, warnings = counted(own, loads, left * time(now_cpu, now_bandwidth))
+    cpu, bandwidth = at(expected)
+    here = _outlook(predictor, job.problem_size, processors, (cpu, bandwidth), level, expected.doubt(processors, level))
+    asked = (constraints or Constraints()).model_copy(
+        update={"processors": (processors,), "min_processors": 1, "max_processors": None, "least_efficiency": 0.0}
+    )
+    question = Question(
+        job.problem_size,
+        asked,
+        contention=contention or NoContention(),
+        top=1,
+        scope="top",
+        level=level,
+        loads=_of_the_rest(loads, left),
+    )
+    # The ranker looks for the least wait + T: what is left of T counts, so waits and costs grow by the inverse.
+    moved = [_with_wait(each, (costs(each.name).total + each.queue_wait.seconds) / left) for each in states]
+    try:
+        ranking = rank(moved, predictors, question)
+    except InfeasibleError as error:
+        found = decide(done, here, None, Costs(), moved_ago=job.moved_ago)
+        return RunningAdvice(found, cpu, bandwidth, None, (*warnings, str(error)))
+    best = ranking.placements[0]
+    chosen = best.resource_set
+    if chosen.cluster in (job.cluster, *job.overlapping) and chosen.same_place(job.nodes, processors):
+        found = replace(decide(done, here, None, Costs()), why="it is at the best place already")
+        return RunningAdvice(found, cpu, bandwidth, None, (*warnings, *ranking.warnings))
+    cost = costs(chosen.cluster)
+    wait = max(best.queue_wait * left - cost.total, 0.0)
+    there = _outlook(
+        predictors[chosen.cluster], job.problem_size, processors,
+        (chosen.available_cpu, chosen.available_bandwidth), level,
+        ranking.clusters[chosen.cluster].doubt(processors, level), slowdown=best.slowdown, wait=wait,
+    )  # fmt: skip
+    same = predictors[chosen.cluster] is predictor
+    found = decide(done, here, there, cost, moved_ago=job.moved_ago, same_model=same)
+    placement = replace(best, queue_wait=wait)
+    return RunningAdvice(found, cpu, bandwidth, placement, (*warnings, *ranking.warnings))
+
+
+def vacated(cluster: ClusterState, job: Mover) -> ClusterState:
+    """The cluster as it would be without a job: its processors free, and its nodes without its load.
+
+    With ``a`` of a processor for a new process 1/a processes compete for it, see
+    :func:`metasched.placement.loads.recent_placements.with_recent_placements`. Processes show in that only where no
+    processor is left free, and once they have run for a while.
+
+    Examples
+    --------
+    >>> busy = ClusterState.make("c", ["n0", "n1"], processors=[0, 2], available_cpu=[0.25, 1.0], jobs=1)
+    >>> job = Mover(1000.0, "c", ("n0", "n1"), (2, 2), elapsed=600.0)
+    >>> without = vacated(busy, job)
+    >>> without.processors.tolist(), without.available_cpu.round(3).tolist(), without.jobs.tolist()
+    ([2, 4], [0.333, 1.0], [0, 0])
+    """
+    number = {name: index for index, name in enumerate(cluster.nodes)}
+    processors, jobs, cpu = cluster.processors.copy(), cluster.jobs.copy(), cluster.available_cpu.copy()
+    for name, count in zip(job.nodes, job.processors, strict=True):
+        index = number.get(name)
+        if index is None:
+            continue
+        full = not job.dedicated or processors[index] == 0
+        if full and job.elapsed - cluster.age[index] >= SETTLING:
+            crowd = count / max(int(processors[index]) + count * job.dedicated, 1)
+            cpu[index] = 1.0 / max(1.0 / cpu[index] - crowd, 1.0)
+        processors[index] += count if job.dedicated else 0
+        jobs[index] = max(jobs[index] - 1, 0)
+    return replace(cluster, processors=processors, jobs=jobs, available_cpu=cpu)
+
+
+def _of_the_rest(loads: Loads, left: float) -> Loads:
+    """The loads over the part of a run that is left, where the ranker asks for the whole run."""
+    forecast = loads.forecast
+    if forecast is None:
+        return loads
+
+    def over(cluster: ClusterState, horizon: float, forecast: Forecast = forecast) -> ClusterState:
+        return forecast(cluster, left * horizon)
+
+    return replace(loads, forecast=over)
+
+
+def _with_wait(cluster: ClusterState, seconds: np.ndarray) -> ClusterState:
+    return replace(cluster, queue_wait=QueueWait(cluster.queue_wait.processors, seconds))
+
+
+def _outlook(
+    predictor: Predictor,
+    problem_size: float,
+    processors: int,
+    loads: tuple[float, float],
+    level: float,
+    doubt: LoadDoubt | None,
+    *,
+    slowdown: float = 1.0,
+    wait: float = 0.0,
+) -> Outlook:
+    """The whole job at a place, with what its model and the loads may be wrong by."""
+    own = predict_one(predictor, problem_size, processors, *loads, level, None)
+    time, model = own.execution_time, (own.interval.low, own.interval.high)
+    factors = model[0] / time, model[1] / time
+    if doubt is None:
+        return Outlook(slowdown * time, factors, wait=wait)
+    both = predict_one(predictor, problem_size, processors, *loads, level, doubt).interval
+    # On the logarithm the two add up as squares: what the loads add to the model's own reach is theirs.
+    low = np.exp(-np.sqrt(max(np.log(both.low / time) ** 2 - np.log(factors[0]) ** 2, 0.0)))
+    high = np.exp(np.sqrt(max(np.log(both.high / time) ** 2 - np.log(factors[1]) ** 2, 0.0)))
+    return Outlook(slowdown * time, factors, (float(low), float(high)), wait)

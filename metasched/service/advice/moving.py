@@ -1,0 +1,205 @@
+"""Advises jobs that run whether to move, from the live view: those of schedulers by number, others as they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metasched.jobs import Mark, read_mark
+from metasched.json_numbers import finite
+from metasched.node_names import fold
+from metasched.placement.clusters.constraints import unfold_names
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.placement.moving.decision import Costs
+from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running
+from metasched.predictors.contract import Predictor
+from metasched.records import InputError
+from metasched.service.advice.advisor import Placer
+from metasched.service.configuration import Moving
+from metasched.service.schemas import RunningIn
+from metasched.service.state.live_clusters import View, runner_of
+from metasched.service.state.models import Models
+
+#: The least averages of CPU (a fraction) and bandwidth (Mbit/s) of nodes in a time, NaN where they are not known.
+Observed = Callable[[tuple[str, ...], float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a running job is advised, and the job that it is about.
+
+    Parameters
+    ----------
+    job : as its scheduler tells of it, or the question.
+    mark : what it is a run of.
+    partition : where it runs.
+    advice : whether it should move.
+    """
+
+    job: StartedJob
+    mark: Mark
+    partition: Partition
+    advice: RunningAdvice
+
+    def as_dict(self) -> dict[str, Any]:
+        """The advice as JSON."""
+        decision, placement = self.advice.decision, self.advice.placement
+        document: dict[str, Any] = {
+            "job": self.job.number,
+            "scheduler": self.partition.scheduler,
+            "application": self.mark.application,
+            "problem_size": self.mark.problem_size,
+            "cluster": self.partition.state.name,
+            "nodes": fold(self.job.nodes),
+            "processors": sum(self.job.processors),
+            "running_for": self.job.running_for,
+            "available_cpu": self.advice.available_cpu,
+            "available_bandwidth": self.advice.available_bandwidth,
+            "move": decision.move,
+            "done": decision.done,
+            "stay": decision.stay,
+            "leave": decision.leave,
+            "gain": decision.gain,
+            "doubt": decision.doubt,
+            "costs": {name: getattr(decision.costs, name) for name in ("checkpoint", "transfer", "restart")},
+            "why": decision.why,
+            "placement": None if placement is None else placement.as_dict(),
+            "warnings": list(self.advice.warnings),
+        }
+        written: dict[str, Any] = finite(document)
+        return written
+
+
+class RunningAdvisor:
+    """Advises running jobs.
+
+    Parameters
+    ----------
+    placer : knows the loads to come and who shares with whom.
+    models : predictors.
+    observed : tells the loads that nodes had.
+    moving : what moves cost where a job does not say.
+    """
+
+    def __init__(self, placer: Placer, models: Models, observed: Observed, moving: Moving) -> None:
+        self._placer, self._models, self._observed, self._moving = placer, models, observed, moving
+
+    def asked(self, asked: RunningIn, view: View, now: float, sees: Callable[[str], bool]) -> Moved | None:
+        """What a question is answered; None where no such job of a user that the client may see is known.
+
+        Raises
+        ------
+        InputError
+            When it contradicts itself, or names what is not known here.
+        """
+        if asked.job:
+            found = next(
+                (each for each in _running(view, asked.scheduler) if each.number == asked.job and sees(each.user)), None
+            )
+            return None if found is None else self.about(found, view, now, asked=asked)
+        return self.about(_told(asked, view), view, now, asked=asked)
+
+    def about(
+        self, job: StartedJob, view: View, now: float, *, asked: RunningIn | None = None, within: str = ""
+    ) -> Moved:
+        """What a running job is advised; it stays ``within`` a scheduler where one is named.
+
+        Raises
+        ------
+        InputError
+            When it says not what it is a run of, or nothing is known of its application or its nodes.
+        """
+        asked = asked or RunningIn(job=job.number)
+        mark = read_mark(job.comment) or Mark(job.application, job.problem_size)
+        if not mark.application:
+            raise InputError(
+                f"job {job.number} names no application, expected metasched:app=NAME,n=SIZE in its comment"
+            )
+        partition = _partition_of(job, view)
+        usable = [
+            each
+            for each in view.partitions
+            if (not asked.partitions or each.name in asked.partitions) and within in ("", each.scheduler)
+        ]
+        usable = usable if partition in usable else [*usable, partition]
+        known = self._models.on(mark.application, usable, mark.settings, user=job.user)
+        if partition.state.name not in known:
+            raise InputError(f"no model of {mark.application} on {partition.state.name} yet")
+        cpu, bandwidth = self._observed(job.nodes, now - job.running_for, now)
+        same = frozenset(each.state.name for each in view.partitions if runner_of(each) == runner_of(partition))
+        moved_ago = asked.moved_ago if asked.moved_ago is not None else job.running_for if job.restarted else None
+        mover = Mover(
+            mark.problem_size, partition.state.name, job.nodes, job.processors, job.running_for,
+            max(asked.done, mark.done), moved_ago, cpu if cpu == cpu else None,
+            bandwidth if bandwidth == bandwidth else None, same, job.dedicated,
+        )  # fmt: skip
+        advice = self._advised(mover, usable, known, mark, self._costs(asked, mark, partition, usable), now)
+        return Moved(job, mark, partition, advice)
+
+    def movable(self, view: View, scheduler: str) -> Sequence[StartedJob]:
+        """The running jobs of a scheduler that say in their comment that they may be moved."""
+        jobs = [each for each in _running(view, scheduler) if each.number and each.comment]
+        return [each for each in jobs if (mark := read_mark(each.comment)) and mark.checkpoint is not None]
+
+    def _advised(
+        self,
+        mover: Mover,
+        usable: list[Partition],
+        known: Mapping[str, Predictor],
+        mark: Mark,
+        costs: Callable[[str], Costs],
+        now: float,
+    ) -> RunningAdvice:
+        able = [each for each in usable if each.state.name in known]
+        running, notes = self._placer.running(able)
+        gone = {name: tuple(each for each in jobs if each.nodes != mover.nodes) for name, jobs in running.items()}
+        loads = self._placer.loads(now)
+        contention = self._placer.contention(able, gone, known, mark.problem_size, notes, loads) if running else None
+        return advise_running(
+            mover, [each.state for each in able], known, costs, loads=loads, contention=contention,
+            constraints=self._placer.demands.get(mark.application),
+        )  # fmt: skip
+
+    def _costs(
+        self, asked: RunningIn, mark: Mark, home: Partition, usable: Sequence[Partition]
+    ) -> Callable[[str], Costs]:
+        runners = {each.state.name: runner_of(each) for each in usable}
+        checkpoint = asked.checkpoint if asked.checkpoint is not None else mark.checkpoint or 0.0
+        restart = self._moving.restart if asked.restart is None else asked.restart
+
+        def costs(name: str) -> Costs:
+            # Partitions of one scheduler share their files.
+            far = runners[name] != runner_of(home)
+            return Costs(checkpoint, 8.0 * asked.data / asked.bandwidth if far else 0.0, restart)
+
+        return costs
+
+
+def _running(view: View, scheduler: str) -> list[StartedJob]:
+    found = [jobs for runner, jobs in view.running.items() if scheduler in ("", runner)]
+    return [each for jobs in found for each in jobs if isinstance(each, StartedJob)]
+
+
+def _told(asked: RunningIn, view: View) -> StartedJob:
+    """The job that a question describes."""
+    if not (asked.application and asked.problem_size and asked.nodes and asked.running_for is not None):
+        raise InputError("expected a job, or its application, problem_size, nodes and running_for")
+    nodes = tuple(sorted(unfold_names(asked.nodes, "nodes")))
+    if asked.processors is not None and asked.processors < len(nodes):
+        raise InputError(f"processors is {asked.processors}, expected at least one on each of {len(nodes)} nodes")
+    each, more = divmod(asked.processors or len(nodes), len(nodes))
+    taken = tuple(each + (index < more) for index in range(len(nodes)))
+    home = next((each for each in view.partitions if set(nodes) <= set(each.state.nodes)), None)
+    mine = next((job for job in (view.running_on(home) if home else ()) if set(job.nodes) == set(nodes)), None)
+    dedicated = bool(home and home.scheduler) or (mine is not None and mine.dedicated)
+    return StartedJob(nodes, taken, asked.running_for, asked.application, asked.problem_size, dedicated)
+
+
+def _partition_of(job: StartedJob, view: View) -> Partition:
+    """Where a job runs: its own partition, else the first that holds its nodes."""
+    holding = [each for each in view.partitions if set(job.nodes) <= set(each.state.nodes)]
+    if not holding:
+        raise InputError(f"no known partition holds the nodes {fold(job.nodes)}")
+    return next((each for each in holding if each.name == job.partition), holding[0])

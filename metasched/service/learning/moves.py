@@ -1,0 +1,126 @@
+"""Moves running jobs where that is allowed, and judges each move when its job has ended.
+
+A move is a placement of its own: it is recorded like any other, the job's comment names it, and its outcome is what the
+job did from then on. What staying would have taken is predicted with the loads that the old nodes really had since.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+
+from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Move
+from metasched.jobs import moved_comment
+from metasched.node_names import fold, unfold
+from metasched.records import InputError
+from metasched.schedulers.contract import MovesJobs
+from metasched.service.advice.moving import Moved, Observed, RunningAdvisor
+from metasched.service.metrics import Metrics
+from metasched.service.state.live_clusters import View
+from metasched.service.state.models import Models
+from metasched.service.state.write_queue import WriteQueue
+
+_log = logging.getLogger(__name__)
+
+
+class Moves:
+    """Moves, and what became of them.
+
+    Parameters
+    ----------
+    advisor : says which jobs should move.
+    writes : where moves are recorded.
+    observed : tells the loads that nodes had.
+    models : predictors.
+    metrics : that count.
+
+    Attributes
+    ----------
+    paid, regretted : moves whose jobs have ended, by whether they were done sooner than they would have been.
+    """
+
+    def __init__(
+        self, advisor: RunningAdvisor, writes: WriteQueue, observed: Observed, models: Models, metrics: Metrics
+    ) -> None:
+        self._advisor, self._writes, self._observed = advisor, writes, observed
+        self._models, self._metrics = models, metrics
+        self.paid = self.regretted = 0
+
+    def look(self, source: MovesJobs, view: View, now: float) -> int:
+        """Move the job of a scheduler that gains most, of those that should move and allow it; return how many moved.
+
+        One at a time: where it goes the others cannot, and what it leaves may suit one of them.
+        """
+        found: list[Moved] = []
+        for job in self._advisor.movable(view, source.name):
+            try:
+                moved = self._advisor.about(job, view, now, within=source.name)
+            except InputError as error:
+                _log.info("job %s of %s is not looked at: %s", job.number, source.name, error)
+                continue
+            if moved.advice.decision.move and moved.advice.decision.gain is not None:
+                found.append(moved)
+        if not found:
+            return 0
+        best = max(found, key=lambda each: each.advice.decision.gain or 0.0)
+        return int(self._move(source, best, view, now))
+
+    def _move(self, source: MovesJobs, moved: Moved, view: View, now: float) -> bool:
+        placement, decision, job = moved.advice.placement, moved.advice.decision, moved.job
+        if placement is None:
+            return False
+        chosen = view.named(placement.resource_set.cluster)
+        if chosen is None:
+            return False
+        uid = uuid.uuid4().hex
+        comment = moved_comment(job.comment, uid, decision.done)
+        try:
+            source.move(job.number, placement.resource_set.nodes, chosen.name, comment)
+        except RuntimeError as error:
+            self._metrics.moves.labels("failed").inc()
+            _log.warning("job %s of %s could not be moved: %s", job.number, source.name, error)
+            return False
+        nodes = fold(placement.resource_set.nodes)
+        answer = Answer(
+            id=uid, mode="act", steer="nodes", placed=True,
+            message=f"moved to {chosen.name} ({nodes}): {decision.why}",
+            scheduler=source.name, partition=chosen.name, nodes=nodes, node_count=len(placement.resource_set.nodes),
+            processors=placement.resource_set.processors, placement=placement,
+            move=Move(
+                cluster=moved.partition.state.name, nodes=fold(job.nodes), processors=sum(job.processors),
+                left=1.0 - decision.done, stay=decision.stay, available_cpu=moved.advice.available_cpu,
+                available_bandwidth=moved.advice.available_bandwidth, platform=moved.partition.platform,
+            ),
+        )  # fmt: skip
+        ask = Ask(
+            application=moved.mark.application, problem_size=moved.mark.problem_size, scheduler=source.name,
+            user=job.user_number, job=job.number, time_limit=job.time_limit,
+            parameters=dict(moved.mark.settings.parameters),
+        )  # fmt: skip
+        self._writes.placements([AdvisedPlacement(now, ask, answer)])
+        self._metrics.moves.labels("moved").inc()
+        _log.info("job %s of %s is moved from %s to %s: %s", job.number, source.name, fold(job.nodes), nodes,
+                  decision.why)  # fmt: skip
+        return True
+
+    def judge(self, advice: AdvisedPlacement) -> bool | None:
+        """Whether a move has paid, now that its job has ended well; None where that cannot be said."""
+        move, outcome = advice.answer.move, advice.outcome
+        if move is None or outcome is None or outcome.exit_status != 0 or outcome.start is None:
+            return None
+        predictor = self._models.predictor(advice.application, move.platform, advice.question.user)
+        if predictor is None:
+            return None
+        taken = outcome.start + outcome.execution_time - advice.made_at
+        nodes = tuple(unfold(move.nodes, where="nodes"))
+        cpu, bandwidth = self._observed(nodes, advice.made_at, advice.made_at + max(taken, 1.0))
+        cpu = cpu if cpu == cpu else move.available_cpu
+        bandwidth = bandwidth if bandwidth == bandwidth else move.available_bandwidth
+        whole = predictor.expect_many(advice.question.problem_size, move.processors, cpu, bandwidth)
+        paid = taken <= move.left * float(whole[0])
+        if paid:
+            self.paid += 1
+        else:
+            self.regretted += 1
+        self._metrics.moves.labels("paid" if paid else "regretted").inc()
+        return paid

@@ -1,0 +1,140 @@
+"""When a job moves: laws of the rule, and whole decisions on clusters whose loads are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from known_model import Known
+
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.queue_wait import QueueWait
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.moving.decision import Costs, Outlook, decide, done_until
+from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running
+from metasched.records import InputError
+
+MODEL = Known(work=1.0, traffic=10.0)
+TIMES = st.floats(1.0, 1e6)
+FRACTIONS = st.floats(0.0, 0.9)
+SECONDS = st.floats(0.0, 1e5)
+
+
+@given(FRACTIONS, TIMES, TIMES, SECONDS)
+def test_a_job_moves_only_where_it_is_done_sooner(done: float, here: float, there: float, cost: float) -> None:
+    found = decide(done, Outlook(here, (0.9, 1.1)), Outlook(there, (0.9, 1.1)), Costs(cost))
+    assert found.stay == pytest.approx((1 - done) * here)
+    assert not found.move or (found.leave is not None and found.leave < found.stay)
+
+
+@given(FRACTIONS, TIMES, TIMES, SECONDS, SECONDS)
+def test_dearer_moves_are_never_made_where_cheaper_ones_are_not(
+    done: float, here: float, there: float, cost: float, more: float
+) -> None:
+    cheap, dear = (decide(done, Outlook(here), Outlook(there), Costs(each)) for each in (cost, cost + more))
+    assert cheap.move or not dear.move
+
+
+@given(FRACTIONS, TIMES, TIMES, st.floats(0.1, 1.0), st.floats(0.1, 1.0))
+def test_more_doubt_never_makes_a_job_move(done: float, here: float, there: float, one: float, two: float) -> None:
+    low, high = sorted((one, two))
+    sure, unsure = (
+        decide(done, Outlook(here, loads=(each, 1 / each)), Outlook(there), Costs(1.0)) for each in (high, low)
+    )
+    assert sure.move or not unsure.move
+
+
+def test_a_job_rests_ten_times_what_a_move_costs() -> None:
+    places = Outlook(1000.0), Outlook(300.0)
+    assert not decide(0.1, *places, Costs(10.0, 10.0, 10.0), moved_ago=299.0).move
+    assert decide(0.1, *places, Costs(10.0, 10.0, 10.0), moved_ago=301.0).move
+
+
+def test_an_overdue_job_has_a_part_left() -> None:
+    assert done_until(0.0, 1e6, 1.0) == 0.9
+    assert done_until(0.85, 10.0, 100.0) == 0.9
+
+
+@pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])
+def test_costs_that_cannot_be_are_refused(cost: float) -> None:
+    with pytest.raises(InputError, match="transfer is"):
+        Costs(transfer=cost)
+
+
+NODES = ("n0", "n1", "n2", "n3")
+
+
+def advised(state: ClusterState, *others: ClusterState, cost: float = 30.0, **job: object) -> RunningAdvice:
+    mover = Mover(1000.0, state.name, ("n0", "n1"), (1, 1), **({"elapsed": 100.0, "dedicated": True} | job))  # type: ignore[arg-type]
+    return advise_running(
+        mover,
+        [state, *others],
+        {each.name: MODEL for each in (state, *others)},
+        lambda name: Costs(restart=cost),
+    )
+
+
+def busy(cpu: float) -> ClusterState:
+    return ClusterState.make("c", NODES, processors=[0, 0, 1, 1], available_cpu=[cpu, 1.0, 1.0, 1.0], age=1e6)
+
+
+def test_a_job_on_a_busy_node_takes_another_one_and_keeps_what_is_good() -> None:
+    found = advised(busy(0.1))
+    assert found.decision.move
+    assert found.placement is not None
+    assert set(found.placement.resource_set.nodes) <= {"n1", "n2", "n3"}
+    assert found.placement.resource_set.processors == 2
+
+
+def test_a_job_at_the_best_place_stays() -> None:
+    found = advised(busy(1.0))
+    assert not found.decision.move
+    assert found.decision.why == "it is at the best place already"
+
+
+def test_a_wait_there_counts_in_full() -> None:
+    home = ClusterState.make("c", NODES[:2], processors=0, available_cpu=0.2, age=1e6)
+    free = ClusterState.make("d", ["m0", "m1"], queue_wait=QueueWait.always(0.0))
+    late = replace(free, queue_wait=QueueWait.always(1e6))
+    assert advised(home, free).decision.move
+    assert not advised(home, late).decision.move
+    soon = replace(free, queue_wait=QueueWait.always(50.0))
+    none, some = advised(home, free).decision, advised(home, soon).decision
+    assert none.leave is not None
+    assert some.leave == pytest.approx(none.leave + 50.0)
+
+
+def test_what_it_met_says_how_much_is_done() -> None:
+    slow, fast = advised(busy(0.1), met_cpu=0.1), advised(busy(0.1), met_cpu=1.0)
+    assert slow.decision.done < fast.decision.done
+
+
+def test_a_job_may_not_take_fewer_processors_than_it_has() -> None:
+    home = ClusterState.make("c", NODES[:2], processors=0, available_cpu=0.2)
+    small = ClusterState.make("d", ["m0"])
+    found = advised(home, small)
+    assert found.placement is None or found.placement.resource_set.processors == 2
+
+
+def test_unknown_places_are_refused() -> None:
+    mover = Mover(1000.0, "c", ("x",), (1,), 1.0)
+    with pytest.raises(InputError, match="node x of the job is not in cluster c"):
+        advise_running(mover, [busy(0.5)], {"c": MODEL}, lambda name: Costs())
+    with pytest.raises(InputError, match="cluster e of the job is not known"):
+        advise_running(replace(mover, cluster="e"), [busy(0.5)], {"c": MODEL}, lambda name: Costs())
+    with pytest.raises(InputError, match="one number for each"):
+        Mover(1000.0, "c", ("x", "x"), (1, 1), 1.0)
+
+
+def test_constraints_on_nodes_hold_and_counts_of_processors_do_not() -> None:
+    mover = Mover(1000.0, "c", ("n0", "n1"), (1, 1), 100.0)
+    found = advise_running(
+        mover, [busy(0.05)], {"c": MODEL}, lambda name: Costs(),
+        constraints=Constraints(max_processors=1, exclude="n3"),
+    )  # fmt: skip
+    assert found.placement is not None
+    assert sorted(found.placement.resource_set.nodes) == ["n1", "n2"]
+    assert np.isfinite(found.decision.stay)

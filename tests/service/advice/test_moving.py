@@ -1,0 +1,156 @@
+"""Running jobs are advised by the daemon, to their own users; those that allow it are moved, and moves are judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from metasched.advised_placements import Outcome
+from metasched.cli.advise_running import told_of
+from metasched.jobs import read_mark
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.placement.clusters.state import ClusterState
+from metasched.records import Load
+from metasched.service.app import make_app
+from metasched.service.daemon import Daemon
+from metasched.service.quality.advice_quality import settled
+from tests.service.daemons import running
+
+MARK = "metasched:app=cg,n=1800,checkpoint=2"
+JOB = StartedJob(
+    ("n1",), (1,), 20.0, "cg", 1800.0, number="7", partition="main", user="alice", user_number="7001", comment=MARK
+)
+
+
+class Moving:
+    """A scheduler that puts jobs where it is told, and remembers it."""
+
+    name = "toy"
+
+    def __init__(self) -> None:
+        self.moved: list[tuple[str, tuple[str, ...], str, str]] = []
+        self.broken = False
+
+    def move(self, number: str, nodes: Sequence[str], partition: str, comment: str) -> None:
+        if self.broken:
+            raise RuntimeError("the toy does not move it")
+        self.moved.append((number, tuple(nodes), partition, comment))
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with running(tmp_path_factory.mktemp("daemon"), moving={"restart": 1.0}) as daemon:
+        state = ClusterState.make("toy/main", ["n1", "n2"], processors=[3, 4], available_bandwidth=100.0)
+        now = daemon.clock.now()
+        daemon.clusters.put("toy", [Partition(state, "east", "toy", "main")], now)
+        daemon.clusters.put_running("toy", [JOB, replace(JOB, number="8", user="bob", comment="")], now)
+        yield daemon
+
+
+@pytest.fixture
+def client(daemon: Daemon) -> Iterator[TestClient]:
+    headers = {"Authorization": f"Bearer {daemon.store.tokens.add(f'{time.monotonic()}', 'reader', user='alice')}"}
+    daemon.access.refresh()
+    with TestClient(make_app(daemon), headers=headers) as client:
+        yield client
+
+
+def loaded(daemon: Daemon, cpu: float) -> None:
+    now = daemon.clock.now()
+    daemon.clusters.note([Load(now, "n1", cpu, 100.0), Load(now, "n2", 0.95, 100.0)])
+    daemon.clusters.refresh(now)
+
+
+def asked(client: TestClient, status: int = 200, **question: Any) -> dict[str, Any]:
+    answer = client.post("/v1/running-jobs/advice", json=question)
+    assert answer.status_code == status, answer.text
+    return dict(answer.json())
+
+
+def test_a_job_on_a_busy_node_should_move_and_on_an_idle_one_stay(daemon: Daemon, client: TestClient) -> None:
+    loaded(daemon, 0.05)
+    found = asked(client, job="7", partitions=["main"])
+    assert (found["move"], found["placement"]["nodes"]) == (True, ["n2"])
+    assert found["costs"] == {"checkpoint": 2.0, "transfer": 0.0, "restart": 1.0}
+    assert told_of(found)[0].startswith("move to toy/main: n2: the move saves ")
+    loaded(daemon, 0.95)
+    found = asked(client, job="7", partitions=["main"])
+    assert not found["move"]
+    assert told_of(found)[0].startswith("stay on toy/main: n1: ")
+
+
+def test_only_own_jobs_are_told_of(daemon: Daemon, client: TestClient) -> None:
+    assert asked(client, 404, job="8")["detail"] == "no job 8 runs"
+    assert asked(client, 404, job="9")["detail"] == "no job 9 runs"
+
+
+def test_a_job_that_no_scheduler_runs_is_described(daemon: Daemon, client: TestClient) -> None:
+    loaded(daemon, 0.95)
+    job = {"application": "cg", "problem_size": 1800, "nodes": "w1", "running_for": 5}
+    found = asked(client, **job, data=100, bandwidth=100, checkpoint=0, restart=0)
+    assert (found["cluster"], found["placement"]["cluster"]) in (("west", "east"), ("west", "toy/main"))
+    assert found["costs"] == {"checkpoint": 0.0, "transfer": 8.0, "restart": 0.0}
+    # What has to be sent for longer than it saves stays where it is.
+    assert not asked(client, **job, data=1e6, bandwidth=100)["move"]
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ({}, "expected a job, or its application, problem_size, nodes and running_for"),
+        (
+            {"application": "cg", "problem_size": 9, "nodes": "x1", "running_for": 1},
+            "no known partition holds the nodes x1",
+        ),
+        ({"application": "md", "problem_size": 9, "nodes": "e1", "running_for": 1}, "no model of md on east yet"),
+        (
+            {"application": "cg", "problem_size": 9, "nodes": "e[1-2]", "running_for": 1, "processors": 1},
+            "processors is 1, expected at least one on each of 2 nodes",
+        ),
+        ({"job": "7", "done": 1.5}, "done"),
+    ],
+)  # fmt: skip
+def test_wrong_questions_are_refused_in_one_line(
+    question: dict[str, Any], why: str, daemon: Daemon, client: TestClient
+) -> None:
+    daemon.clusters.refresh(daemon.clock.now())
+    assert why in asked(client, 422, **question)["detail"]
+
+
+def test_a_job_that_allows_it_is_moved_and_the_move_is_judged_by_the_loads_that_came(daemon: Daemon) -> None:
+    loaded(daemon, 0.05)
+    source, now = Moving(), daemon.clock.now()
+    assert daemon.moves.look(source, daemon.clusters.view, now) == 1
+    [(number, nodes, partition, comment)] = source.moved
+    assert (number, nodes, partition) == ("7", ("n2",), "main")
+    mark = read_mark(comment)
+    assert mark is not None
+    assert mark.placement is not None
+    assert 0 < mark.done < 1
+    advice = daemon.writes.placement(mark.placement) or daemon.store.placements.find(mark.placement)
+    assert advice is not None
+    assert advice.answer.move is not None
+    outcome = Outcome("east", "main", ("n2",), 1, 60.0, 0, job="7", scheduler="toy", start=now + 1.0)
+    quick, slow = (replace(advice, outcome=replace(outcome, execution_time=each)) for each in (60.0, 1e6))
+    assert (daemon.moves.judge(quick), daemon.moves.judge(slow)) == (True, False)
+    assert (daemon.moves.paid, daemon.moves.regretted) == (1, 1)
+    # A part of a run says nothing of how well whole runs are placed.
+    assert settled(quick) is None
+    assert daemon.moves.judge(replace(quick, outcome=None)) is None
+    assert daemon.moves.judge(replace(quick, outcome=replace(outcome, exit_status=1))) is None
+
+
+def test_a_scheduler_that_does_not_move_a_job_leaves_it_and_records_nothing(daemon: Daemon) -> None:
+    loaded(daemon, 0.05)
+    source = Moving()
+    source.broken = True
+    before = len(daemon.store.placements.recent(100))
+    assert daemon.moves.look(source, daemon.clusters.view, daemon.clock.now()) == 0
+    assert len(daemon.store.placements.recent(100)) in (before, before + 1)
+    assert source.moved == []
