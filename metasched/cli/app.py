@@ -50,6 +50,7 @@ GROUPS = {
         "evaluate": "evaluating.evaluate_verb",
         "plot": "plot.plot",
         "port": "porting.port_verb",
+        "network": "network.network",
         "solve": "solve.solve_verb",
         "surface": "surface.surface",
         "scale": "scale.scale",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from monitors.agent.clock import StepWatch
+from monitors.agent.delays import DelayFile
 from monitors.agent.sender import Sender
 from monitors.agent.server import SampleServer
 from monitors.agent.settings import Settings, address
@@ -51,6 +52,7 @@ class Agent:
         self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
         self._server = self._listen()
         self._clique: Clique | None = None
+        self._delays = DelayFile(settings.delays, settings.node) if settings.delays else None
         self._probe_server = self._join()
 
     def sample(self) -> None:
@@ -126,6 +128,11 @@ class Agent:
         _log.debug("%s: %.1f Mbit/s, round trip %.2f ms", other, link.bandwidth, 1e3 * link.round_trip)
         if link.bandwidth > 0:
             self._link.learn(link.bandwidth)
+        if self._delays is not None:
+            try:
+                self._delays.note(other, link.round_trip)
+            except OSError as error:
+                _log.warning("the delay to %s is not noted: %s", other, error)
 
     def _end(self) -> None:
         self._scheduler.shutdown(wait=True)

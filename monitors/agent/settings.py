@@ -34,6 +34,7 @@ class Settings(BaseModel):
     probe_secret: str = ""
     probe_period: float = Field(120.0, ge=1)
     members: dict[str, str] = Field(default_factory=dict)
+    delays: Path | None = None
 
     @field_validator("listen", "probe_listen")
     @classmethod

@@ -104,7 +104,7 @@ class RunningAdvisor:
     def about(
         self, job: StartedJob, view: View, now: float, *, asked: RunningIn | None = None, within: str = ""
     ) -> Moved:
-        """What a running job is advised; it stays ``within`` a scheduler where one is named.
+        """What a running job is advised; ``within`` a scheduler, where one is named, it stays in its partition.
 
         Raises
         ------
@@ -121,7 +121,8 @@ class RunningAdvisor:
         usable = [
             each
             for each in view.partitions
-            if (not asked.partitions or each.name in asked.partitions) and within in ("", each.scheduler)
+            if (not asked.partitions or each.name in asked.partitions)
+            and (not within or (each.scheduler, each.name) == (within, job.partition))
         ]
         usable = usable if partition in usable else [*usable, partition]
         known = self._models.on(mark.application, usable, mark.settings, user=job.user)

@@ -1,0 +1,39 @@
+"""Reads delays measured between nodes: CSV with the columns from, to and delay."""
+
+from __future__ import annotations
+
+import os
+
+from metasched.records import InputError
+from metasched.store.files.csv_tables import csv_number, csv_table
+
+#: Measurements of one file at most.
+MOST_DELAYS = 100_000
+
+
+def read_delays(path: str | os.PathLike[str]) -> tuple[list[tuple[str, str]], list[float]]:
+    """The pairs of nodes and the delay of each, in the file's unit.
+
+    Raises
+    ------
+    InputError
+        With the file, the row and what was expected.
+    """
+    header, rows = csv_table(path, ("from", "to", "delay"))
+    pairs: list[tuple[str, str]] = []
+    delays: list[float] = []
+    for line, values in rows:
+        cells = dict(zip(header, values, strict=True))
+        try:
+            delay = csv_number(cells, "delay")
+            if not 0.0 < delay < float("inf"):
+                raise InputError(f"delay is {cells['delay']}, expected a finite number above 0")
+        except InputError as error:
+            raise InputError(str(error), where=f"{path}, row {line}") from None
+        pairs.append((cells["from"], cells["to"]))
+        delays.append(delay)
+        if len(pairs) > MOST_DELAYS:
+            raise InputError(f"has more than {MOST_DELAYS} rows", where=str(path))
+    if not pairs:
+        raise InputError("has no row, expected one for each measurement", where=str(path))
+    return pairs, delays
