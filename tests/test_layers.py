@@ -83,6 +83,7 @@ ORDER = {
     "metasched.service": [
         *(
             "configuration",
+            "sources",
             "schemas",
             "authentication",
             "refusals",

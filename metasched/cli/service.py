@@ -30,14 +30,10 @@ def serve_verb(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Replaces the configured one.")] = None,
 ) -> None:
     """Run the daemon in the foreground until it is stopped."""
-    from metasched.placement.clusters.description import hardware_of
-    from metasched.schedulers.contract import Source
-    from metasched.schedulers.grid_engine.source import GridEngineSource
-    from metasched.schedulers.slurm.source import SlurmSource
     from metasched.service.daemon import Daemon
     from metasched.service.server import serve
+    from metasched.service.sources import sources
     from metasched.store.database.store import Store
-    from metasched.store.files.hardware import read_entry
 
     settings = configuration(config)
     if port is not None:
@@ -45,22 +41,8 @@ def serve_verb(
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     for noisy in ("apscheduler", "alembic.runtime.plugins"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    sources: list[Source] = [
-        SlurmSource(
-            each.name,
-            each.partitions,
-            platform=each.platform,
-            configuration=each.configuration,
-            hardware=hardware_of(each, read_entry, f"slurm {each.name}"),
-        )
-        for each in settings.slurm
-    ]
-    sources += [
-        GridEngineSource(each.name, each.partitions, platform=each.platform, root=each.root, cell=each.cell)
-        for each in settings.grid_engine
-    ]
     with Store.open(database or settings.database) as store:
-        serve(Daemon(settings, store, sources))
+        serve(Daemon(settings, store, sources(settings)))
 
 
 @token.command("add")

@@ -1,13 +1,19 @@
-"""Calls a scheduler's commands: no shell, a deadline for each, and one clear line when they fail."""
+"""Calls a scheduler's commands: no shell, a deadline and a bound for each, and one clear line when they fail."""
 
 from __future__ import annotations
 
 import os
+import selectors
+import signal
 import subprocess
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 
-#: How long a command may take (s).
-TIMEOUT = 30.0
+#: How long a command may take (s), and how much it may print (bytes): the jobs of a large cluster take some 100 MB.
+TIMEOUT, MOST_OUTPUT = 30.0, 1 << 29
+#: Bytes of what it says on stderr that are kept.
+_MOST_SAID = 65_536
 
 
 def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -> str:
@@ -17,32 +23,67 @@ def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -
     ----------
     words : the command and its arguments.
     environment : variables besides ours.
-    timeout : how long it may take (s).
+    timeout : how long it may take (s). What it has started is ended with it.
 
     Raises
     ------
     RuntimeError
-        When it is not there, fails, or takes too long.
+        When it is not there, fails, takes too long, or prints too much.
 
     Examples
     --------
     >>> run("printenv", "CELL", environment={"CELL": "default"})
     'default\n'
     """
+    end = time.monotonic() + timeout
     try:
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603
             words,
             env={**os.environ, **environment},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
-            timeout=timeout,
-            check=False,
+            start_new_session=True,
         )
     except OSError as error:
         raise RuntimeError(f"{words[0]} cannot be run: {error.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"{words[0]} took longer than {timeout:g} s") from None
-    if done.returncode:
-        said = " ".join(done.stderr.decode(errors="replace").split())
-        raise RuntimeError(f"{' '.join(words)} failed with status {done.returncode}: {said[:500]}")
-    return done.stdout.decode(errors="surrogateescape")
+    with process:
+        try:
+            printed, said = _read(process, end)
+            status = process.wait(max(0.0, end - time.monotonic()))
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, TimeoutError | subprocess.TimeoutExpired):
+                raise RuntimeError(f"{words[0]} took longer than {timeout:g} s") from None
+            if isinstance(error, OverflowError):
+                raise RuntimeError(f"{words[0]} prints more than {MOST_OUTPUT:,} bytes") from None
+            raise
+    if status:
+        reason = " ".join(said.decode(errors="replace").split())
+        raise RuntimeError(f"{' '.join(words)} failed with status {status}: {reason[:500]}")
+    return printed.decode(errors="surrogateescape")
+
+
+def _read(process: subprocess.Popen[bytes], end: float) -> tuple[bytearray, bytearray]:
+    """What a process prints on stdout and stderr until it closes both."""
+    found = (bytearray(), bytearray())
+    with selectors.DefaultSelector() as selector:
+        for stream, kept in zip((process.stdout, process.stderr), found, strict=True):
+            if stream is not None:
+                selector.register(stream, selectors.EVENT_READ, kept)
+        while selector.get_map():
+            ready = selector.select(max(0.0, end - time.monotonic()))
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                part = os.read(key.fd, 1 << 18)
+                if not part:
+                    selector.unregister(key.fileobj)
+                elif key.data is found[0] or len(found[1]) < _MOST_SAID:
+                    key.data.extend(part)
+            if len(found[0]) > MOST_OUTPUT:
+                raise OverflowError
+            if time.monotonic() > end:
+                raise TimeoutError
+    return found

@@ -1,4 +1,4 @@
-"""What the daemon asks of a batch scheduler."""
+"""What is asked of a batch scheduler: by the daemon, and by who submits a job."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.schedulers.submission import Asked, Submission
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class Source(Protocol):
     """A cluster with a batch scheduler. Asking may take seconds, so it is asked beforehand and its answer kept."""
 
     name: str
+    #: Which scheduler it is: those of one kind take the same words for a job.
+    kind: str
 
     def partitions(self) -> Sequence[Partition]:
         """The partitions as they are now.
@@ -145,5 +148,19 @@ class Source(Protocol):
         ------
         RuntimeError
             When they cannot be learned now, but perhaps later.
+        """
+        ...
+
+    def asked(self, words: Sequence[str]) -> Asked:
+        """What the words of its submit command ask for, and the lines of the script that say the same."""
+        ...
+
+    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
+        """How a job is handed over.
+
+        Parameters
+        ----------
+        words : of its submit command, without the command.
+        partition : where the job is to run, in the scheduler's words; as the words say where it is empty.
         """
         ...

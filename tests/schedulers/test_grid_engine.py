@@ -14,7 +14,8 @@ from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.grid_engine.accounting import MOST_READ, read_accounting
 from metasched.schedulers.grid_engine.commands import parsed
 from metasched.schedulers.grid_engine.listing import read_listing
-from metasched.schedulers.grid_engine.source import GridEngineSource, comment
+from metasched.schedulers.grid_engine.source import GridEngineSource
+from metasched.schedulers.grid_engine.submission import comment
 
 RECORDED = Path(__file__).parent / "grid-engine-8.1.9"
 QSTAT, CONTEXTS = ((RECORDED / name).read_text() for name in ("qstat.xml", "contexts.xml"))

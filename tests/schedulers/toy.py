@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from metasched.history.job_log import JobLog
 from metasched.history.queue import QueuedJob
-from metasched.jobs import EndedJob, Fate
+from metasched.jobs import EndedJob, Fate, read_mark
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.schedulers.contract import BoundJob
+from metasched.schedulers.submission import Asked, Submission
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Toy:
     waiting: list[BoundJob] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
     broken: bool = False
+    kind: str = "toy"
 
     def partitions(self) -> Sequence[Partition]:
         self._answer()
@@ -61,6 +63,12 @@ class Toy:
     def finished(self, since: float) -> Sequence[EndedJob]:
         self._answer()
         return [each for each in self.ended if each.end > since]
+
+    def asked(self, words: Sequence[str]) -> Asked:
+        return Asked(read_mark(words[0]), 2, ())
+
+    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
+        return Submission(("echo", partition or "any", *words))
 
     def _answer(self) -> None:
         if self.broken:

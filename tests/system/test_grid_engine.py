@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from collections.abc import Iterator
@@ -11,8 +12,12 @@ from typing import Any
 
 import pytest
 
+from metasched.cli import main
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
+from metasched.store import documents
 from metasched.store.database.store import Store
+from tests.service.daemons import runs as known_runs
 from tests.system import real_grid_engine
 from tests.system.bad_daemons import FAULTS, Bad, changed
 from tests.system.real_daemon import Daemon
@@ -156,3 +161,49 @@ def released(cell: GridEngine, daemon: Daemon) -> None:
     cell.run("qmod", "-e", *(f"*@{host}" for host in HOSTS if host != taken))
     cell.wait_for({job})
     cell.run("qmod", "-e", "new", "old")
+
+
+def test_jobs_are_submitted_to_the_queue_where_they_are_done_first_directly_and_by_psij(
+    cell: GridEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(cell.commands), prepend=":")
+    monkeypatch.chdir(tmp_path)
+    with Store.open(tmp_path / "metasched.db") as store:
+        store.runs.add_all(made := known_runs("cell"))
+        document = json.loads(documents.dump(RobustPredictor("cg", "cell").fit(store.runs.learnable())))
+        store.models.save("cg", "cell", document, learned=[record.uid for record in made])
+    daemon = Daemon(tmp_path, CONFIGURATION.format(cell.folder))
+    script = tmp_path / "job.sh"
+    script.write_text('#!/bin/sh\necho "$1 on $NSLOTS in $QUEUE"\n')
+    script.chmod(0o755)
+
+    def submit(*words: str) -> str:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main(["submit", "--config", str(tmp_path / "metasched.toml"), *words])
+        output = capfd.readouterr()
+        assert not left.value.code, output.err
+        return output.out.strip() if "unchanged" not in output.err else f"unchanged {output.out.strip()}"
+
+    direct = ("--", "-terse", "-h", "-ac", "metasched=app=cg,n=500", "-pe", "mpi", "2", str(script), "-q", "mine")
+    portable = ("--through", "psij", "--", "-n", "2", "-t", "5", "--comment=metasched:app=cg,n=500", str(script), "it")
+    daemon.start()
+    try:
+        for host in HOSTS:
+            free = 1.0 if host in ("n3", "n4") else 0.2
+            daemon.ask("POST", "/v1/loads", {"node": host, "samples": [[time.time(), free, 100.0]]})
+        time.sleep(1.5)  # until placements see it
+        job = cell.job(int(submit(*direct)))
+        assert (job["hard_queue_list"], job["job_args"]) == ("new", "-q,mine")
+        psij = int(submit(*portable))
+        cell.wait_for({psij})
+        assert (tmp_path / "job.sh.out").read_text() == "it on 2 in new\n"
+    finally:
+        daemon.stop()
+    number = submit(*direct).removeprefix("unchanged ")
+    assert "hard_queue_list" not in cell.job(int(number))
+    (tmp_path / "job.sh.out").unlink()
+    number = submit(*portable).removeprefix("unchanged ")
+    cell.wait_for({int(number)})
+    assert (tmp_path / "job.sh.out").read_text().startswith("it on 2 in ")
+    cell.run("qdel", "-u", "root")

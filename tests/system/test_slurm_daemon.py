@@ -243,6 +243,18 @@ def test_a_job_goes_where_it_is_done_soonest_and_unchanged_where_nobody_can_tell
         slurm.run("scancel", output["said"])
     finally:
         slurm.run("scancel", str(full.job))
+    # PSI/J hands it over as well, and its output comes back.
+    script, printed = tmp_path / "job.sh", tmp_path / "printed"
+    script.write_text('#!/bin/sh\necho "$1 in $SLURM_JOB_PARTITION"\n')
+    script.chmod(0o755)
+    portable = ("--through", "psij", "--", "-n", "2", "-p", "new", "-t", "5", "-o", str(printed))
+    with pytest.raises(SystemExit) as left:
+        main(["submit", "--config", str(two), *portable, "--comment=metasched:app=cg,n=500", str(script), "it"])
+    number = int(capfd.readouterr().out)
+    assert not left.value.code
+    slurm.wait_for([number])
+    assert printed.read_text() == "it in new\n"
+    script.write_text("#!/bin/sh\ntrue\n")
     # A daemon that does not answer: submitted all the same.
     lonely = daemon.folder / "lonely.toml"
     lonely.write_text(configuration.read_text().replace(daemon.socket, str(tmp_path / "nobody.sock")))

@@ -23,6 +23,12 @@ class Commands:
     cell: str = ""
     timeout: float = TIMEOUT
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What names the cell to its commands."""
+        variables = {"SGE_ROOT": self.root, "SGE_CELL": self.cell}
+        return {name: value for name, value in variables.items() if value}
+
     def run(self, *words: str) -> str:
         """Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
 
@@ -31,9 +37,7 @@ class Commands:
         RuntimeError
             When it is not there, fails, or takes too long.
         """
-        variables = {"SGE_ROOT": self.root, "SGE_CELL": self.cell, "SGE_LONG_QNAMES": "255"}
-        own = {name: value for name, value in variables.items() if value}
-        return run(*words, environment=own, timeout=self.timeout)
+        return run(*words, environment={**self.environment, "SGE_LONG_QNAMES": "255"}, timeout=self.timeout)
 
     def xml(self, *words: str) -> ElementTree.Element:
         """Run a command that prints XML.

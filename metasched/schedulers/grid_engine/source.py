@@ -23,6 +23,8 @@ from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.grid_engine.accounting import Accounted, logged, read_accounting
 from metasched.schedulers.grid_engine.commands import Commands
 from metasched.schedulers.grid_engine.listing import WORDS, Instance, Listing, read_listing
+from metasched.schedulers.grid_engine.submission import asked_for, comment, placed
+from metasched.schedulers.submission import Asked, Submission
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +47,8 @@ class GridEngineSource:
     root, cell : SGE_ROOT and SGE_CELL, empty for those of the environment, else the usual ones.
     timeout : how long a command may take (s).
     """
+
+    kind = "grid_engine"
 
     def __init__(
         self,
@@ -234,6 +238,15 @@ class GridEngineSource:
             kind=_fate(job).kind,
         )
 
+    def asked(self, words: Sequence[str]) -> Asked:
+        """What the words of a qsub command ask for, and the ``#$`` lines of its script."""
+        return asked_for(words)
+
+    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
+        """The qsub command of a job, with the queue that it is to have, as its words say where that is empty."""
+        handed = placed(words, partition) if partition else words
+        return Submission(("qsub", *handed), self._commands.environment)
+
     def _listing(self) -> Listing:
         try:
             return read_listing(self._commands.xml(*WORDS))
@@ -248,21 +261,6 @@ class GridEngineSource:
             _log.info("the jobs' contexts of %s are not known: %s", self.name, error)
             return {}
         return {each.findtext("JB_job_number", ""): comment(_context(each)) for each in document.iter("element")}
-
-
-def comment(context: str) -> str:
-    """The mark in a job's context, spelt as in a comment, empty where there is none.
-
-    ``qsub -ac metasched=app=cg,n=1400`` makes variables of a context of the words between its commas; those after
-    ``metasched`` belong to the mark. The hooks read them in the same way.
-
-    Examples
-    --------
-    >>> comment("owner=me,metasched=app=cg,n=1400")
-    'metasched:app=cg,n=1400'
-    """
-    found = re.search(r"(?:^|,)metasched=(.*)", context)
-    return f"metasched:{found[1]}" if found else ""
 
 
 def _context(job: ElementTree.Element) -> str:

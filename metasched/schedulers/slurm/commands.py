@@ -36,6 +36,11 @@ class Commands:
     configuration: str = ""
     timeout: float = TIMEOUT
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What names the cluster to its commands."""
+        return {"SLURM_CONF": self.configuration} if self.configuration else {}
+
     def run(self, *words: str) -> str:
         """Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
 
@@ -44,9 +49,8 @@ class Commands:
         RuntimeError
             When it is not there, fails, or takes too long.
         """
-        own = {"SLURM_CONF": self.configuration} if self.configuration else {}
         # Times as seconds since 1970 where a command prints times.
-        return run(*words, environment={**own, "SLURM_TIME_FORMAT": "%s"}, timeout=self.timeout)
+        return run(*words, environment={**self.environment, "SLURM_TIME_FORMAT": "%s"}, timeout=self.timeout)
 
     def table(self, columns: Sequence[str], *words: str) -> list[dict[str, str]]:
         """The rows that squeue, sinfo or sacct print, each a text for each of the columns.

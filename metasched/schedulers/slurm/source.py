@@ -28,6 +28,8 @@ from metasched.schedulers.slurm.commands import Commands, until_now
 from metasched.schedulers.slurm.qos import COLUMNS as OF_QOS
 from metasched.schedulers.slurm.qos import limits_of_qos
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
+from metasched.schedulers.slurm.submission import asked_for, placed
+from metasched.schedulers.submission import Asked, Submission
 from metasched.slurm_times import span
 
 _log = logging.getLogger(__name__)
@@ -77,6 +79,8 @@ class SlurmSource:
     hardware : of its nodes, None where it is not known.
     timeout : how long a command may take (s).
     """
+
+    kind = "slurm"
 
     def __init__(
         self,
@@ -183,6 +187,15 @@ class SlurmSource:
             return read_log(printed.splitlines())
         except InputError:  # nothing ended
             return None
+
+    def asked(self, words: Sequence[str]) -> Asked:
+        """What the words of an sbatch command ask for, and the ``#SBATCH`` lines of its script."""
+        return asked_for(words)
+
+    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
+        """The sbatch command of a job, with the partition that it is to have, as its words say where that is empty."""
+        handed = placed(words, partition) if partition else words
+        return Submission(("sbatch", *handed), self._commands.environment)
 
     def _has_accounting(self) -> bool:
         if self._accounts is None:

@@ -1,26 +1,52 @@
-"""What is known of a job before it is submitted, from the words of its sbatch command and from its script."""
+"""What the words of an sbatch command ask for, and how a partition is put among them."""
 
 from __future__ import annotations
 
 import argparse
-import shlex
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from metasched.jobs import Mark, read_mark
+from metasched.jobs import read_mark
+from metasched.schedulers.submission import Asked, directives
 
-#: Script text beyond this is not read (bytes).
-MOST_SCRIPT = 65_536
+#: sbatch's short options that are followed by a value, in the same word or in the next.
+_SHORT = frozenset("AaBbCcDdeFGiJLMmNnopqStwx")
+#: Its long options that stand alone, or whose value stands behind a ``=`` only; all others are followed by one.
+_ALONE = frozenset(
+    {"contiguous", "exclusive", "get-user-env", "help", "hold", "ignore-pbs", "nice", "no-kill", "no-requeue",
+     "overcommit", "oversubscribe", "parsable", "propagate", "quiet", "reboot", "requeue", "spread-job", "test-only",
+     "usage", "use-min-nodes", "verbose", "version", "wait"}
+)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a job asks for: its mark, the number of processors, and the partitions, none where it does not say."""
+def script_at(words: Sequence[str]) -> int:
+    """The place of the script among the words of an sbatch command, their number where there is none.
 
-    mark: Mark | None
-    processors: int
-    partitions: tuple[str, ...]
+    What follows it belongs to the script.
+
+    Examples
+    --------
+    >>> script_at(["-n", "4", "--comment", "metasched:app=cg,n=900", "-Nmine", "job.sh", "-n", "9"])
+    5
+    >>> script_at(["--wrap=true"])
+    1
+    """
+    place = 0
+    while place < len(words):
+        word = words[place]
+        if word == "--":
+            return place + 1
+        if not word.startswith("-") or word == "-":
+            return place
+        name, equals, _ = word.lstrip("-").partition("=")
+        if word.startswith("--"):
+            place += 1 if equals or name in _ALONE else 2
+        else:
+            # Letters that stand alone may be joined: the first that takes a value takes the rest of the word.
+            taking = next((at for at, letter in enumerate(word[1:]) if letter in _SHORT), None)
+            place += 2 if taking is not None and taking == len(word) - 2 else 1
+    return len(words)
 
 
 def asked_for(words: Sequence[str]) -> Asked:
@@ -28,21 +54,12 @@ def asked_for(words: Sequence[str]) -> Asked:
 
     Examples
     --------
-    >>> asked = asked_for(["-n", "4", "--comment=metasched:app=cg,n=900", "-pfast,slow", "no-such-script"])
+    >>> asked = asked_for(["-n", "4", "--comment=metasched:app=cg,n=900", "-pfast,slow", "no-such-script", "-n8"])
     >>> asked.mark.application, asked.mark.problem_size, asked.processors, asked.partitions
     ('cg', 900.0, 4, ('fast', 'slow'))
     """
-    inside = []
-    for word in words:
-        path = Path(word)
-        if not word.startswith("-") and path.is_file():
-            with path.open("rb") as script:
-                head = script.read(MOST_SCRIPT).decode(errors="replace")
-            if head.startswith("#!"):
-                for line in head.splitlines():
-                    if line.startswith("#SBATCH"):
-                        inside += _words(line.removeprefix("#SBATCH"))
-                break
+    place = script_at(words)
+    inside = _inside(words[place]) if place < len(words) else []
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("-n", "--ntasks", type=int)
     parser.add_argument("-N", "--nodes", default="1")
@@ -50,17 +67,34 @@ def asked_for(words: Sequence[str]) -> Asked:
     parser.add_argument("-p", "--partition", default="")
     parser.add_argument("--comment", default="")
     try:
-        options, _ = parser.parse_known_args([*inside, *words])
+        options, _ = parser.parse_known_args([*inside, *words[:place]])
     except argparse.ArgumentError:
         options = parser.parse_args([])
     nodes = options.nodes.partition("-")[0]
-    processors = options.ntasks or options.ntasks_per_node * (int(nodes) if nodes.isdecimal() else 1)
+    processors = options.ntasks or options.ntasks_per_node * (int(nodes) if re.fullmatch(r"[0-9]{1,9}", nodes) else 1)
     partitions = tuple(name for name in options.partition.split(",") if name)
     return Asked(read_mark(options.comment), max(1, processors), partitions)
 
 
-def _words(line: str) -> list[str]:
+def placed(words: Sequence[str], partition: str) -> list[str]:
+    """The words with a partition, which stands last of the options and so goes over what they and the script say.
+
+    Examples
+    --------
+    >>> placed(["-pfast,slow", "job.sh", "-p", "own"], "slow")
+    ['-pfast,slow', '--partition=slow', 'job.sh', '-p', 'own']
+    """
+    place = script_at(words)
+    if place and words[place - 1] == "--":
+        place -= 1
+    return [*words[:place], f"--partition={partition}", *words[place:]]
+
+
+def _inside(script: str) -> list[str]:
     try:
-        return shlex.split(line, comments=True)
-    except ValueError:
+        with Path(script).open("rb") as file:
+            if file.read(2) != b"#!":
+                return []
+    except OSError:
         return []
+    return directives(script, "#SBATCH")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,11 @@ def estimates(
     application, problem_size, processors : of the job.
     waits : the wait in each partition, by cluster and partition.
 
+    Raises
+    ------
+    ValueError
+        When a time that the daemon answers is none.
+
     Notes
     -----
     Where the job could start now the prediction is for the nodes that it would be placed on. Where it has to wait
@@ -70,7 +76,7 @@ def estimates(
             answer = ask("POST", "/v1/placements", question)
             placed = answer["placement"] if answer["placed"] else None
         if placed is not None:
-            found.append(Estimate(cluster, name, seconds, placed["execution_time"], answer["nodes"]))
+            found.append(Estimate(cluster, name, seconds, _seconds(placed["execution_time"]), str(answer["nodes"])))
             continue
         cpu, bandwidth = (
             float(np.mean([node[kind] for node in up])) for kind in ("available_cpu", "available_bandwidth")
@@ -81,5 +87,12 @@ def estimates(
             predicted = ask("POST", "/v1/predictions", question)
         except InputError:
             continue  # no model there
-        found.append(Estimate(cluster, name, seconds, predicted["execution_time"]))
+        found.append(Estimate(cluster, name, seconds, _seconds(predicted["execution_time"])))
     return sorted(found, key=lambda each: each.completion)
+
+
+def _seconds(value: Any) -> float:
+    """A time as it was answered."""
+    if type(value) not in (int, float) or not 0.0 < value < math.inf:
+        raise ValueError(f"{value!r:.40} is no time, expected a number of seconds")
+    return float(value)

@@ -1,0 +1,93 @@
+"""Submit commands are read as their schedulers read them, and a partition is put where it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metasched.records import InputError
+from metasched.schedulers.grid_engine import submission as qsub
+from metasched.schedulers.psij import portable
+from metasched.schedulers.slurm import submission as sbatch
+from metasched.schedulers.submission import Submission, hand_over
+
+WORD = st.text("abz-=,./' $;\n", min_size=0, max_size=8)
+
+
+@given(st.lists(WORD, max_size=8))
+def test_words_of_sbatch_stay_in_order_and_what_is_added_is_one_option_before_the_script(words: list[str]) -> None:
+    handed = sbatch.placed(words, "fast")
+    place = handed.index("--partition=fast")
+    assert handed[:place] + handed[place + 1 :] == words
+    assert place <= sbatch.script_at(words)
+
+
+@given(st.lists(WORD, max_size=6), st.lists(WORD, max_size=3))
+def test_words_of_qsub_stay_but_for_the_queues_that_are_replaced(script: list[str], more: list[str]) -> None:
+    words = ["-cwd", "-q", "fast,slow", "-pe", "mpi", "4", "job.sh", *script, *more]
+    assert qsub.placed(words, "slow") == ["-q", "slow", "-cwd", "-pe", "mpi", "4", "job.sh", *script, *more]
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["-HQn4", "job.sh"], 1),
+        (["-HQn", "4", "job.sh"], 2),
+        (["--exclusive", "job.sh", "--hold"], 1),
+        (["--mem", "4G", "--nice", "job.sh"], 3),
+        (["--hold", "--", "job.sh"], 2),
+        ([], 0),
+    ],
+)
+def test_the_script_of_sbatch_is_found(words: list[str], place: int) -> None:
+    assert sbatch.script_at(words) == place
+
+
+def test_what_a_script_says_counts_where_the_command_says_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\n#SBATCH -p slow -n 3\n#SBATCH --comment='metasched:app=cg,n=5'\n")
+    asked = sbatch.asked_for(["-n", "2", str(script), "-n", "9", "--partition=own"])
+    assert asked.mark is not None
+    assert (asked.mark.problem_size, asked.processors, asked.partitions) == (5.0, 2, ("slow",))
+    script.write_text("#!/bin/sh\n#$ -q slow -pe mpi 3-5\n#$ -ac metasched=app=cg,n=5\n")
+    asked = qsub.asked_for(["-l", "h_rt=60", str(script), "-q", "own"])
+    assert asked.mark is not None
+    assert (asked.mark.problem_size, asked.processors, asked.partitions) == (5.0, 3, ("slow",))
+    assert qsub.asked_for(["-soft", "-q", "fast", "-hard", str(script)]).partitions == ("slow",)
+
+
+@given(st.lists(WORD, max_size=6))
+def test_no_words_are_too_strange_to_be_read(words: list[str]) -> None:
+    assert sbatch.asked_for(words).processors >= 1
+    assert qsub.asked_for(words).processors >= 1
+
+
+def test_words_are_handed_over_as_they_are_and_a_command_that_is_not_there_is_named() -> None:
+    words = ("printf", "%s|", "$(touch x)", "a b", "';'", "*")
+    assert hand_over(Submission(words), capture=True) == (0, "$(touch x)|a b|';'|*|")
+    assert hand_over(Submission(("printenv", "CELL"), {"CELL": "c"}), capture=True) == (0, "c")
+    assert hand_over(Submission(("false",)), capture=True) == (1, "")
+    with pytest.raises(RuntimeError, match="no-such-command cannot be run: No such file"):
+        hand_over(Submission(("no-such-command",)), capture=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--gres=gpu:1", "/bin/true"], "unrecognized arguments: --gres=gpu:1"),
+        (["-n", "many", "/bin/true"], "invalid int value"),
+        (["-n", "0", "/bin/true"], "--ntasks is 0"),
+        (["-n", "2"], "script"),
+        (["/no/such/script"], "no file that can be run"),
+        (["/etc/passwd"], "no file that can be run"),
+        (["-t", "soon", "/bin/true"], "--time is 'soon'"),
+        (["-J", "a'b", "/bin/true"], "--job-name is"),
+        (["--comment=metasched:app=cg,n=1 $(x)", "/bin/true"], "--comment is"),
+    ],
+)
+def test_what_not_every_scheduler_takes_is_refused(words: list[str], told: str) -> None:
+    with pytest.raises(InputError, match=told.replace("$", r"\$").replace("(", r"\(")):
+        portable(words)
