@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from metasched.cli import output
 from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
 from metasched.records import InputError
+
+if TYPE_CHECKING:
+    from metasched.installation.plan import Plan
+    from metasched.installation.steps import Step
+
+SocketOption = Annotated[str, typer.Option(help="The daemon's Unix socket.")]
+PlanOption = Annotated[bool, typer.Option("--plan", help="Only show the plan.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+UndoOption = Annotated[bool, typer.Option("--undo", help="Remove what an earlier call installed.")]
 
 setup = typer.Typer(help="Install the hooks of a batch scheduler, or remove them.", no_args_is_help=True)
 
@@ -25,13 +35,11 @@ def slurm(
     slurm_conf: Annotated[Path, typer.Option(help="Slurm's configuration.")] = Path("/etc/slurm/slurm.conf"),
     config: ConfigOption = None,
     name: Annotated[str, typer.Option(help="The cluster's name; by default ClusterName of slurm.conf.")] = "",
-    socket: Annotated[str, typer.Option(help="The daemon's Unix socket.")] = "/run/metasched/metasched.sock",
+    socket: SocketOption = "/run/metasched/metasched.sock",
     state: Annotated[str, typer.Option(help="Folder where prolog and epilog store jobs.")] = "/var/lib/metasched/hooks",
-    plan: Annotated[bool, typer.Option("--plan", help="Only show the plan.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    undo: Annotated[
-        bool, typer.Option("--undo", help="Remove the files and lines that an earlier call installed.")
-    ] = False,
+    plan: PlanOption = False,
+    yes: YesOption = False,
+    undo: UndoOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Install the hooks in the folder of slurm.conf, as root on the host of slurmctld. Shows the plan and asks first.
@@ -41,23 +49,89 @@ def slurm(
     """
     from metasched.doctor.hook_settings import read_settings
     from metasched.installation import slurm as installation
+
+    def planned() -> Plan:
+        settings = read_settings(slurm_conf) or {}
+        named = _checked(name or settings.get("clustername", "cluster"))
+        return installation.plan(
+            slurm_conf.absolute(), Path(config or CONFIGURATION).absolute(), name=named, socket=socket, state=state
+        )
+
+    journal = installation.folder_of(slurm_conf) / installation.JOURNAL
+    then = ("systemctl restart slurmctld", "systemctl restart metasched")
+    _carry_out(planned, journal, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
+
+
+@setup.command("gridengine")
+def grid_engine(
+    folder: Annotated[
+        Path | None, typer.Option(help="Where hooks go, on every host. [/etc/gridengine/metasched]")
+    ] = None,
+    everywhere: Annotated[bool, typer.Option("--everywhere", help="Every execution host has this folder.")] = False,
+    queue: Annotated[list[str] | None, typer.Option(help="Only the epilog of this queue; repeatable.")] = None,
+    root: Annotated[str, typer.Option(help="SGE_ROOT, if it is not the environment's.")] = "",
+    cell: Annotated[str, typer.Option(help="SGE_CELL, if it is not the environment's.")] = "",
+    config: ConfigOption = None,
+    name: Annotated[str, typer.Option(help="The cell's name in the daemon's configuration.")] = "cell",
+    socket: SocketOption = "/run/metasched/metasched.sock",
+    state: Annotated[str, typer.Option(help="Folder where the epilog stores jobs.")] = "/var/lib/metasched/hooks",
+    plan: PlanOption = False,
+    yes: YesOption = False,
+    undo: UndoOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Install the verifier and the epilog of Grid Engine, as root on the host of sge_qmaster. Shows the plan and asks.
+
+    Settings of the cell and its queues are set by qconf, and set back by --undo. An epilog that a queue has already is
+    run after ours, if it runs as root. Another verifier, and any other epilog, stay: what to do is only shown.
+    """
+    from metasched.installation import grid_engine as installation
+
+    where = (folder or installation.FOLDER).absolute()
+
+    def planned() -> Plan:
+        return installation.plan(
+            where, Path(config or CONFIGURATION).absolute(), name=_checked(name), socket=socket, state=state,
+            root=root, cell=cell, queues=queue or (), everywhere=everywhere,
+        )  # fmt: skip
+
+    then = ("systemctl restart metasched",)
+    _carry_out(planned, where / installation.JOURNAL, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
+
+
+def _checked(name: str) -> str:
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise InputError(f"--name is {name!r}, expected letters, digits and _.-")
+    return name
+
+
+def _carry_out(
+    made: Callable[[], Plan],
+    noted: Path,
+    then: tuple[str, ...],
+    *,
+    only_plan: bool,
+    yes: bool,
+    undo: bool,
+    as_json: bool,
+) -> None:
+    """Show a plan, or how what was noted is undone, and do it."""
+    from metasched.installation.cell import set_back
     from metasched.installation.steps import Journal, install, undoing
     from metasched.installation.steps import undo as take_out
 
-    journal = Journal.read(installation.folder_of(slurm_conf) / installation.JOURNAL)
+    journal = Journal.read(noted)
+    steps: tuple[Step, ...] = ()
     left: tuple[str, ...] = ()
-    then: tuple[str, ...] = ("systemctl restart slurmctld", "systemctl restart metasched")
-    if undo:
-        planned = undoing(journal)
-    else:
-        settings = read_settings(slurm_conf) or {}
-        named = name or settings.get("clustername", "cluster")
-        if not re.fullmatch(r"[\w.-]+", named):
-            raise InputError(f"--name is {named!r}, expected letters, digits and _.-")
-        made = installation.plan(
-            slurm_conf.absolute(), Path(config or CONFIGURATION).absolute(), name=named, socket=socket, state=state
-        )
-        planned, left, then = [step.description for step in made.steps], made.left, made.then
+    try:
+        if undo:
+            planned = undoing(journal)
+        else:
+            found = made()
+            steps, left, then = found.steps, found.left, found.then
+            planned = [step.description for step in steps]
+    except RuntimeError as error:
+        raise InputError(str(error)) from None
     if as_json:
         output.print_json({"steps": planned, "left_to_you": list(left), "then": list(then) if planned else []})
     else:
@@ -65,19 +139,22 @@ def slurm(
             output.say(line)
         for line in left:
             output.say(f"do this by hand: {line}")
-    if plan or not planned:
+    if only_plan or not planned:
         return
     if not yes and not typer.confirm("Do it?", err=True):
         raise typer.Exit(1)
     try:
         if undo:
-            take_out(journal)
+            take_out(journal, set_back)
         else:
-            install(made.steps, journal)
+            install(steps, journal)
     except OSError as error:
         output.to_stderr(
             f"{error.filename}: {(error.strerror or str(error)).lower()}; what was done is noted, see --undo"
         )
+        raise typer.Exit(1) from None
+    except RuntimeError as error:
+        output.to_stderr(f"{error}; what was done is noted, see --undo")
         raise typer.Exit(1) from None
     if not as_json:
         output.say(f"done; then: {'; '.join(then)}")

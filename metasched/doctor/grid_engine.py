@@ -35,7 +35,30 @@ def check_grid_engine(name: str, root: str, cell: str, socket: str | None) -> It
     yield Finding(f"{name}: master", "well", "answers")
     user = User.named(f"{os.geteuid()}")
     for word, key, script in HOOKS:
-        yield from _hook(name, word, key, conf.get(key, "none"), script, user, socket)
+        value = conf.get(key, "none")
+        if word == "epilog":
+            try:
+                value, lacking = _epilog(commands, value, script)
+            except RuntimeError as error:
+                yield Finding(f"{name}: queues", "wrong", str(error), "start sge_qmaster")
+                continue
+            if lacking:
+                found = f"no epilog of metasched in {', '.join(lacking)}"
+                yield Finding(f"{name}: queues", "watch", found, "metasched setup gridengine --everywhere")
+        yield from _hook(name, word, key, value, script, user, socket)
+
+
+def _epilog(commands: Commands, of_cell: str, script: str) -> tuple[str, list[str]]:
+    """The epilog of a queue that calls ours, else the cell's, and the queues whose epilog does not where some do."""
+    lacking, calling = [], of_cell if script in of_cell else ""
+    for queue in commands.run("qconf", "-sql").split():
+        value = settings_of(commands.run("qconf", "-sq", queue)).get("epilog", "NONE")
+        value = of_cell if value.upper() == "NONE" else value
+        if script in value:
+            calling = calling or value
+        else:
+            lacking.append(queue)
+    return calling or of_cell, lacking if calling else []
 
 
 def settings_of(printed: str) -> dict[str, str]:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from metasched.doctor.hook_settings import STATE, read_settings
 from metasched.doctor.slurm import CHAIN
 from metasched.installation.deployed import deployed
+from metasched.installation.plan import SETTINGS, Plan, daemon_table, hook_file
 from metasched.installation.steps import Add, Folder, Join, Journal, Step, Write
 from metasched.records import InputError
 from metasched.store.files.whole_files import read_text
 
 #: Files of the hooks, those with settings of the site, and those that are run.
 FILES = ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog", "metasched_hooks.py")
-#: The folder of those that all schedulers' hooks share.
-SHARED = {"metasched_hooks.py": "hooks"}
-SETTINGS = frozenset({"rules.lua", "hooks.conf"})
 JOURNAL = "installed.json"
 #: A hook that does nothing and loads metasched's: slurmctld does not start with one that lacks a function.
 HOOK = """\
@@ -26,15 +22,6 @@ function slurm_job_modify(job_desc, job_rec, part_list, modify_uid) return slurm
 {chain}
 return slurm.SUCCESS
 """
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Steps, what is left to the administrator since a file of the site says otherwise, and what is to be done then."""
-
-    steps: tuple[Step, ...]
-    left: tuple[str, ...]
-    then: tuple[str, ...]
 
 
 def folder_of(slurm_conf: Path) -> Path:
@@ -67,16 +54,8 @@ def plan(
     journal = Journal.read(own / JOURNAL)
     steps: list[Step] = [Folder(own, "root", 0o755)]
     left: list[str] = []
-    for file in FILES:
-        text = read_text(deployed() / SHARED.get(file, "slurm") / file)
-        if file == "hooks.conf":
-            for key, value in (("socket", socket), ("cluster", name), ("state", state)):
-                text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
-        known = journal.files.get(str(own / file), "")
-        write = Write(own / file, text, 0o755 if file.startswith("metasched-") else 0o644, known, file in SETTINGS)
-        if (own / file).exists() and write.kept:
-            left.append(write.kept)
-        steps.append(write)
+    values = {"socket": socket, "cluster": name, "state": state}
+    steps += [hook_file(own, "slurm", file, values, journal, left) for file in FILES]
     steps += [Folder(Path(state), user, 0o750), Join(user, group)]
     _lua(slurm_conf.parent / "job_submit.lua", own, steps, left)
     _settings(slurm_conf.parent, own, left)
@@ -97,7 +76,10 @@ def plan(
             left.append(f"in {there}, add the line: {own}/{script} || true")
     if lines:
         steps.append(Add(slurm_conf, lines))
-    _daemon(daemon_conf, slurm_conf, name, steps)
+    table = ["[[slurm]]", f'name = "{name}"']
+    if slurm_conf != Path("/etc/slurm/slurm.conf"):
+        table.append(f'configuration = "{slurm_conf}"')
+    steps += daemon_table(daemon_conf, "A Slurm cluster", name, table)
     return Plan(tuple(step for step in steps if step.description), tuple(left), _then(lines))
 
 
@@ -117,21 +99,6 @@ def _settings(folder: Path, own: Path, left: list[str]) -> None:
     for file in sorted(SETTINGS):
         if _text(folder / file):
             left.append(f"carry over what you changed in {folder / file} to {own / file}")
-
-
-def _daemon(path: Path, slurm_conf: Path, name: str, steps: list[Step]) -> None:
-    """The cluster's table in the daemon's settings, which are written as they are deployed where there are none."""
-    table = ["[[slurm]]", f'name = "{name}"']
-    if slurm_conf != Path("/etc/slurm/slurm.conf"):
-        table.append(f'configuration = "{slurm_conf}"')
-    if not path.exists():
-        text = read_text(deployed() / "metasched.toml")
-        start = text.index("# A Slurm cluster;")
-        end = text.index("\n\n", start)
-        text = f"{text[:start]}# A Slurm cluster; several may be named.\n" + "\n".join(table) + text[end:]
-        steps.append(Write(path, text, 0o644, settings=True))
-    elif not re.search(rf'(?m)^\s*name\s*=\s*"{re.escape(name)}"', _text(path)):
-        steps.append(Add(path, table))
 
 
 def _then(lines: list[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import json
 import os
 import pwd
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -25,13 +25,17 @@ BEGIN, END = "metasched: begin", "metasched: end"
 
 @dataclass
 class Journal:
-    """What was installed: digests of files by path, files that lines were added to, folders, and memberships."""
+    """What was installed: digests of files by path, files that lines were added to, folders, memberships, settings.
+
+    Settings are a scheduler's own, each with what it was before.
+    """
 
     path: Path
     files: dict[str, str] = field(default_factory=dict)
     blocks: dict[str, str] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     members: list[tuple[str, str]] = field(default_factory=list)
+    settings: list[dict[str, str]] = field(default_factory=list)
 
     @classmethod
     def read(cls, path: Path) -> Journal:
@@ -45,11 +49,18 @@ class Journal:
             document["blocks"],
             document["folders"],
             [(user, group) for user, group in document["members"]],
+            document.get("settings", []),
         )
 
     def write(self) -> None:
         """Write the journal to its file, all of it or nothing."""
-        document = {"files": self.files, "blocks": self.blocks, "folders": self.folders, "members": self.members}
+        document = {
+            "files": self.files,
+            "blocks": self.blocks,
+            "folders": self.folders,
+            "members": self.members,
+            "settings": self.settings,
+        }
         write_text_atomically(self.path, json.dumps(document, indent=1) + "\n")
 
 
@@ -183,7 +194,11 @@ def install(steps: Iterable[Step], journal: Journal) -> None:
 
 def undoing(journal: Journal) -> list[str]:
     """What undoing an installation would do, in order."""
-    lines = [f"remove {user} from the group {group}" for user, group in journal.members]
+    lines = [
+        f"set {each['key']} of {each['place'].replace(':', ' ')} back to {each['before'] or 'nothing'}"
+        for each in reversed(journal.settings)
+    ]
+    lines += [f"remove {user} from the group {group}" for user, group in journal.members]
     lines += [f"remove the added lines from {path}" for path in journal.blocks]
     for path, known in journal.files.items():
         there = Path(path)
@@ -193,8 +208,23 @@ def undoing(journal: Journal) -> list[str]:
     return lines + [f"remove {path} if it is empty" for path in reversed(journal.folders)]
 
 
-def undo(journal: Journal) -> None:
-    """Undo an installation: what was changed by hand since stays."""
+def undo(journal: Journal, set_back: Callable[[dict[str, str]], object] | None = None) -> None:
+    """Undo an installation: what was changed by hand since stays.
+
+    Parameters
+    ----------
+    journal : of the installation.
+    set_back : undoes a scheduler's setting, unless it was changed since. It goes first: what is called must be there.
+
+    Raises
+    ------
+    RuntimeError
+        When the scheduler does not answer; nothing is removed then.
+    """
+    while journal.settings and set_back is not None:
+        set_back(journal.settings[-1])
+        journal.settings.pop()
+        journal.write()
     for user, group in journal.members:
         subprocess.run(["gpasswd", "-d", user, group], check=False, timeout=60, capture_output=True)  # noqa: S603, S607
     for path, how in journal.blocks.items():

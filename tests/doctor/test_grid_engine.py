@@ -27,7 +27,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     listening.listen()
     threading.Thread(target=answer, args=(listening,), daemon=True).start()
     hooks(tmp_path)
-    (tmp_path / "qconf").write_text(f"#!/bin/sh\ncat {tmp_path}/conf\n")
+    answers = f"-sql) echo long short;; -sq) cat {tmp_path}/$2;; *) cat {tmp_path}/conf;;"
+    (tmp_path / "qconf").write_text(f"#!/bin/sh\ncase $1 in {answers} esac\n")
+    for queue in ("long", "short"):
+        (tmp_path / queue).write_text(f"qname {queue}\nepilog NONE\n")
     (tmp_path / "qconf").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     configured(tmp_path)
@@ -61,6 +64,14 @@ def test_a_cell_that_does_not_answer_or_call_a_hook_is_found(folder: Path) -> No
     assert wrong(folder) == {"verifier": "jsv_url is none", "epilog": "epilog is /site/own-epilog"}
     (folder / "qconf").write_text("#!/bin/sh\necho 'unable to contact qmaster' >&2\nexit 1\n")
     assert "unable to contact qmaster" in wrong(folder)["master"]
+
+
+def test_queues_whose_epilog_is_not_ours_are_found(folder: Path) -> None:
+    configured(folder, epilog="none")
+    (folder / "long").write_text(f"qname long\nepilog root@{folder}/metasched-epilog --beside /site/epilog\n")
+    assert wrong(folder) == {"queues": "no epilog of metasched in short"}
+    (folder / "short").write_text((folder / "long").read_text())
+    assert wrong(folder) == {}
 
 
 def test_a_hook_that_may_not_run_or_is_not_there_is_found(folder: Path) -> None:

@@ -51,9 +51,10 @@ done
 export EDITOR={folder}/edit
 EDIT='s/^slots .*/slots 99/; s/^allocation_rule.*/allocation_rule $round_robin/' {programs}/qconf -ap mpi
 for queue in old new; do
-  [ $queue = old ] && hosts='n1 n2' || hosts='n3 n4'
-  EDIT="s/^hostlist.*/hostlist $hosts/; s/^pe_list.*/pe_list mpi/; s/^slots.*/slots 2/; s/^shell .*/shell \\/bin\\/sh/;
-    s/^load_thresholds.*/load_thresholds NONE/" {programs}/qconf -aq $queue
+  [ $queue = old ] && hosts='n1 n2' turn=1 || hosts='n3 n4' turn=2
+  EDIT="s/^hostlist.*/hostlist $hosts/; s/^seq_no.*/seq_no $turn/; s/^pe_list.*/pe_list mpi/;
+    s/^slots.*/slots 2/; s/^shell .*/shell \\/bin\\/sh/; s/^load_thresholds.*/load_thresholds NONE/" \\
+    {programs}/qconf -aq $queue
 done
 EDIT='s/^schedule_interval.*/schedule_interval 0:0:1/; s/^flush_\\(submit\\|finish\\)_sec.*/flush_\\1_sec 1/;
   s/^job_load_adj.*/job_load_adjustments NONE/; s/^queue_sort_method.*/queue_sort_method seqno/' \\
@@ -86,6 +87,8 @@ CONFIGURATION = {
     "jsv_url": "{jsv}",
     "jsv_allowed_mod": "ac,h,i,e,o,j,M,N,p,w,l_hard",
 }
+#: What an administrator has not set yet.
+UNSET = {"epilog": "none", "jsv_allowed_mod": "ac,h,i,e,o,j,M,N,p,w"}
 
 
 def why_not() -> str:
@@ -106,8 +109,10 @@ def why_not() -> str:
 class GridEngine:
     """A running cell."""
 
-    def __init__(self, folder: Path, *, hook: bool = True) -> None:
-        self.folder, self._hook = folder, hook
+    def __init__(self, folder: Path, *, bare: bool = False) -> None:
+        self.folder, self._bare = folder, bare
+        #: Where its hooks and their settings are, and what is set by whom.
+        self.hooks_folder = folder / "hooks"
         self._holder: subprocess.Popen[bytes] | None = None
         self.environment = {"SGE_ROOT": str(folder), "SGE_CELL": "default", "SGE_ARCH": "lx-amd64",
                             "SGE_QMASTER_PORT": "6444", "SGE_EXECD_PORT": "6445"}  # fmt: skip
@@ -127,9 +132,10 @@ class GridEngine:
         common = self.folder / "default" / "common"
         (common / "bootstrap").write_text(BOOTSTRAP.format(folder=self.folder))
         (common / "act_qmaster").write_text("master\n")
-        jsv = f"script:{self.folder}/hooks/metasched-jsv" if self._hook else "none"
+        jsv = "none" if self._bare else f"script:{self.folder}/hooks/metasched-jsv"
         text = Path("/usr/share/gridengine/default-configuration").read_text()
         for key, value in CONFIGURATION.items():
+            value = UNSET.get(key, value) if self._bare else value
             line = f"{key} {value.format(folder=self.folder, jsv=jsv)}"
             text = re.sub(rf"(?m)^{key}\s.*$", line, text)
         (self.folder / "configuration").write_text(text)
@@ -165,9 +171,9 @@ class GridEngine:
     def hooks(self, settings: Mapping[str, str]) -> None:
         """Configure the hooks, which read their settings for each job."""
         every = {"state": str(self.folder / "state"), "cluster": "cell", "deadline": "1"} | settings
-        fresh = self.folder / "hooks" / "hooks.new"
+        fresh = self.hooks_folder / "hooks.new"
         fresh.write_text("".join(f"{key} = {value}\n" for key, value in every.items()))
-        fresh.rename(self.folder / "hooks" / "hooks.conf")
+        fresh.rename(self.hooks_folder / "hooks.conf")
 
     def run(self, *words: str, script: bytes = b"") -> str:
         """Run one of Grid Engine's commands and return what it prints."""
@@ -203,9 +209,9 @@ class GridEngine:
 
 
 @contextmanager
-def running(folder: Path, *, hook: bool = True) -> Iterator[GridEngine]:
-    """A cell for the duration of a block."""
-    cell = GridEngine(folder, hook=hook)
+def running(folder: Path, *, bare: bool = False) -> Iterator[GridEngine]:
+    """A cell for the duration of a block; a bare one knows nothing of metasched."""
+    cell = GridEngine(folder, bare=bare)
     try:
         cell.start()
         yield cell

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from metasched.cli import main
+from metasched.doctor.grid_engine import settings_of
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
 from metasched.store import documents
@@ -35,15 +36,44 @@ SLEEPER = """case $HOSTNAME in n1) c=30;; n2) c=40;; n3) c=100;; *) c=90;; esac
 exec sleep $(awk "BEGIN {{ print {} / $c }}")
 """
 SIZES = (60, 100, 140, 80, 120)
-SHADOW, ACT, LAST, APART = 14, 16, 10, 0.7
+JOBS, LAST, APART = 30, 20, 0.7
+#: What the site runs after each job of one queue.
+SITE_EPILOG = '#!/bin/sh\necho "$JOB_ID" >>"$(dirname "$0")/epilogs"\n'
 
 
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GridEngine]:
+    """A cell that is set up as an administrator does it; one queue has an epilog already."""
     if why := real_grid_engine.why_not():
         pytest.skip(why)
-    with real_grid_engine.running(tmp_path_factory.mktemp("cell")) as cell:
+    folder = tmp_path_factory.mktemp("cell")
+    with pytest.MonkeyPatch.context() as patch, real_grid_engine.running(folder, bare=True) as cell:
+        patch.setenv("PATH", str(cell.commands), prepend=":")
+        epilog = folder / "site-epilog"
+        epilog.write_text(SITE_EPILOG)
+        epilog.chmod(0o755)
+        cell.run("qconf", "-rattr", "queue", "epilog", f"root@{epilog}", "old")
+        before = state_of(cell)
+        cell.hooks_folder = folder / "metasched"
+        setup(cell, "--everywhere", "--yes")
         yield cell
+        cell.wait(lambda: not cell.run("qstat", "-u", "*"))
+        setup(cell, "--undo", "--yes")
+        assert state_of(cell) == before
+
+
+def setup(cell: GridEngine, *more: str) -> None:
+    words = ["--folder", str(cell.hooks_folder), "--root", str(cell.folder), "--cell", "default"]
+    words += ["--config", f"{cell.folder}/metasched.toml", "--state", f"{cell.folder}/state"]
+    with pytest.raises(SystemExit) as left:
+        main(["setup", "gridengine", *words, *more])
+    assert not left.value.code
+
+
+def state_of(cell: GridEngine) -> list[dict[str, str]]:
+    """What the cell and its queues say, however qconf breaks the lines."""
+    found = [settings_of(cell.run("qconf", *each)) for each in (["-sconf"], ["-sq", "old"], ["-sq", "new"])]
+    return [{key: " ".join(value.split()) for key, value in each.items()} for each in found]
 
 
 def unchanged(cell: GridEngine, job: int) -> bool:
@@ -111,6 +141,7 @@ def learned(daemon: Daemon, jobs: list[int]) -> dict[int, Run]:
 def test_the_daemon_learns_in_shadow_and_jobs_it_places_are_faster(
     cell: GridEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The control run is the one in shadow mode: the same jobs on the same hosts, of which nothing is changed."""
     monkeypatch.setenv("PATH", str(cell.commands), prepend=":")
     daemon = Daemon(tmp_path, CONFIGURATION.format(cell.folder))
     with Store.open(daemon.database) as store:
@@ -118,17 +149,18 @@ def test_the_daemon_learns_in_shadow_and_jobs_it_places_are_faster(
     daemon.start()
     cell.hooks({"socket": daemon.socket, "nodes": "n[1-4]"})
     try:
-        shadow = submit(cell, daemon, SHADOW)
-        learned(daemon, shadow)
+        control = submit(cell, daemon, JOBS)
+        learned(daemon, control)
         time.sleep(1.0)  # a run is stored a moment before it is learned
+        judged = daemon.ask("GET", "/v1/status", token=admin)["verdict"]
         daemon.ask("PUT", "/v1/mode", {"mode": "act"}, token=admin)
-        act = submit(cell, daemon, ACT)
-        runs = learned(daemon, [*shadow, *act])
+        act = submit(cell, daemon, JOBS)
+        runs = learned(daemon, [*control, *act])
         placements: list[dict[str, Any]] = daemon.ask("GET", "/v1/placements?limit=1000")
         released(cell, daemon)
     finally:
         daemon.stop()
-    plain = statistics.mean(runs[job].execution_time for job in shadow[-LAST:])
+    plain = statistics.mean(runs[job].execution_time for job in control[-LAST:])
     last = statistics.mean(runs[job].execution_time for job in act[-LAST:])
     advised = {int(each["outcome"]["job"]): each["answer"]["placement"] for each in placements if each["outcome"]}
     errors = [
@@ -136,12 +168,17 @@ def test_the_daemon_learns_in_shadow_and_jobs_it_places_are_faster(
         for job in act[-LAST:]
         if advised.get(job)
     ]
-    print(f"{SHADOW} jobs in shadow mode, the last {LAST} took {plain:.2f} s; of {ACT} placed ones the last {LAST} "
-          f"{last:.2f} s, {1 - last / plain:.0%} less; mean PPE {statistics.mean(errors):.1f} %")  # fmt: skip
+    print(
+        f"{JOBS} jobs in shadow mode, the last {LAST} took {plain:.2f} s; verdict: {judged}; of {JOBS} placed ones the "
+        f"last {LAST} {last:.2f} s, {1 - last / plain:.0%} less; mean PPE {statistics.mean(errors):.1f} %"
+    )
     assert len(errors) == LAST
     assert all(set(runs[job].nodes) == set(advised[job]["nodes"]) for job in act[-LAST:])
     assert last <= 0.75 * plain
     assert statistics.mean(errors) <= 25.0
+    told = {int(number) for number in (cell.folder / "epilogs").read_text().split()}
+    assert told & set(control)
+    assert all(set(runs[job].nodes) & {"n1", "n2"} for job in told & set(control))
 
 
 def released(cell: GridEngine, daemon: Daemon) -> None:

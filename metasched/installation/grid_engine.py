@@ -1,0 +1,108 @@
+"""What is to be done for Grid Engine to ask the daemon: files, settings of the cell and its queues, an operator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from metasched.doctor.hook_settings import STATE
+from metasched.installation.cell import GLOBAL, OPERATORS, Setting, value_of
+from metasched.installation.plan import Plan, daemon_table, hook_file
+from metasched.installation.steps import Folder, Journal, Step
+from metasched.schedulers.grid_engine.commands import Commands
+
+#: Where the hooks are installed, on every host.
+FOLDER = Path("/etc/gridengine/metasched")
+JOURNAL = "installed.json"
+#: Files of the hooks.
+FILES = (
+    "metasched-jsv", "metasched_jsv.py", "metasched-epilog", "metasched_epilog.py", "hooks.conf", "metasched_hooks.py",
+)  # fmt: skip
+#: The daemon's user, who may let jobs go that were bound to hosts.
+USER = "metasched"
+
+
+def plan(
+    folder: Path,
+    daemon_conf: Path,
+    *,
+    name: str,
+    socket: str,
+    state: str = STATE,
+    root: str = "",
+    cell: str = "",
+    queues: Sequence[str] = (),
+    everywhere: bool = False,
+) -> Plan:
+    """The plan for one cell whose master runs on this host.
+
+    Parameters
+    ----------
+    folder : where the hooks are installed, the same on every host.
+    daemon_conf : path of the daemon's settings.
+    name : the cell's name in the daemon's settings and in hooks.conf.
+    socket : the daemon's Unix socket.
+    state : where the epilog keeps jobs.
+    root, cell : SGE_ROOT and SGE_CELL, empty for those of the environment, else the usual ones.
+    queues : whose jobs are reported, all where empty.
+    everywhere : whether every execution host has the folder: a queue whose epilog is not there is disabled.
+
+    Raises
+    ------
+    InputError
+        When the daemon's settings cannot be read.
+    RuntimeError
+        When Grid Engine does not answer.
+    """
+    commands = Commands(root, cell)
+    journal = Journal.read(folder / JOURNAL)
+    steps: list[Step] = [Folder(folder, "root", 0o755)]
+    left: list[str] = []
+    values = {"socket": socket, "cluster": name, "state": state}
+    steps += [hook_file(folder, "gridengine", file, values, journal, left) for file in FILES]
+    steps.append(Folder(Path(state), "root", 0o750))
+    verifier = f"script:{folder}/metasched-jsv"
+    there = value_of(commands, GLOBAL, "jsv_url")
+    if there.lower() in ("", "none"):
+        steps.append(Setting(commands, GLOBAL, "jsv_url", verifier, there or "none"))
+    elif there != verifier:
+        left.append(f"the cell has a verifier of its own, {there}: only one can be set by qconf -mconf jsv_url")
+    allowed = value_of(commands, GLOBAL, "jsv_allowed_mod")
+    if allowed and "l_hard" not in allowed.split(",") and allowed.lower() != "none":
+        steps.append(Setting(commands, GLOBAL, "jsv_allowed_mod", f"{allowed},l_hard", allowed))
+    if not value_of(commands, OPERATORS, USER):
+        steps.append(Setting(commands, OPERATORS, USER, USER))
+    _epilogs(commands, folder, queues or commands.run("qconf", "-sql").split(), everywhere, steps, left)
+    table = ["[[grid_engine]]", f'name = "{name}"']
+    table += [f'{key} = "{value}"' for key, value in (("root", root), ("cell", cell)) if value]
+    steps += daemon_table(daemon_conf, "A cell of Grid Engine", name, table)
+    then = ["systemctl restart metasched", "metasched doctor"]
+    return Plan(tuple(step for step in steps if step.description), tuple(left), tuple(then))
+
+
+def _epilogs(
+    commands: Commands, folder: Path, queues: Sequence[str], everywhere: bool, steps: list[Step], left: list[str]
+) -> None:
+    """The epilog of each queue, beside what the queue or else the cell has."""
+    ours = f"{folder}/metasched-epilog"
+    of_cell = value_of(commands, GLOBAL, "epilog")
+    for queue in queues:
+        there = value_of(commands, f"queue:{queue}", "epilog")
+        own = of_cell if there.upper() in ("", "NONE") else there
+        if ours in own:
+            continue
+        if not everywhere:
+            left.append(
+                f"copy {folder} to every execution host, or share it, and call this again with --everywhere: "
+                "a queue whose epilog is not there is disabled"
+            )
+            return
+        if own.upper() in ("", "NONE"):
+            value = f"root@{ours}"
+        elif re.fullmatch(r"root@/[^,\[\]]+", own):
+            value = f"root@{ours} --beside {own.removeprefix('root@')}"
+        else:
+            left.append(f"queue {queue} has an epilog of its own, {own}: let it call, as root, {ours} || true")
+            continue
+        steps.append(Setting(commands, f"queue:{queue}", "epilog", value, there or "NONE"))
