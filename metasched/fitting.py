@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from metasched.predictors.adaptive import adaptive
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.contract import Predictor
-from metasched.predictors.energy.predictor import adaptive
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor

@@ -58,6 +58,7 @@ ORDER = {
             "robust",
             "energy",
             "porting",
+            "adaptive",
             "phases",
             "analytic",
         ),

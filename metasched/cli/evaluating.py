@@ -23,15 +23,13 @@ from metasched.cli.signed import (
 )
 from metasched.cli.simulated import SimulatedOption
 from metasched.plain_numbers import plain
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Predictor, borrow, reason_of
 from metasched.predictors.judging.conditions import Conditions, Forecast, observed
 from metasched.predictors.judging.energy_peers import ENERGY_PEERS
 from metasched.predictors.judging.evaluation import Evaluation, Outcome, evaluate, follow
 from metasched.predictors.judging.groups import Group, groups
 from metasched.predictors.judging.peers import PEERS
 from metasched.predictors.porting.platforms import ENOUGH, LENDS
-from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Run
 from metasched.store.files.campaigns import Campaign, read_campaign
 from metasched.store.files.models import read_model
@@ -105,9 +103,9 @@ def evaluate_verb(
 
     def unfitted(group: Group) -> Predictor:
         found = make(method, models, group.application, group.cluster, profiled, group.training, signed, simulated)
-        if isinstance(found, RobustPredictor) and len(group.training) < ENOUGH:
+        if len(group.training) < ENOUGH:
             others = (each for each in able.get(group.application, ()) if each.cluster != group.cluster)
-            found.borrowing(run for each in others for run in each.training)
+            borrow(found, (run for each in others for run in each.training))
         made[group.name] = found
         return found
 
@@ -140,7 +138,7 @@ def evaluate_verb(
         found[name] = evaluate(
             _fresh(peer), trained, conditions, level, learning=learn, quantity=quantity.value, progress=bar(name)
         )
-    reasons = {name: predictor.reason for name, predictor in made.items() if isinstance(predictor, Tournament)}
+    reasons = {name: reason for name, predictor in made.items() if (reason := reason_of(predictor)) is not None}
     document: dict[str, Any] = {
         "application": ", ".join(dict.fromkeys(group.application for group in judged)),
         "cluster": ", ".join(dict.fromkeys(group.cluster for group in judged)),

@@ -35,15 +35,13 @@ from metasched.cli.signed import (
     signed_by,
 )
 from metasched.cli.simulated import SimulatedOption, simulated_model
+from metasched.fitting import METHODS
 from metasched.plain_numbers import plain
-from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
-from metasched.predictors.contract import KnowsSettings, Predictor, energy_predictor
+from metasched.predictors.adaptive import adaptive
+from metasched.predictors.contract import Predictor, distinguishes_settings, energy_predictor, on_platform
 from metasched.predictors.energy.by_hardware import energy_by_hardware
-from metasched.predictors.energy.predictor import adaptive
 from metasched.predictors.formulas.published import PublishedPredictor
-from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.platforms import PlatformsPredictor
-from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import DEFAULT_SETTINGS, InputError, Request, Run
 from metasched.store.files.campaigns import read_campaign
@@ -178,8 +176,9 @@ def predict(
     The usual loads are the medians of the model's runs; those of free nodes if none were measured.
     """
     check_level(level)
-    settings, known = settings_from(per_node, threads, parameter, frequency), on_platform(read_model(model), platform)
-    if settings != DEFAULT_SETTINGS and not isinstance(known, KnowsSettings):
+    settings = settings_from(per_node, threads, parameter, frequency)
+    known = on_one_platform(read_model(model), platform)
+    if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):
         raise InputError(f"{settings.text} is given, but {known.name} models do not distinguish it")
     from metasched.predictors.walltime import usual_loads
 
@@ -215,14 +214,13 @@ def predict(
         output.to_stderr(f"warning: {warning}")
 
 
-def on_platform(known: Predictor, platform: str | None) -> Predictor:
+def on_one_platform(known: Predictor, platform: str | None) -> Predictor:
     """What predicts on a platform, by default on that with most runs; InputError where a model is of another."""
-    if isinstance(known, PlatformsPredictor):
-        return known.on(platform or known.cluster)
     cluster = getattr(known, "cluster", "")
-    if platform not in (None, cluster):
+    found = on_platform(known, platform or cluster)
+    if found is known and platform not in (None, cluster):
         raise InputError(f"--platform is {platform}, expected {cluster}, the only platform of the model")
-    return known
+    return found
 
 
 def select(
@@ -260,10 +258,6 @@ def make(
     """An unfitted predictor for runs of an application on a cluster; for some methods from what options tell."""
     if method is Method.published:
         return PublishedPredictor(application, cluster, models=models.value)
-    if method is Method.phased:
-        return PhasedPredictor(application, cluster)
-    if method is Method.spmd:
-        return SpmdPredictor(application=application, cluster=cluster)
     if method is Method.cloud:
         if profiled is None:
             raise InputError("--method cloud needs --profile, --hardware and --profiled-size")
@@ -277,11 +271,7 @@ def make(
             raise InputError("--method simulated needs --simulated")
         return simulated_model(simulated, application, cluster)
     if method is Method.tournament:
-        entrants: list[Predictor] = [
-            RobustPredictor(application, cluster),
-            PublishedPredictor(application, cluster),
-            SpmdPredictor(application=application, cluster=cluster),
-        ]
+        entrants = [METHODS[name](application, cluster) for name in ("robust", "published", "spmd")]
         if profiled is not None:
             entrants.append(profiled(application, cluster))
         if signed is not None:
@@ -289,4 +279,4 @@ def make(
         if simulated is not None:
             entrants.append(simulated_model(simulated, application, cluster))
         return Tournament(entrants)
-    return adaptive(application, cluster, runs)
+    return adaptive(application, cluster, runs) if method is Method.robust else METHODS[method](application, cluster)

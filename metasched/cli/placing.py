@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import time
@@ -30,7 +29,7 @@ from metasched.placement.ranking.contention import Contention, NoContention
 from metasched.placement.ranking.objective import TERMS, Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.plain_numbers import plain
-from metasched.predictors.contract import Predictor, under
+from metasched.predictors.contract import Predictor, on_platform, under
 from metasched.records import DEFAULT_SETTINGS, InputError, Load, Placement, ResourceSet, Settings
 
 if TYPE_CHECKING:
@@ -292,24 +291,17 @@ def _from_files(
         named[predictor.application, cluster] = predictor
     # One file alone holds for every cluster that has none of its own.
     everywhere = {(name, cluster): found[0] for name, found in plain.items() if len(found) == 1 for cluster in clusters}
-    every = {key: _on(predictor, key[1]) for key, predictor in (everywhere | named).items() if key[1] in clusters}
+    every = {
+        key: on_platform(predictor, key[1]) for key, predictor in (everywhere | named).items() if key[1] in clusters
+    }
     own = {cluster: predictor for (name, cluster), predictor in every.items() if name == application}
     if not own:
         raise InputError(f"no --model is of application {application}")
     return own, {key: predictor for key, predictor in every.items() if key[0] != application}
 
 
-def _on(predictor: Predictor, cluster: str) -> Predictor:
-    """What predicts for a cluster: of a predictor for several platforms, the part that answers for this one."""
-    if predictor.name != "platforms":
-        return predictor
-    from metasched.predictors.porting.platforms import PlatformsPredictor
-
-    return predictor.on(cluster) if isinstance(predictor, PlatformsPredictor) else predictor
-
-
 def _from_store(application: str, clusters: Sequence[str], database: str | None) -> dict[str, Predictor]:
-    from metasched.predictors.porting.platforms import PlatformsPredictor, lenders
+    from metasched.predictors.porting.platforms import borrower
     from metasched.store import documents
     from metasched.store.database.store import Store
 
@@ -326,8 +318,9 @@ def _from_store(application: str, clusters: Sequence[str], database: str | None)
         if others and len(predictors) < len(clusters):
             known = {name: store.models.predictor(application, name) for name in others}
             for name in [name for name in clusters if name not in predictors]:
-                with contextlib.suppress(InputError):  # none of them has runs enough
-                    predictors[name] = PlatformsPredictor(application, lenders(known)).on(name)
+                borrowing = borrower(application, name, known)
+                if borrowing is not None:
+                    predictors[name] = borrowing.fit(())
     if not predictors:
         raise InputError(f"{missing}; give one by --model")
     return predictors

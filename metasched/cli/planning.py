@@ -49,21 +49,18 @@ def plan_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Suggest the runs that narrow the intervals of some placements most within a budget of seconds."""
-    from metasched.cli.models import on_platform
-    from metasched.predictors.contract import PlansRuns, under
-    from metasched.predictors.energy.predictor import MeteredPredictor
+    from metasched.cli.models import on_one_platform
+    from metasched.predictors.contract import planner, under
     from metasched.predictors.walltime import usual_loads
     from metasched.store.files.models import read_model
 
     check_level(level)
     if not (0.0 < budget < float("inf")):
         raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
-    read = on_platform(read_model(model), platform)
-    known = under(
-        read.times if isinstance(read, MeteredPredictor) else read, settings_from(per_node, threads, parameter)
-    )
-    if not isinstance(known, PlansRuns):
-        raise InputError(f"is a {known.name} model, expected a robust one", where=str(model))
+    read = on_one_platform(read_model(model), platform)
+    known = planner(under(read, settings_from(per_node, threads, parameter)))
+    if known is None:
+        raise InputError(f"is a {read.name} model, expected a robust one", where=str(model))
     learned = tuple(getattr(known, "window", ()))
     links = usual_loads(learned)[1] if bandwidth is None else bandwidth
     counts = parse_counts(processors)

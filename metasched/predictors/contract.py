@@ -6,9 +6,9 @@ Any predictor can stand in for any other: the ranker, the evaluation and the dae
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -175,20 +175,44 @@ class Predictor(Protocol):
         ...
 
 
+class RunsSeen(Protocol):
+    """The last runs that a predictor has learned, oldest first, and how many there ever were."""
+
+    seen: int
+
+    def __len__(self) -> int:
+        """How many are kept."""
+        ...
+
+    def __iter__(self) -> Iterator[Run]:
+        """Those kept."""
+        ...
+
+
+class Saved(Predictor, Protocol):
+    """A predictor with a record of what it models and from which runs, as documents keep it."""
+
+    @property
+    def application(self) -> str:
+        """Whose times it predicts."""
+        ...
+
+    @property
+    def cluster(self) -> str:
+        """The platform of its runs."""
+        ...
+
+    @property
+    def window(self) -> RunsSeen:
+        """The runs that it looks back at."""
+        ...
+
+
 def for_user(predictor: Predictor, user: str) -> Predictor:
     """What predicts for a user: the predictor itself, or what it keeps apart for a user who contradicts the others."""
     apart = getattr(predictor, "for_user", None)
     found: Predictor = predictor if apart is None else apart(user)
     return found
-
-
-@runtime_checkable
-class KnowsSettings(Protocol):
-    """A predictor that tells layouts on nodes and parameters by name apart; its ``predict`` minds those of requests."""
-
-    def under(self, settings: Settings) -> Predictor:
-        """The predictor as it is now, answering for other settings; InputError where they are none that it knows."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -208,8 +232,7 @@ class Plan:
     after: Floats
 
 
-@runtime_checkable
-class PlansRuns(Protocol):
+class PlansRuns(Predictor, Protocol):
     """A predictor that knows which runs would narrow its intervals most."""
 
     def plan(self, asked: Sequence[Request], candidates: Sequence[Request], budget: float) -> Plan:
@@ -219,6 +242,11 @@ class PlansRuns(Protocol):
     def widths(self, spreads: Floats, level: float) -> Floats:
         """Upper over lower ends of intervals, from spreads of log time, both of shape (t,)."""
         ...
+
+
+def planner(predictor: Predictor) -> PlansRuns | None:
+    """The predictor as one that plans runs; None where its method cannot."""
+    return cast(PlansRuns, predictor) if hasattr(predictor, "plan") else None
 
 
 def layouts_of(predictor: Predictor) -> frozenset[tuple[int | None, int]]:
@@ -260,22 +288,54 @@ def power_terms(predictor: Predictor, problem_size: float, processors: ArrayLike
     return found
 
 
+def distinguishes_settings(predictor: Predictor) -> bool:
+    """Whether layouts on nodes, parameters by name and clocks matter to a predictor; its ``predict`` minds them."""
+    return hasattr(predictor, "under")
+
+
 def under(predictor: Predictor, settings: Settings) -> Predictor:
-    """A predictor that answers for some settings; the same one where it tells none apart."""
-    if settings == DEFAULT_SETTINGS or not isinstance(predictor, KnowsSettings):
+    """The predictor as it is now, answering for some settings; the same one where none matter to it.
+
+    Raises
+    ------
+    InputError : they are none that it knows.
+    """
+    if settings == DEFAULT_SETTINGS or not distinguishes_settings(predictor):
         return predictor
-    return predictor.under(settings)
+    found: Predictor = predictor.under(settings)  # type: ignore[attr-defined]
+    return found
 
 
-@runtime_checkable
-class KnowsTerms(Protocol):
-    """A predictor that splits many times at once."""
+def on_platform(predictor: Predictor, platform: str) -> Predictor:
+    """What predicts on a platform: of a predictor for several its part for this one, else the predictor itself."""
+    apart = getattr(predictor, "on", None)
+    found: Predictor = predictor if apart is None else apart(platform)
+    return found
 
-    def computing_share(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The shares of the expected times that are computation, shape (n,)."""
-        ...
+
+def teaching_of(predictor: Predictor) -> tuple[Run, ...]:
+    """The runs of a platform that models of others can learn from, oldest first; none where its method has no such."""
+    found: tuple[Run, ...] = getattr(predictor, "teaching", ())
+    return found
+
+
+def borrow(predictor: Predictor, runs: Iterable[Run]) -> None:
+    """Have a predictor count with runs of other platforms from its next fit on, where its method can."""
+    borrowing = getattr(predictor, "borrowing", None)
+    if borrowing is not None:
+        borrowing(runs)
+
+
+def borrowed_by(predictor: Predictor) -> tuple[Run, ...]:
+    """The runs of other platforms that a predictor counts with; none where its method cannot."""
+    found: tuple[Run, ...] = getattr(predictor, "lent", ())
+    return found
+
+
+def reason_of(predictor: Predictor) -> str | None:
+    """Why a predictor that stands for several answers as it does; None where it stands for itself."""
+    found: str | None = getattr(predictor, "reason", None)
+    return found
 
 
 def computing_share(
@@ -286,8 +346,10 @@ def computing_share(
     available_bandwidth: ArrayLike,
 ) -> Floats:
     """The shares of expected times that are computation, as the terms of ``breakdown`` have them, shape (n,)."""
-    if isinstance(predictor, KnowsTerms):
-        return predictor.computing_share(problem_size, processors, available_cpu, available_bandwidth)
+    at_once = getattr(predictor, "computing_share", None)
+    if at_once is not None:
+        split: Floats = at_once(problem_size, processors, available_cpu, available_bandwidth)
+        return split
     columns = np.stack(broadcast(problem_size, processors, available_cpu, available_bandwidth), axis=1)
     rows, place = np.unique(columns, axis=0, return_inverse=True)
     shares = []
@@ -299,14 +361,10 @@ def computing_share(
     return np.array(shares)[place.ravel()]
 
 
-@runtime_checkable
-class KnowsClocks(Protocol):
-    """A predictor that may tell clocks apart."""
-
-    @property
-    def clocks(self) -> tuple[float, float] | None:
-        """The lowest and the highest clock learned (MHz); None where no run told its own."""
-        ...
+def clocks_of(predictor: Predictor) -> tuple[float, float] | None:
+    """The lowest and the highest clock that a predictor has learned (MHz); None where no run recorded one."""
+    found: tuple[float, float] | None = getattr(predictor, "clocks", None)
+    return found
 
 
 def energy_predictor(predictor: Predictor) -> Predictor | None:
@@ -319,20 +377,27 @@ def energy_predictor(predictor: Predictor) -> Predictor | None:
     return found
 
 
-@runtime_checkable
-class KnowsPower(Protocol):
-    """A predictor of energies that tells how much power runs draw at most."""
+def most_watts(
+    predictor: Predictor,
+    problem_size: ArrayLike,
+    processors: ArrayLike,
+    available_cpu: ArrayLike,
+    available_bandwidth: ArrayLike,
+    level: float = 0.9,
+) -> Floats | None:
+    """Upper ends of the intervals of mean power (W) of runs whose times a predictor predicts, shape (n,).
 
-    def most_watts(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Floats:
-        """Upper ends of the intervals of mean power (W), shape (n,)."""
-        ...
+    None where it has learned no energy; what is expected where its method knows no interval.
+    """
+    energy = energy_predictor(predictor)
+    if energy is None:
+        return None
+    columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+    ends = getattr(energy, "most_watts", None)
+    found: Floats = (
+        energy.expect_many(*columns) / predictor.expect_many(*columns) if ends is None else ends(*columns, level)
+    )
+    return found
 
 
 def broadcast(

@@ -70,7 +70,9 @@ def test_port_writes_a_model_that_predict_and_evaluate_use(folder, capsys) -> No
 
 def test_nodes_of_clusters_are_given_by_name(folder, capsys) -> None:
     assert port("--target", "fast16.csv", "-o", "p.json", "--nodes", "slow8=8", "--nodes", "fast16=8") == 0
-    sharing = read_model("p.json").formula.sharing
+    ported = read_model("p.json")
+    assert isinstance(ported, PortedPredictor)
+    sharing = ported.formula.sharing
     assert (sharing.reference, sharing.target, sharing.most_processors) == (8, 8, 8)
 
 

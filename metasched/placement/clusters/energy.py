@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from metasched.blocks.power import drawn, knows_power
 from metasched.placement.clusters.state import ClusterState
-from metasched.predictors.contract import KnowsPower, Predictor, energy_predictor
+from metasched.predictors import contract
+from metasched.predictors.contract import Predictor, energy_predictor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,8 +59,7 @@ def most_watts(
 
     What was learned, else by the hardware; 0 where none tells.
     """
-    learned = energy_predictor(predictor)
-    if isinstance(learned, KnowsPower):
-        return learned.most_watts(size, processors, cpu, bandwidth, CAP_LEVEL)
-    time = np.ones(len(processors)) if learned is None else predictor.expect_many(size, processors, cpu, bandwidth)
-    return energy_of(state, predictor, size, processors, cpu, bandwidth, time) / time
+    learned = contract.most_watts(predictor, size, processors, cpu, bandwidth, CAP_LEVEL)
+    if learned is not None:
+        return learned
+    return energy_of(state, predictor, size, processors, cpu, bandwidth, np.ones(len(processors)))

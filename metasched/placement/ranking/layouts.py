@@ -14,7 +14,7 @@ import numpy as np
 
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.query import InfeasibleError
-from metasched.predictors.contract import KnowsClocks, Predictor, layouts_of
+from metasched.predictors.contract import Predictor, clocks_of, layouts_of
 from metasched.records import InputError, Settings
 
 #: Layouts compared in one ranking at most.
@@ -49,7 +49,7 @@ def layouts(
         There are clocks to choose from, and a predictor that tells none apart.
     """
     predictors = tuple(predictors)
-    if frequencies and not all(isinstance(each, KnowsClocks) and each.clocks for each in predictors):
+    if frequencies and not all(map(clocks_of, predictors)):
         raise InputError("a model there tells no clocks apart, expected those of runs that told their frequency")
     largest = max((int(cluster.processors.max(initial=0)) for cluster in clusters), default=0)
     largest = largest if most is None else min(largest, most)

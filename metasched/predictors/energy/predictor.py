@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import ByBatch, Floats, Learned, Part, PowerTerm, Predictions, Term, broadcast
+from metasched.predictors.contract import ByBatch, Floats, Learned, Part, Plan, PowerTerm, Predictions, Term, broadcast
 from metasched.predictors.energy.clock import Clock, frequencies
 from metasched.predictors.energy.power import Power
 from metasched.predictors.gaussian_process import Scales
@@ -56,22 +56,6 @@ class MeteredState:
     together: float = 0.0
     covers: str = ""
     since: int = 0
-
-
-def tells_meter(run: Run) -> bool:
-    """Whether a run tells its energy or its clock."""
-    return run.energy is not None or run.settings.frequency is not None
-
-
-def adaptive(application: str, cluster: str, runs: Iterable[Run]) -> RobustPredictor | MeteredPredictor:
-    """The unfitted predictor of the robust method for such runs.
-
-    Examples
-    --------
-    >>> adaptive("cg", "c8", [Run("cg", "c8", 100, 2, 0.5, 90.0, 3.0, extra={"frequency": "2000"})])
-    MeteredPredictor('cg', 'c8')
-    """
-    return (MeteredPredictor if any(map(tells_meter, runs)) else RobustPredictor)(application, cluster)
 
 
 class MeteredPredictor(LearnedState[MeteredState]):
@@ -264,6 +248,19 @@ class MeteredPredictor(LearnedState[MeteredState]):
     def layouts(self) -> frozenset[tuple[int | None, int]]:
         """Processes per node and threads of the runs learned, where they differ."""
         return self.times.layouts
+
+    @property
+    def teaching(self) -> tuple[Run, ...]:
+        """The runs learned as they would have been at the reference clock, oldest first."""
+        return self.times.teaching
+
+    def plan(self, asked: Sequence[Request], candidates: Sequence[Request], budget: float) -> Plan:
+        """Choose runs to make next at the reference clock, see the robust method."""
+        return self.times.plan(asked, candidates, budget)
+
+    def widths(self, spreads: Floats, level: float) -> Floats:
+        """Upper over lower ends of intervals, from spreads of log time, both of shape (t,)."""
+        return self.times.widths(spreads, level)
 
     def for_user(self, user: str) -> MeteredPredictor:
         """What predicts for a user, see the robust method; clock and power are the same for all."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import ByBatch, Learned, Predictions, Predictor, Term
+from metasched.predictors.contract import ByBatch, Learned, Predictions, Predictor, Term, teaching_of
 from metasched.predictors.memory.learned_state import at_least_one
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -24,15 +24,19 @@ from metasched.records import InputError, Prediction, Request, Run
 ENOUGH, LENDS = 20, 3
 
 
-def lenders(models: Mapping[str, Predictor]) -> dict[str, RobustPredictor]:
-    """The models, by platform, whose runs other platforms can borrow: those of the robust method."""
-    return {name: model for name, model in models.items() if isinstance(model, RobustPredictor)}
-
-
 def lent_by(models: Mapping[str, Predictor], platform: str) -> tuple[Run, ...]:
     """The runs that a platform can borrow from the others' models, by platform; none where none has enough."""
-    able = [model for name, model in lenders(models).items() if name != platform and len(model.window) >= LENDS]
-    return tuple(run for model in able for run in model.teaching)
+    each = (teaching_of(model) for name, model in models.items() if name != platform)
+    return tuple(run for runs in each if len(runs) >= LENDS for run in runs)
+
+
+def borrower(application: str, platform: str, models: Mapping[str, Predictor]) -> RobustPredictor | None:
+    """What borrows for a platform from the models of others, by platform; None where none of them has runs enough.
+
+    It is not fitted yet: ``fit(())`` makes it predict before any run there.
+    """
+    lent = lent_by(models, platform)
+    return RobustPredictor(application, platform).borrowing(lent) if lent else None
 
 
 class PlatformsPredictor(ByBatch):
@@ -78,11 +82,6 @@ class PlatformsPredictor(ByBatch):
         }
         return self
 
-    def lending_to(self, platform: str) -> RobustPredictor | None:
-        """What borrows for a platform from the others, not fitted to runs of its own; None where none has enough."""
-        lent = lent_by(self.models, platform)
-        return RobustPredictor(self.application, platform).borrowing(lent) if lent else None
-
     def on(self, platform: str) -> RobustPredictor:
         """What predicts on a platform, whether it was ever used or not.
 
@@ -94,7 +93,7 @@ class PlatformsPredictor(ByBatch):
         own = self.models.get(platform)
         if own is not None and len(own.window) >= ENOUGH:
             return own
-        borrowing = self.lending_to(platform)
+        borrowing = borrower(self.application, platform, self.models)
         if borrowing is not None:
             return borrowing.fit(own.teaching if own is not None else ())
         if own is None:

@@ -25,7 +25,7 @@ from metasched.placement.ranking.near_ties import Reach, near_ties
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
-from metasched.predictors.contract import KnowsClocks, Predictor
+from metasched.predictors.contract import Predictor, clocks_of
 from metasched.records import InputError, Placement
 from metasched.service.advice.answers import answer, nothing
 from metasched.service.advice.fronts import FrontCache
@@ -190,7 +190,7 @@ class Placer:
         states = [each.state for each in able]
         chosen = self._configuration.energy
         metered = all(tells_energy(each, known[each.name]) for each in states)
-        clocked = all(isinstance(each, KnowsClocks) and each.clocks for each in known.values())
+        clocked = all(map(clocks_of, known.values()))
         question = Question(
             ask.problem_size,
             constraints,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from candidate_functions.terms import formula
+from metasched.predictors.contract import Saved
 from metasched.records import InputError
 from metasched.service.dashboard.formats import figure
 from metasched.service.quality.recent_predictions import JudgedRun
 from metasched.service.state.models import Models
-from metasched.store import documents
 
 #: Models of a sorted list that are shown, and runs in the table beside a picture.
 TOP, RUNS = 5, 10
@@ -98,7 +98,7 @@ def in_order(models: Models, application: str) -> list[tuple[str, str]]:
     return sorted(chosen, key=lambda key: (-len(models.recent.of(*key)), -models.learned_by(key).runs, key))
 
 
-def _tops(predictor: documents.Saved) -> list[Top]:
+def _tops(predictor: Saved) -> list[Top]:
     try:
         learned = predictor.learned()
     except InputError:  # It has learned nothing yet.

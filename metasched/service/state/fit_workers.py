@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metasched.predictors.energy.predictor import adaptive
-from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.predictors.adaptive import adaptive
+from metasched.predictors.contract import Saved
 from metasched.records import Run
 from metasched.store import documents
 from metasched.store.database.run_records import RecordedRun
@@ -37,12 +37,9 @@ class Fit:
     runs: Sequence[Run]
     lent: Sequence[Run] = ()
 
-    def fitted(self) -> documents.Saved:
+    def fitted(self) -> Saved:
         """The predictor that has learned the runs."""
-        found = adaptive(self.application, self.platform, self.runs)
-        if isinstance(found, RobustPredictor):
-            found.borrowing(self.lent)
-        return found.fit(self.runs)
+        return adaptive(self.application, self.platform, self.runs, self.lent).fit(self.runs)
 
     def dump(self) -> str:
         """The same as JSON."""
@@ -76,7 +73,7 @@ class FitWorkers:
     def __init__(self, settings: Fitting) -> None:
         self._settings = settings
 
-    def fit(self, fits: Iterable[Fit]) -> Iterator[tuple[Fit, documents.Saved | Exception]]:
+    def fit(self, fits: Iterable[Fit]) -> Iterator[tuple[Fit, Saved | Exception]]:
         """Fit all, and return each as it is done, with its predictor or why there is none.
 
         Raises

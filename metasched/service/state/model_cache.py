@@ -6,12 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import RLock
 
-from metasched.store import documents
+from metasched.predictors.contract import Saved
 
 Key = tuple[str, str]
 
 
-class ModelCache(Mapping[Key, "documents.Saved"]):
+class ModelCache(Mapping[Key, Saved]):
     """All predictors by application and platform, of which only so many are in memory.
 
     A site has thousands of applications, of which few are in use: reading all of them would take the start of a daemon
@@ -34,12 +34,12 @@ class ModelCache(Mapping[Key, "documents.Saved"]):
     """
 
     def __init__(
-        self, read: Callable[[Key], documents.Saved | None], holds: Callable[[Key], bool], *, most: int = 2000
+        self, read: Callable[[Key], Saved | None], holds: Callable[[Key], bool], *, most: int = 2000
     ) -> None:
         self._read, self._holds, self._most = read, holds, most
         self._platforms: dict[str, set[str]] = {}
         #: Those in memory, the one unused longest first.
-        self._loaded: OrderedDict[Key, documents.Saved] = OrderedDict()
+        self._loaded: OrderedDict[Key, Saved] = OrderedDict()
         self._lock = RLock()
 
     def know(self, keys: Iterable[Key]) -> None:
@@ -50,7 +50,7 @@ class ModelCache(Mapping[Key, "documents.Saved"]):
                 if not self._holds(key):
                     self._loaded.pop(key, None)
 
-    def __getitem__(self, key: Key) -> documents.Saved:
+    def __getitem__(self, key: Key) -> Saved:
         with self._lock:
             found = self._loaded.get(key)
             if found is None:
@@ -65,7 +65,7 @@ class ModelCache(Mapping[Key, "documents.Saved"]):
                 self._loaded.move_to_end(key)
             return found
 
-    def __setitem__(self, key: Key, predictor: documents.Saved) -> None:
+    def __setitem__(self, key: Key, predictor: Saved) -> None:
         with self._lock:
             self._platforms.setdefault(key[0], set()).add(key[1])
             self._loaded[key] = predictor

@@ -13,10 +13,9 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 
 from metasched.placement.clusters.partition import Partition
-from metasched.predictors.contract import Predictor, for_user, under
-from metasched.predictors.energy.predictor import MeteredPredictor, adaptive, tells_meter
-from metasched.predictors.porting.platforms import ENOUGH, lent_by
-from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.predictors.adaptive import learned
+from metasched.predictors.contract import Predictor, Saved, borrow, borrowed_by, for_user, under
+from metasched.predictors.porting.platforms import ENOUGH, borrower, lent_by
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
 from metasched.service.quality.recent_predictions import RecentPredictions
 from metasched.service.state.fit_workers import Fit, FitWorkers
@@ -108,7 +107,7 @@ class Models:
         self._queue: SimpleQueue[RecordedRun | Beginning | Forgetting | str] = SimpleQueue()
         self._thread = Thread(target=self._run, name="metasched-learner", daemon=True)
         #: What borrows for platforms that were never used, as far as it was asked for.
-        self._never_used: dict[Key, RobustPredictor] = {}
+        self._never_used: dict[Key, Predictor] = {}
         self.failures = 0
         self.recent = RecentPredictions()
 
@@ -127,7 +126,7 @@ class Models:
         self._lost |= unknown
         self._predictors.know(set(new) - unknown)
 
-    def _read_one(self, key: Key) -> documents.Saved | None:
+    def _read_one(self, key: Key) -> Saved | None:
         """A saved model; None where it is not sound, and will be learned again from the runs."""
         try:
             return self._store.models.predictor(*key)
@@ -208,29 +207,25 @@ class Models:
             return None
         return None if known is None else for_user(known, user)
 
-    def _borrowing(self, key: Key) -> RobustPredictor | None:
+    def _borrowing(self, key: Key) -> Predictor | None:
         """What predicts on a platform that was never used, from the others; None where these know too little."""
-        lent = self._lent(key)
-        if not lent:
+        found = borrower(*key, self._of(key[0]))
+        if found is None:
             return None
         if len(self._never_used) >= MOST_NEVER_USED:
             self._never_used.clear()
-        found = RobustPredictor(*key).borrowing(lent).fit(())
-        self._never_used[key] = found
+        self._never_used[key] = found.fit(())
         return found
 
     def _lent(self, key: Key) -> tuple[Run, ...]:
         """The runs that an application can borrow for a platform."""
         application, platform = key
-        others = {
-            other: self._predictors.get((application, other)) for other in self._predictors.platforms(application)
-        }
-        times = {
-            other: known.times if isinstance(known, MeteredPredictor) else known
-            for other, known in others.items()
-            if known is not None
-        }
-        return lent_by(times, platform)
+        return lent_by(self._of(application), platform)
+
+    def _of(self, application: str) -> dict[str, Predictor]:
+        """The models of an application by platform."""
+        found = {each: self._predictors.get((application, each)) for each in self._predictors.platforms(application)}
+        return {platform: known for platform, known in found.items() if known is not None}
 
     def _borrow_again(self, application: str) -> None:
         """Have what borrows for platforms never used know what was learned on the others."""
@@ -260,7 +255,7 @@ class Models:
         """Whom the model of an application does not believe, and what has changed for all."""
         return list(getattr(self._predictors.get((application, platform)), "notices", ()))
 
-    def all(self) -> Mapping[Key, documents.Saved]:
+    def all(self) -> Mapping[Key, Saved]:
         """All predictors by application and platform; each is read when it is looked up."""
         return self._predictors
 
@@ -307,14 +302,9 @@ class Models:
         try:
             if known is None:
                 self._predictors[key] = Fit(*key, [run], lent).fitted()
-            elif isinstance(known, RobustPredictor) and tells_meter(run):
-                self._judge(known, run)
-                self._predictors[key] = adaptive(*key, [run]).fit([*known.window, run])
             else:
                 self._judge(known, run)
-                if isinstance(known, RobustPredictor):
-                    known.borrowing(lent)
-                known.learn(run)
+                self._predictors[key] = learned(known, run, lent)
             self._counts[key] = self._counts.get(key, Learned()).with_runs([run])
             self._borrow_again(run.application)
         except Exception:
@@ -370,7 +360,7 @@ class Models:
             self._take(record.uid)
         return records
 
-    def _begun_with(self, key: Key, records: Sequence[RecordedRun], predictor: documents.Saved) -> None:
+    def _begun_with(self, key: Key, records: Sequence[RecordedRun], predictor: Saved) -> None:
         """Take up a model that has learned so many runs."""
         self._changed.add(key)
         self._predictors[key] = predictor
@@ -418,9 +408,10 @@ class Models:
         for platform in self._predictors.platforms(application):
             key = application, platform
             known = self._predictors.get(key)
-            if isinstance(known, RobustPredictor) and known.lent:
+            if known is not None and borrowed_by(known):
                 self._changed.add(key)
-                known.borrowing(self._lent(key)).fit(known.window)
+                borrow(known, self._lent(key))
+                known.fit(known.window)
 
     def _settle(self) -> None:
         for key in self._unsettled:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Engine, bindparam, delete, func, insert, select, text, update
 
+from metasched.predictors.contract import Saved
 from metasched.records import InputError
 from metasched.store.database.engine import name_of, reading, writing
 from metasched.store.database.tables import ModelRow, RunRow, table
-
-if TYPE_CHECKING:
-    from metasched.store import documents
 
 #: How many versions of a model are kept.
 HISTORY = 20
@@ -80,7 +78,7 @@ class ModelRecords:
             raise InputError(f"holds no model{which} of {application} on {platform}", where=name_of(self._engine.url))
         return document
 
-    def predictor(self, application: str, platform: str) -> documents.Saved:
+    def predictor(self, application: str, platform: str) -> Saved:
         """The newest model of an application on a platform, ready to predict.
 
         Raises

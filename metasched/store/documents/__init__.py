@@ -8,41 +8,13 @@ is saved and after it was loaded.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Predictor, Saved
 from metasched.records import InputError
 from metasched.store.documents.parts import checked
-
-if TYPE_CHECKING:
-    from metasched.predictors.analytic.cloud.predictor import CloudPredictor
-    from metasched.predictors.analytic.signature import SignaturePredictor
-    from metasched.predictors.analytic.simulated import SimulatedPredictor
-    from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
-    from metasched.predictors.energy.predictor import MeteredPredictor
-    from metasched.predictors.formulas.published import PublishedPredictor
-    from metasched.predictors.phases.predictor import PhasedPredictor
-    from metasched.predictors.porting.platforms import PlatformsPredictor
-    from metasched.predictors.porting.predictor import PortedPredictor
-    from metasched.predictors.robust.predictor import RobustPredictor
-    from metasched.predictors.tournament import Tournament
-
-    #: Predictors that have a document.
-    Saved = (
-        PublishedPredictor
-        | RobustPredictor
-        | MeteredPredictor
-        | PortedPredictor
-        | PlatformsPredictor
-        | PhasedPredictor
-        | SpmdPredictor
-        | CloudPredictor
-        | SignaturePredictor
-        | SimulatedPredictor
-        | Tournament
-    )
 
 #: What a document says it is, and the only version of its layout there has been.
 FORMAT, VERSION = "metasched-model", 1
@@ -75,6 +47,25 @@ class _Header(BaseModel):
     method: str
 
 
+def method_of(predictor: Predictor) -> str | None:
+    """The method whose document keeps a predictor; None where there is none."""
+    classes = {each.__name__ for each in type(predictor).__mro__}
+    return next((method for method, (*_, kind) in _HOMES.items() if kind in classes), None)
+
+
+def document_of(predictor: Predictor) -> Any:
+    """The document that keeps a predictor.
+
+    Raises
+    ------
+    InputError : there is no document for this kind of predictor, or it has learned nothing yet.
+    """
+    method = method_of(predictor)
+    if method is None:
+        raise InputError(f"a {predictor.name} predictor cannot be saved, expected {_either()}")
+    return _document(method).of(predictor)
+
+
 def dump(predictor: Predictor) -> str:
     """Write a predictor as a JSON document.
 
@@ -82,14 +73,10 @@ def dump(predictor: Predictor) -> str:
     ------
     InputError : there is no document for this kind of predictor, or it has learned nothing yet.
     """
-    classes = {each.__name__ for each in type(predictor).__mro__}
-    method = next((method for method, (*_, kind) in _HOMES.items() if kind in classes), None)
-    if method is None:
-        raise InputError(f"a {predictor.name} predictor cannot be saved, expected {_either()}")
-    if method == "spmd" and getattr(predictor, "fitted", None) is None:
-        raise InputError("a spmd predictor that has learned nothing yet cannot be saved")
+    if getattr(predictor, "fitted", predictor) is None:
+        raise InputError(f"a {predictor.name} predictor that has learned nothing yet cannot be saved")
     try:
-        return str(_document(method).of(predictor).model_dump_json())
+        return str(document_of(predictor).model_dump_json())
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(step) for step in first["loc"])

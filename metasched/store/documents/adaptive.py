@@ -237,13 +237,6 @@ class RobustDocument(_Adaptive):
 AdaptiveDocument = Annotated[PublishedDocument | RobustDocument, Field(discriminator="method")]
 
 
-def document_of(predictor: PublishedPredictor | RobustPredictor) -> PublishedDocument | RobustDocument:
-    """What an adaptive predictor is kept as."""
-    if isinstance(predictor, PublishedPredictor):
-        return PublishedDocument.of(predictor)
-    return RobustDocument.of(predictor)
-
-
 def _common(predictor: PublishedPredictor | RobustPredictor, state: PublishedState | RobustState) -> dict[str, Any]:
     return {
         "application": predictor.application,

@@ -11,7 +11,8 @@ from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.porting.factors import Factor
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.predictor import PortedPredictor, PortedState
-from metasched.store.documents.adaptive import AdaptiveDocument, document_of
+from metasched.store.documents import document_of
+from metasched.store.documents.adaptive import AdaptiveDocument
 from metasched.store.documents.parts import Count, DomainPart, Part, Positive, Row, Scores, rows, runs_of, window
 
 Nodes = Annotated[int | None, Field(ge=1, le=1_000_000)]

@@ -7,14 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from metasched.predictors.analytic.cloud.predictor import CloudPredictor
-from metasched.predictors.analytic.signature import SignaturePredictor
-from metasched.predictors.analytic.simulated import SimulatedPredictor
-from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
+from metasched.predictors.contract import Predictor
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import WINDOW, Tournament
 from metasched.records import InputError
+from metasched.store.documents import document_of, method_of
 from metasched.store.documents.adaptive import PublishedDocument, RobustDocument
 from metasched.store.documents.cloud import CloudDocument
 from metasched.store.documents.parts import Part, Row, rows, window
@@ -22,9 +20,8 @@ from metasched.store.documents.signature import SignatureDocument
 from metasched.store.documents.simulated import SimulatedDocument
 from metasched.store.documents.spmd import SpmdDocument
 
-Entrant = (
-    PublishedPredictor | RobustPredictor | SpmdPredictor | CloudPredictor | SignaturePredictor | SimulatedPredictor
-)
+#: Methods that a tournament can be kept with, and those of them whose documents hold something before any run.
+METHODS = ("published", "robust", *(FROM_DESCRIPTIONS := ("spmd", "cloud", "signature")))
 _Document = Annotated[
     PublishedDocument | RobustDocument | SpmdDocument | CloudDocument | SignatureDocument | SimulatedDocument,
     Field(discriminator="method"),
@@ -40,7 +37,7 @@ class _Entrant(Part):
     errors: Annotated[list[_Error], Field(max_length=WINDOW)]
     absent: str | None
 
-    def build(self, application: str, cluster: str) -> Entrant:
+    def build(self, application: str, cluster: str) -> Predictor:
         if self.document is not None:
             if self.document.method != self.name:
                 raise InputError(f"entrant {self.name} has a document of method {self.document.method}")
@@ -74,12 +71,14 @@ class TournamentDocument(Part):
             cluster=tournament.cluster,
             entrants=[
                 _Entrant(
-                    name=_known(entrant).name,
-                    document=_document(_known(entrant), entrant.name in tournament.absent),
+                    name=entrant.name,
+                    document=None
+                    if entrant.name in tournament.absent and method_of(entrant) not in FROM_DESCRIPTIONS
+                    else document_of(entrant),
                     errors=[error if error < float("inf") else None for error in tournament.errors[entrant.name]],
                     absent=tournament.absent.get(entrant.name),
                 )
-                for entrant in tournament.entrants
+                for entrant in map(_known, tournament.entrants)
             ],
             window=rows(tournament.window),
             seen=tournament.window.seen,
@@ -102,22 +101,7 @@ class TournamentDocument(Part):
         return tournament
 
 
-def _known(entrant: object) -> Entrant:
-    if not isinstance(entrant, Entrant):
-        name = getattr(entrant, "name", type(entrant).__name__)
-        raise InputError(f"a tournament with a {name} predictor cannot be saved")
+def _known(entrant: Predictor) -> Predictor:
+    if method_of(entrant) not in METHODS:
+        raise InputError(f"a tournament with a {entrant.name} predictor cannot be saved")
     return entrant
-
-
-def _document(entrant: Entrant, absent: bool) -> _Document | None:
-    if isinstance(entrant, SpmdPredictor):
-        return SpmdDocument.of(entrant)
-    if isinstance(entrant, CloudPredictor):
-        return CloudDocument.of(entrant)
-    if isinstance(entrant, SignaturePredictor):
-        return SignatureDocument.of(entrant)
-    if isinstance(entrant, SimulatedPredictor):
-        return SimulatedDocument.of(entrant)
-    if absent:
-        return None
-    return PublishedDocument.of(entrant) if isinstance(entrant, PublishedPredictor) else RobustDocument.of(entrant)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Predictor, Saved
 from metasched.store import documents
 from metasched.store.files.whole_files import read_text, write_text_atomically
 
 
-def read_model(path: str | os.PathLike[str]) -> documents.Saved:
+def read_model(path: str | os.PathLike[str]) -> Saved:
     """Read a model file.
 
     Raises

@@ -11,8 +11,11 @@ import pytest
 from metered_runs import CLOCKS, made, watts
 
 from metasched.cli.app import main
-from metasched.predictors.contract import energy_predictor, under
-from metasched.predictors.energy.predictor import MeteredPredictor, adaptive
+from metasched.predictors.adaptive import adaptive
+from metasched.predictors.contract import energy_predictor, most_watts, planner, under
+from metasched.predictors.energy.predictor import MeteredPredictor
+from metasched.predictors.judging.energy_peers import MeanPower
+from metasched.predictors.porting.platforms import borrower
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run, Settings
 from metasched.store import documents
@@ -53,6 +56,33 @@ def test_runs_without_meter_and_clock_are_left_to_the_robust_method() -> None:
     )
     assert energy_predictor(clocked) is None
     assert energy_predictor(RobustPredictor()) is None
+
+
+def test_runs_with_energy_are_lent_to_platforms_never_used_at_the_reference_clock(learned: MeteredPredictor) -> None:
+    found = borrower("a", "new", {"c": learned})
+    assert found is not None
+    assert found.fit(()).lent == learned.times.teaching
+    assert borrower("a", "c", {"c": learned}) is None
+
+
+def test_runs_to_make_next_are_planned_with_energy_too(learned: MeteredPredictor) -> None:
+    able = planner(learned)
+    assert able is not None
+    asked, candidates = [Request(900, 4, 0.9, 90.0)], [Request(700, p, 0.9, 90.0) for p in (1, 2, 4)]
+    found = able.plan(asked, candidates, 1e6)
+    assert set(found.runs) <= set(candidates)
+    assert (able.widths(found.after, 0.9) <= able.widths(found.before, 0.9)).all()
+
+
+def test_power_of_a_method_without_intervals_is_what_it_expects() -> None:
+    known = made(40, seed=1)
+    peer, metered = MeanPower().fit(known), MeteredPredictor("a", "c").fit(known)
+    assert most_watts(peer, 800, [2, 4], 0.9, 90.0) == pytest.approx(np.mean(peer.watts))
+    ends, more = (most_watts(metered, 800, [2, 4], 0.9, 90.0, level) for level in (0.5, 0.9))
+    assert ends is not None
+    assert more is not None
+    assert (ends < more).all()
+    assert most_watts(RobustPredictor(), 800, 2, 0.9, 90.0) is None
 
 
 def test_a_clock_never_learned_widens_the_interval_and_is_warned_of(learned: MeteredPredictor) -> None:

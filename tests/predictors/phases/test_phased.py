@@ -82,6 +82,7 @@ def test_a_run_without_marks_only_teaches_the_intervals(phased) -> None:
 
 def test_it_answers_the_same_after_it_was_saved_and_loaded(phased) -> None:
     again = parse(dump(phased))
+    assert isinstance(again, PhasedPredictor)
     assert again.predict(Request(2500, 6, 0.7, 60.0)) == phased.predict(Request(2500, 6, 0.7, 60.0))
     cpu, bw = np.linspace(0.4, 1.0, 6), np.full(6, 70.0)
     assert again.predict_processes(2500, cpu, bw) == phased.predict_processes(2500, cpu, bw)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metasched.predictors.contract import computing_share
-from metasched.predictors.porting.platforms import ENOUGH, PlatformsPredictor
+from metasched.predictors.porting.platforms import ENOUGH, PlatformsPredictor, borrower
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run
 from metasched.store.documents import dump, parse
@@ -30,7 +30,7 @@ def known() -> PlatformsPredictor:
 
 
 def borrowing(known: PlatformsPredictor) -> RobustPredictor:
-    found = known.lending_to("new")
+    found = borrower("made", "new", known.models)
     assert found is not None
     return found
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from metasched.predictors.contract import Saved
 from metasched.predictors.phases.predictor import PhasedPredictor
 from metasched.predictors.porting.port import port
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -23,14 +24,14 @@ def run(cluster: str, n: float, p: int, scale: float = 1.0) -> Run:
     return Run("cg", cluster, n, p, 1.0, 90.0, scale * (1e-3 * n**1.5 / p + 1e-3 * n * (p - 1)))
 
 
-def ported() -> documents.Saved:
+def ported() -> Saved:
     """Fitted to eight runs of its target that the database does not hold."""
     reference = RobustPredictor("cg", "ref").fit([run("ref", n, p) for n in range(100, 900, 50) for p in (1, 2, 4)])
     sizes = [(n, p) for n in (300, 400, 500, 600) for p in (1, 2)]
     return port(reference, [run("ref", n, p) for n, p in sizes], [run("new", n, p, 0.5) for n, p in sizes])
 
 
-def phased() -> documents.Saved:
+def phased() -> Saved:
     """Fitted to marked runs that the database does not hold, as no database holds marks."""
 
     def marked(n: int, p: int) -> Run:

@@ -15,12 +15,12 @@ from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.predictors.analytic.spmd.application import Phase
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
+from metasched.predictors.contract import Saved
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.peers import RidgeQuadratic
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Request, Run
-from metasched.store import documents
 from metasched.store.documents import dump, parse
 from tests.predictors.made import runs
 
@@ -37,7 +37,7 @@ def tournament() -> Tournament:
     return Tournament([SpmdPredictor(), cloud(), PublishedPredictor(), RobustPredictor()])
 
 
-def same(predictor: documents.Saved, again: documents.Saved) -> None:
+def same(predictor: Saved, again: Saved) -> None:
     assert type(again) is type(predictor)
     assert (again.application, again.cluster) == (predictor.application, predictor.cluster)
     for request in REQUESTS:
