@@ -79,7 +79,7 @@ class Demands(Constraints, SettingsAsked):
 class Ask(Demands):
     """What a placement is asked for; ``partitions`` are those that the job's user may use, all where empty.
 
-    ``user`` and ``name`` of the job, and the digests of the ``script`` or the ``command`` line that told its problem
+    ``user`` and ``name`` of the job, and the digests of the ``script`` or the ``command`` line that showed its problem
     size, are how its outcome is found where nothing is noted in its comment. A ``trial`` is answered and forgotten:
     nothing is noted, and no nodes are taken for used. ``job`` is the job's number where its scheduler gives numbers
     before it asks: then its outcome is found by that. ``qos`` is the quality of service that limits it.

@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 from benchmarks.replay.made_log import as_csv, made_log
-from metasched.history.queue import Ahead, Line
+from metasched.history.queue import Line, PrecedingJob
 from metasched.service.state.job_history import JobHistory
 from metasched.store.database.store import Store
 from metasched.store.files.job_logs import read_job_log
@@ -50,9 +50,11 @@ def main(
             _timed("one prediction", lambda: [history.predict(*each) for each in asked], len(asked))
     draw = np.random.default_rng(1)
 
-    def made(count: int) -> list[Ahead]:
+    def made(count: int) -> list[PrecedingJob]:
         rows = zip(draw.integers(1, 33, count).tolist(), draw.uniform(600, 86_400, count).tolist(), strict=True)
-        return [Ahead(processors, 3.0 * left, left, str(number)) for number, (processors, left) in enumerate(rows)]
+        return [
+            PrecedingJob(processors, 3.0 * left, left, str(number)) for number, (processors, left) in enumerate(rows)
+        ]
 
     line = Line(0, made(NODES), made(QUEUED))
     _timed(f"one more job behind {QUEUED:,} on {NODES:,} nodes", lambda: line.wait(16, 7200.0, 3600.0))

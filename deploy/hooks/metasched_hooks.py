@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, Optional
 PATIENCE, MOST = 5.0, 50
 #: Statuses that say that a job itself cannot be taken, whenever it is sent. All others may be different tomorrow.
 REFUSED = (400, 413, 422)
-#: Bytes of a script that count, and of an answer that are looked at.
+#: Bytes of a script that count, and of an answer that are read.
 MOST_SCRIPT, MOST_ANSWER = 65536, 262144
 #: Bytes of a comment that are sent.
 MOST_COMMENT = 65536
@@ -78,7 +78,7 @@ def ask(found: Dict[str, str], path: str, document: Any, ends: float) -> Any:
     Raises
     ------
     OSError, ValueError
-        When there is no such answer in time, or it is longer than is looked at.
+        When there is no such answer in time, or it is longer than is read.
     """
     body = json.dumps(document).encode()
     headers = dict(authorized(found), Host="metasched", Connection="close")

@@ -48,10 +48,10 @@ def drawn(entry: Entry, processors: ArrayLike) -> Floats:
     Raises
     ------
     InputError
-        When the entry tells no power.
+        When the entry gives no power.
     """
     if not knows_power(entry):
-        raise InputError(f"{entry.name} tells no power, expected {', '.join(TABLE_1[Block.power])}")
+        raise InputError(f"{entry.name} gives no power, expected {', '.join(TABLE_1[Block.power])}")
     counts, place = np.unique(np.asarray(processors, dtype=np.int64), return_inverse=True)
     return np.array([_of_count(entry, int(count)) for count in counts])[place.ravel()]
 

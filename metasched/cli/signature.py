@@ -55,8 +55,8 @@ def record_verb(
     if as_json:
         output.print_json(shown)
     else:
-        told = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
-        output.say(f"{told} written to {to}")
+        line = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
+        output.say(f"{line} written to {to}")
     if found.cut:
         output.to_stderr(f"warning: {len(found.cut)} processes did not end by themselves, process {found.cut[0]} first")
     if status:
@@ -97,7 +97,7 @@ def extract_verb(
             read, measured = recorded.trace, measured or recorded.duration or None
         found = phases_of(read, Machine(speed, bandwidth, latency))
         document = signature_document(read, found)
-    document["instructions"] = "time" if trace.is_dir() else "told"
+    document["instructions"] = "time" if trace.is_dir() else "counted"
     if measured is not None:
         document["execution_time"] = measured
     write_document(to, document)

@@ -1,4 +1,4 @@
-"""What talks to a running daemon. ``from metasched.client import advice`` loads nothing but the standard library."""
+"""What calls a running daemon. ``from metasched.client import advice`` loads nothing but the standard library."""
 
 from metasched.client.advice import Advice, advice
 

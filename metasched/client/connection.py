@@ -1,4 +1,4 @@
-"""How programs talk to the daemon, by its Unix socket or by URL: with the standard library, within a deadline."""
+"""How programs reach the daemon, by its Unix socket or by URL: with the standard library, within a deadline."""
 
 from __future__ import annotations
 

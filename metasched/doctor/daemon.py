@@ -21,7 +21,7 @@ from metasched.store.database.tables import LoadRow, TokenRow
 from metasched.store.errors import StoreError
 
 #: From what age on a node's newest sample is late, and how far its clock may be ahead (s).
-LATE, AHEAD = 120.0, 2.0
+LATE, LEAD = 120.0, 2.0
 #: Names shown at most of many.
 SHOWN = 5
 
@@ -156,13 +156,13 @@ def check_agents(settings: Configuration, nodes: list[str], now: float) -> Itera
         yield Finding("tokens", "well", ", ".join(f"{count} {role}" for role, count in sorted(roles.items())))
     else:
         yield Finding("tokens", "watch", "there are none", "create one: `metasched token add NAME --role ROLE`")
-    ahead = {node: at - now for node, at in seen.items() if at - now > AHEAD}
-    if ahead:
-        worst = max(ahead, key=lambda node: ahead[node])
-        line = f"{_some(sorted(ahead))}: ahead of this host's, {worst} by {ahead[worst]:.0f} s"
+    leads = {node: at - now for node, at in seen.items() if at - now > LEAD}
+    if leads:
+        worst = max(leads, key=lambda node: leads[node])
+        line = f"{_some(sorted(leads))}: ahead of this host's, {worst} by {leads[worst]:.0f} s"
         yield Finding("clocks", "wrong", line, "synchronise the clocks of these nodes, with chrony or ntpd")
     elif seen:
-        yield Finding("clocks", "well", f"no node's clock is more than {AHEAD:g} s ahead of this host's")
+        yield Finding("clocks", "well", f"no node's clock is more than {LEAD:g} s ahead of this host's")
     never = [node for node in nodes if node not in seen]
     late = [node for node in nodes if node in seen and now - seen[node] > LATE]
     if never:

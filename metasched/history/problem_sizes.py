@@ -84,10 +84,10 @@ def size_in_names(names: Sequence[str], run_time: Floats, processors: Floats) ->
     numbers = [_NUMBER.findall(name) for name in names]
     best: tuple[int, float] | None = None
     for place in range(min(map(len, numbers), default=0)):
-        told = [row[place] for row in numbers]
-        if max(map(len, told)) > MOST_DIGITS or len(set(told)) < FEWEST_VALUES or not all(map(int, told)):
+        given = [row[place] for row in numbers]
+        if max(map(len, given)) > MOST_DIGITS or len(set(given)) < FEWEST_VALUES or not all(map(int, given)):
             continue
-        share = _explained(np.log(np.array(told, dtype=np.float64)), np.log(run_time), np.log(processors))
+        share = _explained(np.log(np.array(given, dtype=np.float64)), np.log(run_time), np.log(processors))
         if share >= CONVINCING and (best is None or share > best[1]):
             best = place + 1, round(share, 6)
     return best

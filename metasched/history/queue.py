@@ -70,7 +70,7 @@ def by_limit(job: QueuedJob) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class PrecedingJob:
     """A job that is ahead: its processors, how long it may hold them, and how long it is expected to (s)."""
 
     processors: int
@@ -93,14 +93,14 @@ class Line:
     Four of eight processors are free, and a job waits for all of them. What runs may do so for 600 s, but is expected
     to end in 100 s. A job that is done by then need not wait; a longer one would delay the one ahead.
 
-    >>> line = Line(4, [Ahead(4, 600.0, 100.0)], [Ahead(8, 300.0, 50.0, "7")])
+    >>> line = Line(4, [PrecedingJob(4, 600.0, 100.0)], [PrecedingJob(8, 300.0, 50.0, "7")])
     >>> line.starts(), line.wait(2, 500.0, 80.0), line.wait(2, 900.0, 80.0)
     ({'7': 100.0}, 0.0, 150.0)
     >>> [each.tolist() for each in line.steps()]
     [[1], [150.0]]
     """
 
-    def __init__(self, free: int, running: Sequence[Ahead], waiting: Sequence[Ahead] = ()) -> None:
+    def __init__(self, free: int, running: Sequence[PrecedingJob], waiting: Sequence[PrecedingJob] = ()) -> None:
         running = [job for job in running if job.processors > 0]
         self.processors = free + sum(job.processors for job in running)
         self._jobs = [*running, *(job for job in waiting if 0 < job.processors <= self.processors)]

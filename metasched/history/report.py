@@ -22,7 +22,7 @@ from metasched.history.run_times.known import PREDICTORS
 LISTED = 10
 #: Edges of the classes that waits are listed by: processors, and requested time (s).
 WIDTHS, REQUESTS = (1, 2, 9, 65, 513), (0.0, 3601.0, 6 * 3600.0 + 1, 86_401.0)
-#: Jobs whose waits are looked into, evenly spread.
+#: Jobs whose waits are analysed, evenly spread.
 MOST_WAITS = 5000
 #: Better limits: this multiple of the used time, rounded up to a multiple of seconds, at most the requested time.
 SLACK, STEP = 1.2, 600.0
@@ -119,18 +119,18 @@ def waits(log: JobLog, processors: int) -> dict[str, Any]:
     at = np.concatenate([start + log.run_time, start])[order]
     used = np.cumsum(np.concatenate([-log.processors, log.processors])[order])
     every = max(1, len(log) // MOST_WAITS)
-    looked, free = 0.0, 0.0
+    sampled, free = 0.0, 0.0
     for job in np.flatnonzero(wait > 0)[::every].tolist():
         first, last = np.searchsorted(at, [log.submit_time[job], start[job]], side="right")
         edges = np.concatenate([[log.submit_time[job]], at[first:last], [start[job]]])
         held = used[np.arange(first, last + 1) - 1] if first else np.append(0, used[first:last])
-        looked += float(wait[job])
+        sampled += float(wait[job])
         free += float(np.diff(edges)[processors - held >= log.processors[job]].sum())
     limits = log.limits()
     hour = (log.submit_time // 3600 % 24).astype(int)
     return {
         "mean": float(wait.mean()), "median": float(np.median(wait)), "worst_tenth": float(np.quantile(wait, 0.9)),
-        "though_free": free / looked if looked else None,
+        "though_free": free / sampled if sampled else None,
         "by_processors": _by_class(wait, log.processors, WIDTHS),
         "by_requested_time": _by_class(wait, limits, REQUESTS),
         "by_hour": [_mean(wait[hour == each]) for each in range(24)],

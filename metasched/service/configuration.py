@@ -67,7 +67,7 @@ class Limits(_Table):
         return self
 
     def link_of_each(self) -> dict[str, float]:
-        """The links that are told, by node (Mbit/s)."""
+        """The links that are given, by node (Mbit/s)."""
         return {node: link for names, link in self.links.items() for node in unfold(names, where="limits.links")}
 
 

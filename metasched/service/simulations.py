@@ -95,14 +95,14 @@ class Simulations:
         if not self._running.acquire(blocking=False):
             raise TooMuchError(f"{AT_ONCE} simulations are running, try again in some seconds", float(SECONDS))
         try:
-            told = _simulated(asked)
+            result = _simulated(asked)
         finally:
             self._running.release()
-        if isinstance(told, Wrong):
-            return told
+        if isinstance(result, Wrong):
+            return result
         with self._lock:
             self._number += 1
-            kept = Kept(self._number, client, now, asked, told)
+            kept = Kept(self._number, client, now, asked, result)
             self._kept.append(kept)
         return kept
 
@@ -159,14 +159,14 @@ def _simulated(asked: Asked) -> dict[str, Any] | Wrong:
         ) as process:  # fmt: skip
             _limit(process.pid)
             try:
-                told, complaint = process.communicate(timeout=PATIENCE)
+                result, errors = process.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 return Wrong(f"it took longer than {PATIENCE:g} s, and was ended")
     if process.returncode == 0:
-        return dict(json.loads(told))
-    if process.returncode == 2 and complaint.strip():
-        return _wrong(complaint.strip().splitlines()[-1].removeprefix("metasched: "))
+        return dict(json.loads(result))
+    if process.returncode == 2 and errors.strip():
+        return _wrong(errors.strip().splitlines()[-1].removeprefix("metasched: "))
     return Wrong(f"it took more than {SECONDS} s or {MEMORY // 2**20} MB, and was ended")
 
 
@@ -181,7 +181,7 @@ def _limit(process: int) -> None:
 
 
 def _wrong(why: str) -> Wrong:
-    """Where a line of complaint says that something is wrong.
+    """Where an error message says that something is wrong.
 
     Examples
     --------

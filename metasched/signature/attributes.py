@@ -485,11 +485,11 @@ def attribute(
     known : rules that hold elsewhere and are believed before any that the rows alone would tell.
     """
 
-    def told(of: Samples, wanted: Floats) -> Attribute | None:
+    def believed(of: Samples, wanted: Floats) -> Attribute | None:
         return next((each for each in known if of.holds(each, wanted, tolerance)), None)
 
     def one_rule(of: Samples, wanted: Floats) -> Attribute | None:
-        if (found := told(of, wanted)) is not None:
+        if (found := believed(of, wanted)) is not None:
             return found
         return rank(of, wanted, topologies) if peer else number(of, wanted, grids, tolerance)
 
@@ -497,7 +497,7 @@ def attribute(
         return rank(of, wanted, topologies[:2]) if peer else number(of, wanted, grids[:1], tolerance)
 
     def simple_rule(of: Samples, wanted: Floats, deeper: int = 2) -> Attribute | None:
-        found = told(of, wanted) or rank(of, wanted, topologies, only_simple=True)
+        found = believed(of, wanted) or rank(of, wanted, topologies, only_simple=True)
         if found is not None or not deeper:
             return found
         return _by_step(of, wanted, lambda part, some: simple_rule(part, some, deeper - 1), few=True)

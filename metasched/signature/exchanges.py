@@ -119,7 +119,7 @@ def _read(trace: Trace) -> _Actions:
             if place:
                 operations[action], kinds[action, place], blocking[action] = place + 1, Operation.wait, True
         elif name == "wait" and len(numbers) == 3:
-            # Of which message is told by both ranks.
+            # Both ranks together say of which message.
             kinds[action, 0], wait[action] = Operation.wait, True
             peers[action, 0], peers[action, 1], tags[action, 0] = (int(each) for each in numbers)
         elif name in ("waitall", "waitany"):

@@ -97,8 +97,8 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     Parameters
     ----------
     traces : one of each count.
-    timed : whether computation is told by measured times, which follow no rule to the last digit: a power law of n is
-        taken for each, and a total that rises and falls says nothing of the workload.
+    timed : whether computation is known from measured times, which follow no rule to the last digit: a power law of n
+        is taken for each, and a total that rises and falls says nothing of the workload.
 
     Raises
     ------

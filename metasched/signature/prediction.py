@@ -134,7 +134,7 @@ def predictions(
         warnings = ("no run was timed: the interval is that of the engine in general",)
     found = []
     for count in counts:
-        told = timed[count]
+        of_count = timed[count]
         phases = tuple(
             PhaseTime(
                 each.phase,
@@ -143,7 +143,7 @@ def predictions(
                 each.computation,
                 factor * each.communication,
             )
-            for each in told.phases
+            for each in of_count.phases
         )
         time = sum(each.weight * each.time for each in phases)
         # Every doubling beyond what was seen adds as much doubt as the rehearsal showed.
@@ -156,9 +156,9 @@ def predictions(
                 (time / width, time * width),
                 name,
                 phases,
-                told.energy,
-                told.success,
-                (*told.warnings, *warnings),
+                of_count.energy,
+                of_count.success,
+                (*of_count.warnings, *warnings),
             )
         )
     return found

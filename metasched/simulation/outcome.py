@@ -34,7 +34,7 @@ class Outcome:
     Parameters
     ----------
     execution_time : until the last process has ended (s).
-    energy : of all nodes that take part (J); nan where a device tells no power.
+    energy : of all nodes that take part (J); nan where a device gives no power.
     mean_power, peak_power : of the same (W).
     success : probability that no node that takes part fails meanwhile; nan where lambda is not known.
     expected_completion : with restarts from scratch (s); nan where lambda is not known.

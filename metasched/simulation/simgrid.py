@@ -139,7 +139,7 @@ def _speed(nodes: Nodes) -> tuple[float, int]:
 
 
 def _wattage(nodes: Nodes, cores: int) -> str:
-    """``idle:one core:all cores`` in watts; empty where the device tells no power."""
+    """``idle:one core:all cores`` in watts; empty where the device gives no power."""
     watts = nodes.power(np.array([0, 1, cores]))
     # The plugin refuses power that falls with load, as the pieces of published formulas may.
     return "" if np.isnan(watts).any() else ":".join(f"{each:.9g}" for each in np.maximum.accumulate(watts))

@@ -94,7 +94,7 @@ def _spent(sample: Sample, phases: NDArray[np.int64], many: int, platform: Path,
         write_ti_trace(path, lines(trace))
         for rank, seconds in _replayed(path, count, platform, hosts):
             if rank >= count or done[rank] >= places[rank].size:
-                raise InputError(f"smpirun told of more actions of process {rank} than the trace has")
+                raise InputError(f"smpirun reported more actions of process {rank} than the trace has")
             event = int(places[rank][done[rank]])
             done[rank] += 1
             spent[0 if works[trace.processes[rank][event]] else 1, rank, phases[first[rank] + event]] += seconds
@@ -104,10 +104,10 @@ def _spent(sample: Sample, phases: NDArray[np.int64], many: int, platform: Path,
 
 
 def _replayed(path: Path, count: int, platform: Path, hosts: Path) -> Iterator[tuple[int, float]]:
-    """Rank and seconds of each action, as smpirun tells them."""
+    """Rank and seconds of each action, as smpirun reports them."""
     command = ["smpirun", "-np", str(count), "-platform", str(platform.resolve()), "-hostfile", str(hosts.resolve())]
     command += ["-replay", str(path), "--log=smpi_replay.thres:verbose", "--log=smpi_replay.fmt:%m%n"]
-    told = b""
+    error = b""
     with (
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(  # noqa: S603
@@ -121,8 +121,8 @@ def _replayed(path: Path, count: int, platform: Path, hosts: Path) -> Iterator[t
             if found:
                 yield int(found[1]), float(found[3])
             elif b"CRITICAL" in line or b"rror" in line or b"eadlock" in line:
-                told = told or line.strip()
+                error = error or line.strip()
         status = program.wait()
-    if status or told:
-        said = told.decode(errors="replace")[-300:] or f"status {status}"
+    if status or error:
+        said = error.decode(errors="replace")[-300:] or f"status {status}"
         raise InputError(f"smpirun failed: {said}", where=str(platform))

@@ -235,7 +235,7 @@ def _spans(series: Samples, now: float, horizon: float) -> tuple[Ints, Floats, F
     """Past samples, and the spans after them that are as long and as far away as the one to forecast."""
     latest, step = series.time[-1], series.step
     age = max(now - latest, 0.0)
-    ahead = min(horizon, max((latest - series.time[0] - age) / 3, step))
-    over = np.flatnonzero(series.time + age + ahead <= latest + 1e-9 * step)[-MOMENTS:]
+    span = min(horizon, max((latest - series.time[0] - age) / 3, step))
+    over = np.flatnonzero(series.time + age + span <= latest + 1e-9 * step)[-MOMENTS:]
     start = series.time[over] + age
-    return None if over.size < LEAST_MOMENTS else (over, start, start + ahead)
+    return None if over.size < LEAST_MOMENTS else (over, start, start + span)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metasched.history.queue import Ahead, Line, QueuedJob
+from metasched.history.queue import Line, PrecedingJob, QueuedJob
 
 WIDTH = st.integers(1, 6)
 TIME = st.floats(1, 500).map(round).map(float)
-RUNNING = st.lists(st.builds(lambda width, left, more: Ahead(width, left + more, left), WIDTH, TIME, TIME), max_size=6)
-WAITING = st.lists(st.builds(lambda width, left, more: Ahead(width, left + more, left), WIDTH, TIME, TIME), max_size=6)
+JOB = st.builds(lambda width, left, more: PrecedingJob(width, left + more, left), WIDTH, TIME, TIME)
+RUNNING = WAITING = st.lists(JOB, max_size=6)
 
 
-def _named(jobs: list[Ahead]) -> list[Ahead]:
-    return [Ahead(job.processors, job.holds, job.left, f"{number}") for number, job in enumerate(jobs)]
+def _named(jobs: list[PrecedingJob]) -> list[PrecedingJob]:
+    return [PrecedingJob(job.processors, job.holds, job.left, f"{number}") for number, job in enumerate(jobs)]
 
 
 @given(st.integers(0, 6), RUNNING, WAITING)
 def test_no_more_processors_are_held_than_there_are_and_who_fits_starts(
-    free: int, running: list[Ahead], waiting: list[Ahead]
+    free: int, running: list[PrecedingJob], waiting: list[PrecedingJob]
 ) -> None:
     waiting = _named(waiting)
     line = Line(free, running, waiting)
@@ -32,12 +32,12 @@ def test_no_more_processors_are_held_than_there_are_and_who_fits_starts(
     assert max(held, default=0) <= line.processors
 
 
-EXACT = st.lists(st.builds(lambda width, left: Ahead(width, left, left), WIDTH, TIME), max_size=6)
+EXACT = st.lists(st.builds(lambda width, left: PrecedingJob(width, left, left), WIDTH, TIME), max_size=6)
 
 
 @given(st.integers(0, 6), EXACT, EXACT, WIDTH, TIME)
 def test_where_limits_are_exact_one_more_job_starts_no_later_than_processors_are_free_for_good(
-    free: int, running: list[Ahead], waiting: list[Ahead], processors: int, run_time: float
+    free: int, running: list[PrecedingJob], waiting: list[PrecedingJob], processors: int, run_time: float
 ) -> None:
     line = Line(free, running, waiting)
     from_on, seconds = line.steps()

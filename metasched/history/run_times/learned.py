@@ -16,7 +16,7 @@ from metasched.history.submission import Submission, submissions
 
 #: What each quantile stands for of the distribution.
 SHARES = np.diff(np.concatenate([[0.0], (GRID[1:] + GRID[:-1]) / 2.0, [1.0]]))
-#: How many kinds of a user's waiting jobs, and how many jobs of each, are looked at again when one of them has ended.
+#: How many kinds of a user's waiting jobs, and how many jobs of each, are considered again when one of them has ended.
 KINDS, OF_A_KIND = 8, 25
 #: How long what was expected of a kind of waiting jobs holds while others of its user run (s): each moment that these
 #: go on tells more of it.
@@ -46,15 +46,15 @@ class Learned:
         self._jobs = list(kinds)
         self._waiting: dict[Hashable, dict[int, dict[int, None]]] = {}
         self._running: Counter[Hashable] = Counter()
-        self._looked: dict[int, tuple[float, float]] = {}
+        self._considered: dict[int, tuple[float, float]] = {}
 
     def submitted(self, job: int, now: float) -> Expected:
         """See :class:`~metasched.history.replay.RunTimes`."""
         kind = self._kind[job]
         found = self.past.submitted(job, self._jobs[kind], now)
         self._waiting.setdefault(self._jobs[kind].user, {}).setdefault(kind, {})[job] = None
-        self._looked[kind] = order(found), now
-        return Expected(found.run_time, self._looked[kind][0], found.low, found.high)
+        self._considered[kind] = order(found), now
+        return Expected(found.run_time, self._considered[kind][0], found.low, found.high)
 
     def started(self, job: int, now: float) -> None:
         """See :class:`~metasched.history.replay.RunTimes`."""
@@ -72,20 +72,20 @@ class Learned:
     def reordered(self, ended: int, now: float) -> Iterator[tuple[int, float]]:
         """See :class:`~metasched.history.replay.RunTimes`: what a user's jobs took tells of those that wait.
 
-        So does how long they have been running: the shortest that wait are looked at again now and then.
+        So does how long they have been running: the shortest that wait are considered again now and then.
         """
         ended_user = self._jobs[self._kind[ended]].user
         kinds = list(islice(self._waiting.get(ended_user, {}), KINDS))
         aged = [
-            (self._looked[kind][0], kind)
+            (self._considered[kind][0], kind)
             for user, waiting in self._waiting.items()
             if user != ended_user and user in self._running
             for kind in waiting
-            if now - self._looked[kind][1] > HOLDS
+            if now - self._considered[kind][1] > HOLDS
         ]
         for kind in (*kinds, *(kind for _, kind in heapq.nsmallest(KINDS, aged))):
             later = order(self.past.expect(self._jobs[kind], now))
-            self._looked[kind] = later, now
+            self._considered[kind] = later, now
             for job in islice(self._waiting[self._jobs[kind].user][kind], OF_A_KIND):
                 yield job, later
 

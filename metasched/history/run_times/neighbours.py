@@ -146,7 +146,7 @@ class Neighbours:
     >>> past = Neighbours()
     >>> job = Submission("ada", 4, 3600.0)
     >>> for number in range(9):
-    ...     told = past.submitted(number, job, 900.0 * number)
+    ...     expected = past.submitted(number, job, 900.0 * number)
     ...     past.started(number, 900.0 * number)
     ...     ended = past.ended(number, 600.0 + number, 900.0 * number + 600.0)
     >>> 600 <= past.expect(job, 9000.0).run_time <= 608
@@ -206,7 +206,7 @@ class Neighbours:
         return job
 
     def withdrawn(self, key: Hashable) -> None:
-        """A job will not be told of any more: nothing is learned of it."""
+        """A job has left the queue without running: nothing is learned of it."""
         if key in self._known:
             job, *_ = self._known.pop(key)
             if (running := self._running.get(job.user)) is not None:

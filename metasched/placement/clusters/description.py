@@ -45,7 +45,7 @@ from monitors.sources.settings import SourceTable
 class Description:
     """What a file describes: clusters, constraints of applications by name, and jobs that run by cluster.
 
-    ``links`` holds the speed of the own link of each node for which one was told (Mbit/s), ``sources`` where live loads
+    ``links`` holds the speed of the own link of each node for which one is given (Mbit/s), ``sources`` where live loads
     come from.
     """
 
@@ -56,7 +56,7 @@ class Description:
     sources: tuple[SourceTable, ...] = ()
 
 
-#: What a node's link has to spare where nothing is told of it (Mbit/s).
+#: What a node's link has to spare where none is given (Mbit/s).
 BANDWIDTH = 1000.0
 
 #: Gives the text of a file that the description names.
@@ -78,7 +78,7 @@ class TellsPower(Protocol):
 
     @property
     def idle_watts(self) -> float:
-        """Of an idle node, 0 where it is not told."""
+        """Of an idle node, 0 where it is not given."""
 
 
 def parse_description(
@@ -89,7 +89,7 @@ def parse_description(
     Parameters
     ----------
     text : the text.
-    where : put in front of complaints.
+    where : put in front of error messages.
     read : for the files that it names; a description that names one is refused without it.
     entry : for the hardware that it names, likewise.
 
@@ -185,7 +185,7 @@ def _state(cluster: ClusterTable, where: str, read: ReadText | None, entry: Read
 
 
 def hardware_of(cluster: TellsPower, entry: ReadEntry | None, where: str) -> Entry | None:
-    """The entry of a cluster's nodes, with the power of an idle one as it is told; None where nothing is.
+    """The entry of a cluster's nodes, with the power of an idle one as it is given; None where nothing is.
 
     Raises
     ------
@@ -221,8 +221,8 @@ def _running(cluster: ClusterTable, where: str) -> tuple[RunningJob | StartedJob
         if job.computation is not None:
             found.append(RunningJob(*taken, job.computation, job.communication, job.dedicated, job.running_for))
         else:
-            told = job.application or "", job.problem_size or 1.0
-            found.append(StartedJob(*taken, job.running_for, *told, job.dedicated))
+            given = job.application or "", job.problem_size or 1.0
+            found.append(StartedJob(*taken, job.running_for, *given, job.dedicated))
     return tuple(found)
 
 
@@ -274,12 +274,12 @@ def _from_groups(name: str, groups: list[NodesTable], where: str) -> ClusterStat
 
 
 def _available_bandwidth(group: NodesTable, size: int, where: str) -> NDArray[Any]:
-    """What is told, else all of the links, else ``BANDWIDTH``; never more than the links."""
+    """What is given, else all of the links, else ``BANDWIDTH``; never more than the links."""
     link = _spread(group.link, f"link of {group.names}", size, where).astype(np.float64)
-    told = group.available_bandwidth
-    if told is None:
+    given = group.available_bandwidth
+    if given is None:
         return np.where(np.isnan(link), BANDWIDTH, link)
-    available = _spread(told, f"available_bandwidth of {group.names}", size, where)
+    available = _spread(given, f"available_bandwidth of {group.names}", size, where)
     above = np.flatnonzero(available > link)
     if len(above):
         first = above[0]

@@ -1,4 +1,4 @@
-"""A partition: a cluster state together with the words by which a scheduler is told to use it."""
+"""A partition: a cluster state together with the words by which a scheduler is asked to use it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from metasched.history.queue import Ahead, Left, Line, QueuedJob, by_limit
+from metasched.history.queue import Left, Line, PrecedingJob, QueuedJob, by_limit
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 
@@ -25,24 +25,24 @@ def partition_lines(
     left : how long each is expected to run on.
     """
     members = {each.name: frozenset(each.state.nodes) for each in partitions}
-    running: dict[str, list[Ahead]] = {name: [] for name in members}
-    waiting: dict[str, list[Ahead]] = {name: [] for name in members}
+    running: dict[str, list[PrecedingJob]] = {name: [] for name in members}
+    waiting: dict[str, list[PrecedingJob]] = {name: [] for name in members}
     for job in jobs:
         if job.ran is not None:
             for name, share in _shares(job, members).items():
                 taken = math.ceil(share * job.processors)
-                running[name].append(Ahead(taken, job.holds, left(job), job.number))
+                running[name].append(PrecedingJob(taken, job.holds, left(job), job.number))
         elif job.ready:
             wanted = frozenset().union(*(members.get(name, ()) for name in job.partitions))
             for name, own in members.items():
                 if name in job.partitions or own & wanted:
-                    waiting[name].append(Ahead(job.processors, job.holds, left(job), job.number))
+                    waiting[name].append(PrecedingJob(job.processors, job.holds, left(job), job.number))
     return {
         each.name: Line(_free(each, running[each.name]), running[each.name], waiting[each.name]) for each in partitions
     }
 
 
-def _free(partition: Partition, running: Sequence[Ahead]) -> int:
+def _free(partition: Partition, running: Sequence[PrecedingJob]) -> int:
     """Processors that are free: no more than are left by jobs that have started since its nodes were asked for."""
     free = int(partition.state.processors[partition.state.up].sum())
     if partition.total is None:
@@ -66,8 +66,8 @@ def queue_waits(
     ...     for name, nodes in (("p", ["n1", "n2"]), ("q", ["n2"]))
     ... )
     >>> runs = QueuedJob("1", frozenset("p"), 4, 600.0, ran=500.0, nodes=("n1", "n2"))
-    >>> ahead = QueuedJob("2", frozenset("p"), 8, 300.0)
-    >>> waits = queue_waits([p, q], [runs, ahead])
+    >>> waits_first = QueuedJob("2", frozenset("p"), 8, 300.0)
+    >>> waits = queue_waits([p, q], [runs, waits_first])
     >>> waits["p"].at([1, 8]).tolist(), waits["q"].at([2, 4]).tolist()
     ([400.0, 400.0], [0.0, 100.0])
     """
@@ -78,8 +78,8 @@ def with_queue_waits(
     partitions: Sequence[Partition], jobs: Sequence[QueuedJob], lines: Mapping[str, Line]
 ) -> tuple[Partition, ...]:
     """The partitions with the waits in their lines; those where nobody waits say nothing of waits."""
-    ahead = frozenset().union(*(job.partitions for job in jobs if job.ran is None and job.ready))
-    contested = frozenset().union(*(each.state.nodes for each in partitions if each.name in ahead))
+    waited_for = frozenset().union(*(job.partitions for job in jobs if job.ran is None and job.ready))
+    contested = frozenset().union(*(each.state.nodes for each in partitions if each.name in waited_for))
     return tuple(
         replace(each, state=replace(each.state, queue_wait=QueueWait(*lines[each.name].steps())))
         if each.name in lines and contested & frozenset(each.state.nodes)

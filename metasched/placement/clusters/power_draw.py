@@ -74,16 +74,16 @@ def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
     """
     hardware, place = cluster.hardware, {name: index for index, name in enumerate(cluster.nodes)}
     idle = idle_power(hardware)
-    told = np.zeros(len(cluster.nodes), dtype=bool)
+    known = np.zeros(len(cluster.nodes), dtype=bool)
     running = 0.0
     for job in jobs:
         here = [place[name] for name in job.nodes if name in place]
         if job.power is not None and here:
             running += job.power * len(here) / len(job.nodes)
-            told[here] = True
-    untold = int(np.count_nonzero((cluster.jobs > 0) & ~told & cluster.up))
+            known[here] = True
+    unknown = int(np.count_nonzero((cluster.jobs > 0) & ~known & cluster.up))
     busy = idle
     if hardware is not None and knows_power(hardware):
         busy = max(idle, float(drawn(hardware, [cores_of(hardware)])[0]))
-    unused = int(np.count_nonzero(cluster.up & ~told & (cluster.jobs == 0)))
-    return Draw(running + untold * busy, idle, unused, max(int(cluster.processors.max(initial=1)), 1))
+    unused = int(np.count_nonzero(cluster.up & ~known & (cluster.jobs == 0)))
+    return Draw(running + unknown * busy, idle, unused, max(int(cluster.processors.max(initial=1)), 1))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metasched.history.queue import Ahead, Line
+from metasched.history.queue import Line, PrecedingJob
 from metasched.records import InputError
 
 Floats = NDArray[np.float64]
@@ -76,5 +76,7 @@ def earliest_start(
     >>> wait.at([1, 2, 3, 4, 5, 8]).tolist()
     [0.0, 0.0, 10.0, 10.0, 60.0, 60.0]
     """
-    ahead = ([Ahead(processors, seconds, seconds) for processors, seconds in jobs] for jobs in (running, queued))
-    return QueueWait(*Line(free, *ahead).steps())
+    before = (
+        [PrecedingJob(processors, seconds, seconds) for processors, seconds in jobs] for jobs in (running, queued)
+    )
+    return QueueWait(*Line(free, *before).steps())

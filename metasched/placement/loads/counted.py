@@ -77,11 +77,11 @@ def counted(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple
     """
     if loads.forecast is not None and horizon is not None:
         old = stale(cluster, loads.stale_after)
-        ahead = loads.forecast(cluster, horizon)
+        later = loads.forecast(cluster, horizon)
         cluster = replace(
-            ahead,
-            available_cpu=np.where(old, cluster.available_cpu, ahead.available_cpu),
-            available_bandwidth=np.where(old, cluster.available_bandwidth, ahead.available_bandwidth),
+            later,
+            available_cpu=np.where(old, cluster.available_cpu, later.available_cpu),
+            available_bandwidth=np.where(old, cluster.available_bandwidth, later.available_bandwidth),
         )
     cluster, warnings = with_stale_capped(cluster, loads.stale_after)
     if loads.recent:

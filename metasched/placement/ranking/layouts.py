@@ -46,11 +46,11 @@ def layouts(
     InfeasibleError
         The processes and threads asked for fit on no node.
     InputError
-        There are clocks to choose from, and a predictor that tells none apart.
+        There are clocks to choose from, and a predictor that does not distinguish them.
     """
     predictors = tuple(predictors)
     if frequencies and not all(map(clocks_of, predictors)):
-        raise InputError("a model there tells no clocks apart, expected those of runs that told their frequency")
+        raise InputError("a model there does not distinguish clocks, expected one of runs with a recorded frequency")
     largest = max((int(cluster.processors.max(initial=0)) for cluster in clusters), default=0)
     largest = largest if most is None else min(largest, most)
     needed = (asked.processes_per_node or 1) * asked.threads

@@ -12,7 +12,7 @@ from metasched.records import InputError
 
 Floats = NDArray[np.float64]
 
-#: Weights other than 0 lie between these: beyond, scores are no longer told apart as numbers.
+#: Weights other than 0 lie between these: beyond, scores can no longer be distinguished as numbers.
 LEAST_WEIGHT, MOST_WEIGHT = 1e-30, 1e30
 
 

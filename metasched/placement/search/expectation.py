@@ -99,5 +99,5 @@ def _powers(layout: Layout, size: float, domains: Domains, pairs: Pairs) -> list
             of_place[place] = np.exp(term.cpu * log_speed[place])
             of_step[step] = np.exp(term.bandwidth * log_width[step]) if term.bandwidth else 1.0
     if not all(np.isfinite(each).all() for factors in made for each in factors):
-        return []  # beyond all numbers the order of the factors counts
+        return []  # where the numbers overflow the order of the factors counts
     return [(of_pair, of_place, None if (of_step == 1.0).all() else of_step) for of_pair, of_place, of_step in made]

@@ -1,4 +1,4 @@
-"""Energy where no run told any: predicted time times what the power formula of the hardware says."""
+"""Energy where no run has any recorded: predicted time times what the power formula of the hardware says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def energy_by_hardware(found: Prediction, entry: Entry, processors: int) -> Pred
     Raises
     ------
     InputError
-        When the entry tells no power.
+        When the entry gives no power.
 
     Examples
     --------
@@ -33,5 +33,5 @@ def energy_by_hardware(found: Prediction, entry: Entry, processors: int) -> Pred
     """
     watts = float(drawn(entry, [processors])[0])
     interval = Interval(found.interval.low * watts, found.interval.high * watts, found.interval.level)
-    warning = f"no run learned told its energy: {watts:.4g} W by the power formula of {entry.name}, not measured"
+    warning = f"no run learned has a recorded energy: {watts:.4g} W by the power formula of {entry.name}, not measured"
     return replace(found, execution_time=found.execution_time * watts, interval=interval, warnings=(warning,))

@@ -66,12 +66,12 @@ class Clock:
         ----------
         points : array of shape (n, 4), logarithms of N, P, CPU and bandwidth.
         log_time : array of shape (n,).
-        frequency : array of shape (n,), MHz; NaN where it is not told.
+        frequency : array of shape (n,), MHz; NaN where it is not recorded.
         """
-        told = np.flatnonzero(np.isfinite(frequency))[-MOST:]
-        if not told.size:
+        known = np.flatnonzero(np.isfinite(frequency))[-MOST:]
+        if not known.size:
             return None
-        points, log_time, frequency = points[told], log_time[told], frequency[told]
+        points, log_time, frequency = points[known], log_time[known], frequency[known]
         least, most = float(frequency.min()), float(frequency.max())
         middle, unit = points.mean(axis=0), np.maximum(points.std(axis=0), 0.1)
         usual = float(np.sort(frequency)[len(frequency) // 2])
@@ -124,6 +124,6 @@ class Clock:
         return float(max(np.log(frequency / self.most), np.log(self.least / frequency), 0.0))
 
 
-def frequencies(told: Sequence[float | None]) -> Floats:
-    """Clocks (MHz) as an array, NaN where they are not told."""
-    return np.array([np.nan if each is None else each for each in told], dtype=np.float64)
+def frequencies(recorded: Sequence[float | None]) -> Floats:
+    """Clocks (MHz) as an array, NaN where they are not recorded."""
+    return np.array([np.nan if each is None else each for each in recorded], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The robust method where runs tell their energy or their clock: times at any clock, and joules as power times time.
+"""The robust method for runs with recorded energy or clock: times at any clock, and joules as power times time.
 
 The robust predictor learns what runs would have taken at one clock, see ``clock``; ``power`` learns their mean power.
 The errors of the two belong together (a run that waits longer than expected draws less), so the interval of their
@@ -41,8 +41,8 @@ class MeteredState:
     Parameters
     ----------
     times : what runs take at the reference clock.
-    clock : how times follow the clock; None where no run told it.
-    power : None where no run told its energy.
+    clock : how times follow the clock; None where no run recorded it.
+    power : None where no run recorded its energy.
     calibration : scores of past predictions of energy.
     together : correlation of the errors of time and power.
     covers : what the meters of the runs saw, such as node.
@@ -110,8 +110,8 @@ class MeteredPredictor(LearnedState[MeteredState]):
             joules, spread = self._of_run(run)
             calibration = calibration.learned(score(run.energy, joules, spread))
         self.window.add(run)
-        told = run.settings.frequency is not None
-        anew = (told and state.clock is None) or (run.energy is not None and state.power is None)
+        clocked = run.settings.frequency is not None
+        anew = (clocked and state.clock is None) or (run.energy is not None and state.power is None)
         if anew or (state.since + 1 >= REVISIT and self._clocked):
             self._refit(calibration)
             return
@@ -172,7 +172,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         scales: Scales | None = None,
         numbers: Sequence[float] | None = None,
     ) -> Power | None:
-        """Power from the runs that tell their energy, with the numbers and scales that are known already."""
+        """Power from the runs with a recorded energy, with the numbers and scales that are known already."""
         runs = self._metered(times)
         if not runs:
             return None
@@ -210,7 +210,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         Raises
         ------
         InputError
-            When no run told its energy.
+            When no run recorded its energy.
         """
         state = self.state
         log_time, spread = self.times.state.predict(n, p, cpu, bw)
@@ -228,7 +228,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         return self.asked or (math.nan if clock is None else clock.reference)
 
     def energy_predictor(self) -> EnergyPredictor | None:
-        """What predicts energy as it is now, joules standing where seconds do; None where no run told its energy."""
+        """What predicts energy as it is now, joules standing where seconds do; None where no run has any."""
         return None if self.state.power is None else EnergyPredictor(self)
 
     def under(self, settings: Settings) -> MeteredPredictor:
@@ -240,7 +240,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
 
     @property
     def clocks(self) -> tuple[float, float] | None:
-        """The lowest and the highest clock learned (MHz); None where no run told its own."""
+        """The lowest and the highest clock learned (MHz); None where no run recorded one."""
         clock = self.state.clock
         return None if clock is None else (clock.least, clock.most)
 
@@ -296,7 +296,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         if self.asked is None:
             return ()
         if clock is None:
-            return ("no run learned told its frequency: its effect is not known",)
+            return ("no run learned has a recorded frequency: its effect is not known",)
         if clock.least == clock.most and self.asked != clock.least:
             return (f"all runs learned were at {clock.least:g} MHz: the effect of {self.asked:g} MHz is guessed",)
         if clock.outside(self.asked) > WARNED:
@@ -364,11 +364,11 @@ class MeteredPredictor(LearnedState[MeteredState]):
         Raises
         ------
         InputError
-            When no run told its energy.
+            When no run recorded its energy.
         """
         state = self.state
         if state.power is None:
-            raise InputError("no run learned told its energy")
+            raise InputError("no run learned has a recorded energy")
         points, frequency = np.log(np.stack([n, p, cpu, bw], axis=1)), np.full(len(n), self._frequency)
         return state.power.predict(*_inputs(state.clock, points, frequency, self.times.computing_share(n, p, cpu, bw)))
 

@@ -49,14 +49,14 @@ APART = Numbers(0.8, 0.005, 0.2, 0.003, 0.003, 0.2, 0.01, 0.015, 0.005, 0.01)
 APART_OF_EFFECTS = 0.05
 #: The least that a run on another platform counts.
 LEAST_WEIGHT = 1e-3
-#: Runs from which on wild ones can be told from others.
+#: Runs from which on wild ones can be distinguished from others.
 FEWEST_WEIGHED = 5
 #: How far beyond what was learned the bend goes on to change, in logarithms (a factor e); from there on it stays.
 BEYOND = 1.0
 #: Spread of log time for a distance of one (a factor e) in N and P beyond what was learned, and how many times the
 #: usual variance one wild run may count in what is expected of the next.
 OUTSIDE, WILDEST = 0.08, 4.0
-#: That spread where no load varied: then no run told computation and communication apart, which scale differently.
+#: That spread where no load varied: then no run separated computation from communication, which scale differently.
 OUTSIDE_UNDIVIDED = 0.15
 #: What their mean is multiplied by: the tails of the next run's noise reach farther than the weights of past runs tell.
 TAILS = 1.2
@@ -79,7 +79,7 @@ class Model:
     formula : with its most probable numbers.
     process : on what the formula leaves over, its levers the numbers.
     loads : that stand in for loads not measured.
-    weights : of the runs looked at, shape (n,); below 1 for wild ones.
+    weights : of the runs of the window, shape (n,); below 1 for wild ones.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Model:
         """The model with a known formula, scales and weights, as one that was kept in a file."""
         sample, known = _Sample.of(runs, settings, platforms), np.asarray(weights, dtype=np.float64)
         if len(known) != len(sample.runs):
-            raise ValueError(f"{len(known)} weights, expected {len(sample.runs)}, one for each run looked at")
+            raise ValueError(f"{len(known)} weights, expected {len(sample.runs)}, one for each run")
         formula = replace(formula, effects=sample.effects)
         if len(formula.powers) != len(sample.effects.names) or len(scales.lengths) != sample.points.shape[1]:
             expected = ", ".join(sample.effects.names) or "none"

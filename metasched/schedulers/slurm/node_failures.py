@@ -25,8 +25,8 @@ def failure_rate(commands: Commands, now: float | None = None) -> FailureRate:
         When its records go back no time at all.
     """
     now = time.time() if now is None else now
-    told = "show", "event", f"start={moment(now - WINDOW)}", "format=nodename,timestart,timeend,state"
-    events = [line.split("|") for line in commands.run("sacctmgr", "--noheader", "--parsable2", *told).splitlines()]
+    query = "show", "event", f"start={moment(now - WINDOW)}", "format=nodename,timestart,timeend,state"
+    events = [line.split("|") for line in commands.run("sacctmgr", "--noheader", "--parsable2", *query).splitlines()]
     nodes = set(commands.run("sinfo", "--noheader", "--Node", "--format=%N").split())
     words = ("sacct", "--allusers", "--allocations", *until_now(now - WINDOW), "--state=NODE_FAIL")
     struck = commands.table(("End",), *words)

@@ -284,10 +284,10 @@ class SlurmSource:
         """Whether Slurm lets our user change others' jobs: as root, SlurmUser, or an operator in the accounting."""
         if self._operates is None:
             try:
-                told = self._commands.run("scontrol", "show", "config")
-                owner = re.search(r"(?m)^SlurmUser\s*=.*\((\d+)\)", told)
+                shown = self._commands.run("scontrol", "show", "config")
+                owner = re.search(r"(?m)^SlurmUser\s*=.*\((\d+)\)", shown)
                 self._operates = os.geteuid() in (0, int(owner[1]) if owner else 0)
-                if not self._operates and "accounting_storage/slurmdbd" in told:
+                if not self._operates and "accounting_storage/slurmdbd" in shown:
                     asked = self._commands.run("sacctmgr", "--noheader", "--parsable2", "show", "user",
                                                pwd.getpwuid(os.geteuid()).pw_name, "format=adminlevel")  # fmt: skip
                     self._operates = asked.strip() in ("Operator", "Administrator")
@@ -331,7 +331,7 @@ class SlurmSource:
         try:
             rows = self._commands.table(columns, "sacct", "--allusers", f"--jobs={','.join(jobs)}")
         except RuntimeError as error:
-            _log.info("%s tells no energy: %s", self.name, error)
+            _log.info("%s records no energy: %s", self.name, error)
             return {}
         alone, found = set(), dict.fromkeys(jobs, 0.0)
         for row in rows:
@@ -347,11 +347,11 @@ class SlurmSource:
         """Whether this Slurm measures energy."""
         if self._covers is None:
             try:
-                told = self._commands.run("scontrol", "show", "config")
+                shown = self._commands.run("scontrol", "show", "config")
             except RuntimeError as error:
                 _log.info("whether %s measures energy is not known: %s", self.name, error)
                 return False
-            plugin = re.search(r"(?m)^AcctGatherEnergyType\s*=\s*(?:acct_gather_energy/)?(\w+)", told)
+            plugin = re.search(r"(?m)^AcctGatherEnergyType\s*=\s*(?:acct_gather_energy/)?(\w+)", shown)
             self._covers = _METERS.get(plugin[1].lower(), "") if plugin else ""
         return bool(self._covers)
 
@@ -407,7 +407,7 @@ class SlurmSource:
     def _job(
         self, row: Mapping[str, str], job: str, processors: str, submitted: str, start: str, end: str
     ) -> EndedJob | None:
-        """The job, if it ended, ran, and is told of in full."""
+        """The job, if it ended, ran, and its record is complete."""
         state = row["State"].partition(" ")[0]
         try:
             if state not in ENDED or not float(end) > float(start) > 0:
@@ -452,8 +452,8 @@ def _completed(state: str) -> bool | None:
 
 def _threads(row: Mapping[str, str]) -> int | None:
     """Processors for each process where they are several."""
-    told = row["cpus-per-task"]
-    return int(told) if told.isdecimal() and int(told) > 1 else None
+    shown = row["cpus-per-task"]
+    return int(shown) if shown.isdecimal() and int(shown) > 1 else None
 
 
 def _kind(row: Mapping[str, str]) -> Kind:

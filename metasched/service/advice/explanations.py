@@ -89,10 +89,10 @@ def _model_then(
         able = [under(predictor, settings) for predictor in able]
 
     def off(predictor: Predictor) -> float:
-        told = predictor.predict_many(
+        found = predictor.predict_many(
             size, placement.processors, placement.available_cpu, placement.available_bandwidth
         )
-        return abs(float(told.execution_time[0]) - placement.execution_time)
+        return abs(float(found.execution_time[0]) - placement.execution_time)
 
     return min(able, key=off)
 

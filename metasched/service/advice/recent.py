@@ -60,7 +60,7 @@ class RecentPlacements:
 
         Parameters
         ----------
-        view : of this moment; each is looked at once.
+        view : of this moment; each is read once.
         seen_at : when each scheduler was last asked (s).
         now : seconds.
         """

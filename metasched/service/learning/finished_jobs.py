@@ -122,7 +122,7 @@ class EndedJobs:
         self._ended.append(job)
         if not sure:
             self._on_report(job)
-        mark = self._told(job)
+        mark = self._mark_of(job)
         if mark is None and not self.askers.know(job):
             return {"stored": False, "why": "its comment names no application, and no placement was asked for it"}
         if job.kind in LEFT_ALONE:
@@ -278,10 +278,10 @@ class EndedJobs:
 
     def _concluded(self, job: EndedJob) -> Concluded | None:
         """What is learned from a job; None where neither its comment nor a placement tells what it was."""
-        mark = self._placed(job, self._told(job))
+        mark = self._placed(job, self._mark_of(job))
         return None if mark is None else conclude(job, mark, self._board, self._models, self._store)
 
-    def _told(self, job: EndedJob) -> Mark | None:
+    def _mark_of(self, job: EndedJob) -> Mark | None:
         """What its user says that a job is a run of, in its comment, or else by its name."""
         return read_mark(job.comment) or self._named(job.name)
 

@@ -25,7 +25,7 @@ MOST_ASKERS = 100_000
 
 
 class Askers:
-    """Users and names of the jobs that placements were asked for: jobs of others need not be looked into."""
+    """Users and names of the jobs that placements were asked for: jobs of others need not be searched."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, str], None] = {}

@@ -40,7 +40,7 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     Raises
     ------
     InputError
-        When what is told of the job cannot be.
+        When the record of the job is impossible.
     """
     check_times(job)
     partition = board.view.find(job.scheduler, job.partition)
@@ -50,8 +50,8 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     processors = job.processors or mark.processors or max(1, len(job.nodes))
     counted = mark.processors == processors or (job.processors is not None and job.kind != "unknown")
     cpu, bandwidth = observed(job.nodes, job.start, job.end, store)
-    layout = {name: str(told) for name in (*SETTING_COLUMNS, *FURTHER) if (told := getattr(job, name))}
-    told = mark.settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
+    layout = {name: str(value) for name in (*SETTING_COLUMNS, *FURTHER) if (value := getattr(job, name))}
+    extra = mark.settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
     run = Run(
         mark.application,
         platform,
@@ -63,7 +63,7 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
         job.start,
         job.nodes,
         extra=MappingProxyType(
-            told
+            extra
             | ({"placement": mark.placement} if mark.placement else {})
             | ({DONE: f"{mark.done:g}"} if mark.done else {})
         ),
@@ -127,6 +127,6 @@ def _predicted(run: Run, models: Models) -> tuple[Prediction | None, float | Non
         return None, None
     for request in (run.request, replace(run.request, settings=DEFAULT_SETTINGS)):
         with suppress(InputError):
-            told, energy = predictor.predict(request), energy_predictor(predictor)
-            return told, None if energy is None else energy.predict(request).execution_time
+            predicted, energy = predictor.predict(request), energy_predictor(predictor)
+            return predicted, None if energy is None else energy.predict(request).execution_time
     return None, None

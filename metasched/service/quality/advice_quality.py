@@ -148,7 +148,7 @@ def settled(advice: AdvisedPlacement) -> Settled | None:
 
 
 def _energies(placement: Placement, outcome: Outcome) -> dict[str, Any]:
-    """What a job took and would have taken where advised (J); nothing where its model tells no energy."""
+    """What a job took and would have taken where advised (J); nothing where its model records no energy."""
     advised, there = placement.energy, outcome.predicted_energy
     if advised is None or not there:
         return {}

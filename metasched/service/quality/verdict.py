@@ -134,6 +134,6 @@ def next_step(mode: Mode, verdict: Verdict) -> Step:
     if verdict.mode == mode:
         return Step(f"stay in {mode} mode: {MEANINGS[mode]}")
     order = ("shadow", "advise", "act")
-    ahead = order.index(verdict.mode) > order.index(mode)
-    line = f"{'ready for' if ahead else 'go back to'} {verdict.mode} mode: {MEANINGS[verdict.mode]}"
+    forward = order.index(verdict.mode) > order.index(mode)
+    line = f"{'ready for' if forward else 'go back to'} {verdict.mode} mode: {MEANINGS[verdict.mode]}"
     return Step(line, f"metasched mode {verdict.mode}")

@@ -101,7 +101,7 @@ class Models:
         self._lost: set[Key] = set()
         # What was handed to the learning thread, so that nothing is learned twice; the oldest are forgotten.
         self._taken: OrderedDict[str, None] = OrderedDict()
-        self._taking = Lock()
+        self._taken_lock = Lock()
         #: Runs that a model was begun with: they may still wait to be learned.
         self._begun: dict[Key, frozenset[str]] = {}
         self._queue: SimpleQueue[RecordedRun | Beginning | Forgetting | str] = SimpleQueue()
@@ -175,7 +175,7 @@ class Models:
             self._queue.put(record)
 
     def _take(self, uid: str) -> bool:
-        with self._taking:
+        with self._taken_lock:
             if uid in self._taken:
                 return False
             self._taken[uid] = None

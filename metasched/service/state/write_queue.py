@@ -1,4 +1,4 @@
-"""One thread that writes: many small requests share a transaction, and each is told once it is safely stored.
+"""One thread that writes: many small requests share a transaction, and each is answered once it is safely stored.
 
 Thousands of loads a second come in batches of a few; a transaction for each would spend its time on the disk. Whatever
 has come in while the last transaction was written makes up the next one.

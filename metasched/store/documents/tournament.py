@@ -21,7 +21,7 @@ from metasched.store.documents.simulated import SimulatedDocument
 from metasched.store.documents.spmd import SpmdDocument
 
 #: Methods that a tournament can be kept with, and those of them whose documents hold something before any run.
-METHODS = ("published", "robust", *(FROM_DESCRIPTIONS := ("spmd", "cloud", "signature")))
+METHODS = ("published", "robust", *(FROM_DESCRIPTIONS := ("spmd", "cloud", "signature", "simulated")))
 _Document = Annotated[
     PublishedDocument | RobustDocument | SpmdDocument | CloudDocument | SignatureDocument | SimulatedDocument,
     Field(discriminator="method"),

@@ -47,7 +47,7 @@ class PmCounters:
 
     def _read(self) -> tuple[int, int]:
         text = self._file.read_text(encoding="ascii")
-        told = _COUNTED.fullmatch(text)
-        if told is None:
+        found = _COUNTED.fullmatch(text)
+        if found is None:
             raise ValueError(f"{self._file} holds {text[:40]!r}, expected joules and microseconds")
-        return int(told[1]), int(told[2])
+        return int(found[1]), int(found[2])

@@ -115,7 +115,7 @@ def test_nodes_that_are_not_full_draw_what_their_threads_do() -> None:
     entry = read_entry("galera-plus")
     assert drawn(entry, [1, 12, 13]).tolist() == pytest.approx([82.84, 136.08, 136.08 + 82.84])
     bare = replace(entry, values={"cores": Quantity(4, "1", "made")})
-    with pytest.raises(InputError, match="galera-plus tells no power"):
+    with pytest.raises(InputError, match="galera-plus gives no power"):
         drawn(bare, [1])
 
 
@@ -127,7 +127,7 @@ def test_clocks_keep_to_the_clusters_that_may_be_used(learned: MeteredPredictor,
     assert set(found.clusters) == {"c", "d"}
     assert layouts([state], [learned], Settings(), frequencies=(1500.0,)) == (Settings(frequency=1500.0),)
     assert layouts([state], [learned], Settings()) == ()
-    with pytest.raises(InputError, match="tells no clocks apart"):
+    with pytest.raises(InputError, match="does not distinguish clocks"):
         layouts([state], [Known()], Settings(), frequencies=(1500.0,))
 
 

@@ -172,7 +172,7 @@ def test_the_hardware_answers_for_runs_that_told_no_energy(capsys: pytest.Captur
     assert "energy" not in json.loads(answered(capsys, *asked, "--json")[1])
     status, out, err = answered(capsys, *asked, "--entry", "kask")
     assert (status, out) == (2, "")
-    assert "kask tells no power, expected" in err
+    assert "kask gives no power, expected" in err
 
 
 def test_runs_without_energy_are_not_judged_by_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -22,7 +22,7 @@
     return {
       data: [numbers.time, low, high, middle],
       height: 140,
-      told: (at) => `${clock(numbers.time[at])}: ${short(low[at])}, ${short(middle[at])}, ${short(high[at])}`,
+      caption: (at) => `${clock(numbers.time[at])}: ${short(low[at])}, ${short(middle[at])}, ${short(high[at])}`,
       options: {
         scales: { y: { range: (_, least, most) => (what === "cpu" ? [0, 1] : [0, Math.max(most, least, 1) * 1.05]) } },
         axes: [axis({ size: 26, space: 70, values: (_, splits) => splits.map(clock) }), axis({ size: 44 })],
@@ -45,7 +45,7 @@
     return {
       data: [[ends[0], ...actual, ends[1]], [null, ...pick(true), null], [null, ...pick(false), null], [ends[0], ...actual, ends[1]]],
       height: 250,
-      told: (at) => (at > 0 && at <= actual.length ? `predicted ${short(predicted[at - 1])} s, actual ${short(actual[at - 1])} s` : ""),
+      caption: (at) => (at > 0 && at <= actual.length ? `predicted ${short(predicted[at - 1])} s, actual ${short(actual[at - 1])} s` : ""),
       options: {
         scales: { x: { time: false, ...log }, y: log },
         axes: [named("actual", 30), named("predicted", 44)],
@@ -81,11 +81,11 @@
     document.querySelectorAll("figure[data-chart]").forEach((figure) => {
       const numbers = JSON.parse(figure.parentElement.querySelector("script").textContent);
       const place = figure.querySelector(".plot"), kind = figure.dataset.chart;
-      const { data, height, told, options } = kind === "judged" ? judged(numbers) : lines(numbers, kind);
+      const { data, height, caption, options } = kind === "judged" ? judged(numbers) : lines(numbers, kind);
       const pointed = figure.querySelector("output");
       const plot = new uPlot({
         width: place.clientWidth, height, legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
-        hooks: { setCursor: [(own) => { pointed.textContent = own.cursor.idx == null ? "" : told(own.cursor.idx); }] },
+        hooks: { setCursor: [(own) => { pointed.textContent = own.cursor.idx == null ? "" : caption(own.cursor.idx); }] },
         ...options,
       }, data, place);
       plot.root.setAttribute("role", "img");
