@@ -12,14 +12,12 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitors.sources.bounded_json import fetch
 from monitors.sources.contract import one_line
+from monitors.sources.prometheus_server import PrometheusServer
 
 Floats = NDArray[np.float64]
 
@@ -59,26 +57,12 @@ class Drawn:
         return float(np.sum(np.diff(inside) * self.watts))
 
 
-class PowerHistory:
-    """The power that a server remembers; parameters as of :class:`monitors.sources.prometheus.Prometheus`."""
-
-    def __init__(
-        self,
-        url: str,
-        *,
-        label: str = "instance",
-        names: Mapping[str, str] | None = None,
-        match: str = "",
-        window: float = 60.0,
-        token_file: Path | None = None,
-        timeout: float = 5.0,
-    ) -> None:
-        self._url, self._label, self._names, self._match = url.rstrip("/"), label, dict(names or {}), match
-        self._window, self._token_file, self._timeout = window, token_file, timeout
+class PowerHistory(PrometheusServer):
+    """The power that a server remembers."""
 
     def drawn(self, start: float, end: float) -> tuple[Mapping[str, Drawn], str]:
         """What each node drew around a time (s), and what is wrong; a node without two scrapes in it is left out."""
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self.timeout
         found: dict[str, Drawn] = {}
         try:
             packages, memory = (self._series(each, start, end, deadline) for each in (_PACKAGES, _MEMORY))
@@ -98,22 +82,13 @@ class PowerHistory:
 
     def _series(self, metric: str, start: float, end: float, deadline: float) -> dict[str, list[tuple[Floats, Floats]]]:
         """Times and values of each series of a metric, by node."""
-        matchers = ",".join([*filter(None, [self._match]), f'{self._label}!=""'])
-        upto = min(end + self._window, time.time())
-        span = max(math.ceil(upto - start + self._window), 1)
-        document: Any = fetch(
-            f"{self._url}/api/v1/query",
-            deadline=max(deadline - time.monotonic(), 0.001),
-            token_file=self._token_file,
-            parameters={"query": f"{metric}{{{matchers}}}[{span}s]", "time": f"{upto:.3f}"},
-        )
+        upto = min(end + self.window, time.time())
+        span = max(math.ceil(upto - start + self.window), 1)
         found: dict[str, list[tuple[Floats, Floats]]] = {}
-        for item in document["data"]["result"]:
-            seen = str(item["metric"][self._label])
+        for seen, item in self.ask(f"{self.series(metric)}[{span}s]", deadline, time=f"{upto:.3f}"):
             pairs = np.array([(float(at), float(value)) for at, value in item["values"]]).reshape(-1, 2)
             pairs = pairs[np.isfinite(pairs).all(axis=1)]
-            node = self._names.get(seen, seen.rsplit(":", 1)[0])
-            found.setdefault(node, []).append((pairs[:, 0], pairs[:, 1]))
+            found.setdefault(self.node(seen), []).append((pairs[:, 0], pairs[:, 1]))
         return found
 
 
