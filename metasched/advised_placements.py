@@ -206,7 +206,7 @@ class AdvisedPlacement:
 
     @property
     def uid(self) -> str:
-        """32 characters that name it."""
+        """The 32 hexadecimal characters that name the placement in comments, logs and the database."""
         return self.answer.id
 
     @property
@@ -228,6 +228,12 @@ class AdvisedPlacement:
     @classmethod
     def read(cls, uid: str, made_at: float, question: Any, answer: Any, outcome: Any) -> AdvisedPlacement:
         """The record of documents of this or another version: keys that are not known here are passed over.
+
+        Parameters
+        ----------
+        uid : what names the placement.
+        made_at : when it was advised, seconds since 1970.
+        question, answer, outcome : the documents; ``outcome`` is None while the job has not ended.
 
         Raises
         ------

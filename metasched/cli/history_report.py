@@ -92,7 +92,7 @@ def summary(document: dict[str, Any]) -> str:
 
 
 def for_terminal(document: dict[str, Any]) -> Group:
-    """The tables for a terminal."""
+    """The tables of the report as rich shows them in a terminal, in reading order."""
     made = []
     for title, heads, rows in tables(document):
         table = Table(title=title, title_justify="left", box=box.SIMPLE)

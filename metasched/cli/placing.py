@@ -166,7 +166,7 @@ def weights_of(policy: Policy) -> list[str]:
 
 
 def clocks(text: str) -> tuple[float, ...]:
-    """Clocks (MHz) written as 1800,2400."""
+    """The clocks (MHz) that an option such as 1800,2400 lists; InputError where one is no number above 0."""
     try:
         return tuple(Settings(frequency=float(part)).frequency or 0.0 for part in text.split(",") if text)
     except InputError as error:

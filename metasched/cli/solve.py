@@ -24,7 +24,7 @@ def solve_verb(
     ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Solve closed queueing networks."""
+    """Solve closed queueing networks exactly, or approximately with bounds."""
     many, networks = parse(_read(network), where=str(network))
     memory = psutil.virtual_memory().available // 2
     try:

@@ -106,7 +106,13 @@ class Backfilling:
             self._changed = True
 
     def reorder(self, job: int, order: float) -> None:
-        """A pending job is tried sooner or later for backfill than it was, from the next end of a job on."""
+        """A pending job is tried sooner or later for backfill than it was, from the next end of a job on.
+
+        Parameters
+        ----------
+        job : its number.
+        order : what jobs are put in order by, the least first: an expected run time (s).
+        """
         if order != self._order[job]:
             del self._backfill[bisect_left(self._backfill, (self._order[job], job))]
             self._order[job] = order

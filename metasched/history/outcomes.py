@@ -35,6 +35,12 @@ class Chances:
 def outcome(limit: float, run_time: float, state: str) -> tuple[bool, bool]:
     """Whether a job failed early, and whether it ran into its limit.
 
+    Parameters
+    ----------
+    limit : the time that the job was given (s).
+    run_time : how long it ran (s).
+    state : how it ended, as Slurm spells it; empty where that is not known.
+
     Examples
     --------
     >>> outcome(3600.0, 20.0, "FAILED"), outcome(3600.0, 3601.0, ""), outcome(3600.0, 20.0, "")
@@ -61,7 +67,14 @@ class Outcomes:
         self._counts: dict[Hashable, list[float]] = {}
 
     def learn(self, job: Submission, run_time: float, state: str) -> None:
-        """Count how a job ended: early, at its limit, or otherwise."""
+        """Count how a job ended: early, at its limit, or otherwise.
+
+        Parameters
+        ----------
+        job : as it was submitted.
+        run_time : how long it ran (s).
+        state : how it ended, as :func:`outcome` takes it.
+        """
         found = outcome(job.limit, run_time, state)
         for key in _keys(job):
             counts = self._counts.setdefault(key, [0.0, 0.0, 0.0])

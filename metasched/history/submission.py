@@ -30,6 +30,13 @@ def submission(
 ) -> Submission:
     """A job as it is known when it is submitted, called by all that it is called by.
 
+    Parameters
+    ----------
+    user : who submits it.
+    processors : how many it asks for.
+    limit : the time that it asks for (s); at least one second counts.
+    name, partition, account : what it is called by; each may be empty.
+
     Examples
     --------
     >>> submission("ada", 4, 3600.0, name="solve", partition="long").name

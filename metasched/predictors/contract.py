@@ -75,7 +75,7 @@ class Ranked(Protocol):
         ...
 
     def __len__(self) -> int:
-        """How many there are."""
+        """How many combinations the list holds."""
         ...
 
 
@@ -171,7 +171,7 @@ class Predictor(Protocol):
         ...
 
     def learned(self) -> Learned:
-        """What was learned so far."""
+        """What was learned so far, part by part, to be shown."""
         ...
 
 
@@ -181,11 +181,11 @@ class RunsSeen(Protocol):
     seen: int
 
     def __len__(self) -> int:
-        """How many are kept."""
+        """How many runs are kept, at most the capacity."""
         ...
 
     def __iter__(self) -> Iterator[Run]:
-        """Those kept."""
+        """The runs that are kept, oldest first."""
         ...
 
 
@@ -194,12 +194,12 @@ class Saved(Predictor, Protocol):
 
     @property
     def application(self) -> str:
-        """Whose times it predicts."""
+        """The application whose times it predicts."""
         ...
 
     @property
     def cluster(self) -> str:
-        """The platform of its runs."""
+        """The platform that its runs were on."""
         ...
 
     @property
@@ -444,10 +444,10 @@ class ByBatch(ABC):
         available_bandwidth: ArrayLike,
         level: float = 0.9,
     ) -> Predictions:
-        """Predict many at once."""
+        """Predict many at once, as :class:`Predictor` says."""
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Predict one execution time."""
+        """Predict one execution time (s), as one of many."""
         many = self.predict_many(*columns_of(request), level=level)
         interval = Interval(float(many.low[0]), float(many.high[0]), level)
         return Prediction(float(many.execution_time[0]), interval, self.name)
@@ -459,7 +459,7 @@ class ByBatch(ABC):
         return self.predict_many(problem_size, processors, available_cpu, available_bandwidth).execution_time
 
     def settle(self) -> None:  # noqa: B027
-        """Nothing runs beside."""
+        """Return at once: nothing is searched in the background."""
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
         """With a bandwidth without bound what remains is computation, the rest communication."""
@@ -472,7 +472,7 @@ class ByBatch(ABC):
         )
 
     def learned(self) -> Learned:
-        """What was fitted, by name."""
+        """What was fitted, each number by its name."""
         return Learned((Part("", None, self._facts()),))
 
     def _facts(self) -> Mapping[str, Any]:

@@ -143,6 +143,12 @@ def _check_chance(chance: float) -> None:
 def loads_to_expect(runs: Sequence[Run], cpu: float | None, bandwidth: float | None) -> tuple[Floats, Floats]:
     """The loads that past runs met, but where something else is to be expected.
 
+    Parameters
+    ----------
+    runs : those that the model has learned.
+    cpu : least available CPU to expect, share of one processor; None for what the runs met.
+    bandwidth : least available bandwidth to expect (Mbit/s); None for what the runs met.
+
     Raises
     ------
     InputError

@@ -48,7 +48,13 @@ class Crowding:
 
     @classmethod
     def of(cls, rates: tuple[float, ...], others: int) -> Crowding:
-        """Tabulate a station with the given ``rates`` (the last one stays) visited by ``others`` further jobs."""
+        """Tabulate a station with the given ``rates`` (the last one stays) visited by ``others`` further jobs.
+
+        Parameters
+        ----------
+        rates : speed of the station with 1, 2, ... jobs there, relative to its service time; all above 0.
+        others : how many jobs there are beside the one that arrives.
+        """
         speeds = np.asarray(rates[: others + 1], dtype=float)
         full = float(speeds[-1])
         # sum_j p(j) (j + 1) / alpha(j + 1) = (1 + mean) / full + sum_j p(j) (j + 1) (1 / alpha(j + 1) - 1 / full)

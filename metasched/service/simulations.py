@@ -131,7 +131,7 @@ def _check(asked: Asked) -> None:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """All texts in a document."""
+    """All texts that stand anywhere in a document, in no particular order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

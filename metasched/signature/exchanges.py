@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class Operation(IntEnum):
-    """What a process does next."""
+    """What a process does next: compute, send, receive, wait for what it has begun, or meet all others."""
 
     work = 0
     send = 1

@@ -34,7 +34,7 @@ class LocalEquation:
     repetitions: int = 1
 
     def as_dict(self) -> dict[str, Any]:
-        """The equation as a document."""
+        """The equation as the document of an application has it."""
         if self.kind == "EC1":
             return {"kind": "EC1", "pattern": self.pattern, "bits": list(self.bits)}
         return {"kind": "EC2", "distances": list(self.distances), "repetitions": self.repetitions}

@@ -66,7 +66,7 @@ class Phase:
     relevant: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """The phase as a document."""
+        """The phase as the document of a signature has it."""
         return asdict(self)
 
 

@@ -63,12 +63,12 @@ class Timed:
 
     @property
     def computation(self) -> float:
-        """Seconds of computation."""
+        """Time that the whole run spends computing (s)."""
         return sum(each.weight * each.computation for each in self.phases)
 
     @property
     def communication(self) -> float:
-        """Seconds in calls."""
+        """Time that the whole run spends in calls of MPI (s)."""
         return sum(each.weight * each.communication for each in self.phases)
 
 
@@ -86,7 +86,7 @@ class Prediction:
     warnings: tuple[str, ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
-        """The prediction as a document."""
+        """The prediction by name of each figure, times in s, as ``--json`` prints it."""
         low, high = self.interval
         document: dict[str, Any] = {
             "processes": self.processes,

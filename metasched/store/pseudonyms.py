@@ -44,7 +44,7 @@ class Pseudonyms:
 
     @property
     def hides(self) -> bool:
-        """Whether names are hidden."""
+        """Whether names of users and jobs are replaced by pseudonyms."""
         return self._key is not None
 
     def __call__(self, user: str) -> str:

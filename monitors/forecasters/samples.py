@@ -105,7 +105,14 @@ class Averages(_Sampled):
 
 
 def sampled(time: Floats, values: Floats, kind: Kind) -> Samples:
-    """The samples as the kind they are."""
+    """The samples as the kind they are.
+
+    Parameters
+    ----------
+    time : of each sample, shape (t,), seconds, ascending.
+    values : shape (t, n), one column for each series.
+    kind : whether a value was measured at a moment, or is the mean since the sample before.
+    """
     if kind not in ("moments", "averages"):
         raise ValueError(f"samples are {kind!r}, expected moments or averages")
     return Moments(time, values) if kind == "moments" else Averages(time, values)

@@ -180,13 +180,20 @@ class Neighbours:
         return found
 
     def started(self, key: Hashable, now: float) -> None:
-        """A job has started."""
+        """Note that a job has started at a time (s): from then on it takes at least as long as it has run."""
         if key in self._known:
             job, submitted, _ = self._known[key]
             self._running.setdefault(job.user, {})[key] = self._column(job, now, math.nan, submitted)
 
     def ended(self, key: Hashable, run_time: float, now: float) -> Submission | None:
-        """A job has ended; what was submitted, None where nothing is known of it."""
+        """A job has ended; what was submitted, None where nothing is known of it.
+
+        Parameters
+        ----------
+        key : what :meth:`submitted` was given.
+        run_time : how long it ran (s).
+        now : when it ended (s).
+        """
         if key not in self._known:
             return None
         job, submitted, found = self._known.pop(key)

@@ -70,11 +70,11 @@ class TellsPower(Protocol):
 
     @property
     def watts(self) -> float | None:
-        """Of one busy processor."""
+        """Power (W) of one busy processor, 0 where it is not given."""
 
     @property
     def hardware(self) -> str | None:
-        """The name of an entry."""
+        """The name of the entry that describes the nodes; empty where there is none."""
 
     @property
     def idle_watts(self) -> float:

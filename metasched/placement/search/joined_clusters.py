@@ -73,7 +73,15 @@ class Layout:
     def predict_in_doubt(
         self, size: float, level: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
     ) -> Predictions:
-        """The same with the doubt about the loads in the intervals."""
+        """The same with the doubt about the loads in the intervals.
+
+        Parameters
+        ----------
+        size : problem size N.
+        level : probability that an interval holds its outcome.
+        cluster, processors : of each set, shape (k,).
+        cpu, bandwidth : least available CPU and bandwidth (Mbit/s) of each set, shape (k,).
+        """
         found = self.predict(size, level, cluster, processors, cpu, bandwidth)
         low, high = found.low.copy(), found.high.copy()
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)

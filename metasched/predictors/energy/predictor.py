@@ -172,7 +172,15 @@ class MeteredPredictor(LearnedState[MeteredState]):
         scales: Scales | None = None,
         numbers: Sequence[float] | None = None,
     ) -> Power | None:
-        """Power from the runs with a recorded energy, with the numbers and scales that are known already."""
+        """Power from the runs with a recorded energy, with the numbers and scales that are known already.
+
+        Parameters
+        ----------
+        times : what predicts times at the reference clock.
+        clock : how times follow the clock; None where it is not known.
+        scales : of the process of log power; looked for where None.
+        numbers : of the formula of power, in its order (logarithms of W); fitted where None.
+        """
         runs = self._metered(times)
         if not runs:
             return None

@@ -27,6 +27,11 @@ PRIOR_SCORE = 2.0
 def score(measured: float, predicted: float, spread: float) -> float:
     """Distance of an outcome from its prediction, in spreads; infinite where nothing finite was predicted.
 
+    Parameters
+    ----------
+    measured, predicted : of one outcome, in the same unit.
+    spread : standard deviation of the logarithm of the outcome, above 0.
+
     Examples
     --------
     >>> round(score(11.0, 10.0, spread=0.1), 3)

@@ -51,7 +51,7 @@ class RunWindow:
         return self._size
 
     def __iter__(self) -> Iterator[Run]:
-        """The runs kept, oldest first."""
+        """The runs kept, in the order in which they were learned."""
         kept = sorted((entry for runs in self._shares.values() for entry in runs), key=lambda entry: entry[0])
         return iter([run for _, run in kept])
 

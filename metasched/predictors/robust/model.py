@@ -147,7 +147,16 @@ class Model:
         settings: Sequence[Settings] = (),
         platforms: Sequence[int] = (),
     ) -> Model:
-        """The model with a known formula, scales and weights, as one that was kept in a file."""
+        """The model with a known formula, scales and weights, as one that was kept in a file.
+
+        Parameters
+        ----------
+        formula : of computation and communication.
+        runs : what it was fitted to, with NaN for loads that were not measured.
+        scales : of the process.
+        weights : of the runs, shape (n,), in (0, 1].
+        settings, platforms : of each run; 0 is the platform itself. Both empty where all are alike.
+        """
         sample, known = _Sample.of(runs, settings, platforms), np.asarray(weights, dtype=np.float64)
         if len(known) != len(sample.runs):
             raise ValueError(f"{len(known)} weights, expected {len(sample.runs)}, one for each run")
@@ -231,7 +240,7 @@ class Model:
         return np.concatenate([mean[:, None], variance[:, None], absorbed], axis=1)
 
     def bend_mean(self, points: Floats) -> Floats:
-        """The mean alone, shape (n,)."""
+        """What :meth:`bend` expects, without its spread, shape (n,)."""
         return self.process.mean(self._held(points))
 
     def _held(self, points: Floats) -> Floats:
@@ -406,7 +415,13 @@ class _Sample:
         return Kinship(self.platforms, np.array([*APART, *(APART_OF_EFFECTS for _ in formula.powers)]))
 
     def weighed(self, formula: Structure, scales: Scales, weights: Floats) -> Floats:
-        """Weights of the runs, below 1 for wild ones and for those of platforms unlike the others."""
+        """Weights of the runs, below 1 for wild ones and for those of platforms unlike the others.
+
+        Parameters
+        ----------
+        formula, scales : under which the runs are judged.
+        weights : those before, shape (n,), in (0, 1]. The new ones have the same shape.
+        """
         error, spread = self.process(formula, scales, weights).leave_one_out()
         found = t_weights(error / spread)
         if self.alone:
@@ -429,7 +444,14 @@ class _Sample:
         return terms.slopes.T, np.log(self.runs.time / terms.time)
 
     def process(self, formula: Structure, scales: Scales, weights: Floats) -> ResidualProcess:
-        """The process on what a formula leaves over."""
+        """The process on what a formula leaves over.
+
+        Parameters
+        ----------
+        formula : whose errors are its observations.
+        scales : of the process.
+        weights : of the runs, shape (n,): the noise of each is divided by its weight.
+        """
         slopes, error = self.left_by(formula)
         return ResidualProcess(
             self.points,

@@ -257,7 +257,7 @@ class Structure:
 
     @cached_property
     def texts(self) -> tuple[str, str]:
-        """Computation and communication written out."""
+        """Both terms of the formula as text, with their numbers: computation, then communication."""
         t = self.numbers
         amount = np.exp(t.amount) * self.size**-t.growth
         shared, serial = self.processors**t.speedup, np.exp(t.serial)

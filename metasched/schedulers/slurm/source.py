@@ -242,6 +242,12 @@ class SlurmSource:
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
         """Let a waiting job start on any nodes of its partition.
 
+        Parameters
+        ----------
+        number : of the job.
+        time_limit : its limit from now on (s); None for none.
+        nodes : at most so many; as many as it asked for where None.
+
         Raises
         ------
         RuntimeError
@@ -344,7 +350,7 @@ class SlurmSource:
         return {job: joules for job, joules in found.items() if joules and job in alone}
 
     def _metered(self) -> bool:
-        """Whether this Slurm measures energy."""
+        """Whether this Slurm measures energy, as AcctGatherEnergyType of its configuration says."""
         if self._covers is None:
             try:
                 shown = self._commands.run("scontrol", "show", "config")

@@ -40,7 +40,13 @@ class Schedule:
         self._begin(self._again, work, seconds)
 
     def once(self, work: Callable[[], object], *, after: float = 0.0) -> None:
-        """Do a work once, however often it must be tried for that: the database may be away for a while."""
+        """Do a work once, however often it must be tried for that: the database may be away for a while.
+
+        Parameters
+        ----------
+        work : what to do; it counts as done when it raises nothing.
+        after : how long to wait before the first try (s).
+        """
         self._begin(self._until_done, work, after)
 
     @property

@@ -70,7 +70,7 @@ class Quality:
     energy_as_advised: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures by name."""
+        """The figures by name, as JSON and the dashboard have them."""
         return asdict(self)
 
 

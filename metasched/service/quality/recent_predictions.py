@@ -31,7 +31,7 @@ class JudgedRun:
 
     @property
     def error(self) -> float:
-        """The percentage prediction error (%)."""
+        """The percentage prediction error: how far the prediction was from the measured time (% of the latter)."""
         return 100.0 * abs(self.predicted - self.actual) / self.actual
 
     @property

@@ -206,6 +206,14 @@ class JobHistory:
     ) -> dict[str, Any]:  # fmt: skip
         """What is expected of a job that is submitted now: the document of ``metasched history predict``.
 
+        Parameters
+        ----------
+        user, name, partition, account : as the job is submitted.
+        processors : how many it asks for.
+        limit : the time that it asks for (s).
+        now : the moment, seconds since 1970.
+        cluster : whose history; may be None where only one is known.
+
         Raises
         ------
         InputError

@@ -92,6 +92,14 @@ class Queues:
     ) -> dict[str, Any]:
         """The wait of a job that is not submitted yet.
 
+        Parameters
+        ----------
+        partition : where it would wait.
+        processors : how many it would ask for.
+        limit : the time that it would ask for (s).
+        run_time : how long it is expected to run (s), at most ``limit``.
+        source : the scheduler, any that has the partition where None.
+
         Raises
         ------
         InputError

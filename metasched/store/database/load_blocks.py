@@ -121,7 +121,14 @@ def lock(connection: Connection) -> None:
 
 
 def drop(connection: Connection, times: Iterable[float], now: float) -> list[int]:
-    """Drop the blocks that hold these times, before samples of them are stored; return those soon too old for any."""
+    """Drop the blocks that hold these times, before samples of them are stored; return those soon too old for any.
+
+    Parameters
+    ----------
+    connection : within the transaction that stores the samples.
+    times : of the samples, seconds since 1970.
+    now : the moment, seconds since 1970.
+    """
     minutes = sorted({_minute(at) for at in times})
     for start in range(0, len(minutes), _TOGETHER):
         connection.execute(delete(LoadBlockRow).where(LoadBlockRow.minute.in_(minutes[start : start + _TOGETHER])))

@@ -82,7 +82,15 @@ class Loads:
         available_cpu: Iterable[float],
         available_bandwidth: Iterable[float],
     ) -> Loads:
-        """Bring samples in any order, four columns of one length, into the order of this class."""
+        """Bring samples in any order, four columns of one length, into the order of this class.
+
+        Parameters
+        ----------
+        node : name of each sample's node.
+        time : of each sample, seconds since 1970 or since the start of the campaign.
+        available_cpu : share of one processor.
+        available_bandwidth : Mbit/s.
+        """
         names, which = _coded(node)
         columns = [np.asarray([*column], dtype=float) for column in (time, available_cpu, available_bandwidth)]
         order = np.lexsort((columns[0], which))

@@ -54,7 +54,7 @@ class Recorded:
 
 @dataclass
 class _Process:
-    """One file."""
+    """What the file of one process holds: its events and what was lost of them."""
 
     rank: int = -1
     count: int = 0

@@ -58,7 +58,14 @@ class Channel:
 
     @classmethod
     def call(cls, host: str, port: int, secret: bytes, timeout: float = 10.0) -> Self:
-        """Connect to a member and prove membership to each other."""
+        """Connect to a member and prove membership to each other.
+
+        Parameters
+        ----------
+        host, port : where it listens.
+        secret : that all members know.
+        timeout : of connecting and of each message (s).
+        """
         connection = socket.create_connection((host, port), timeout=timeout)
         try:
             return cls(connection, secret, server=False)

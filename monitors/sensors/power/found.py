@@ -16,7 +16,7 @@ class Meter(Protocol):
 
     @property
     def covers(self) -> str:
-        """Package, package+memory or node."""
+        """What the meters see of a node: ``package``, ``package+memory`` or ``node``."""
         ...
 
     def read(self) -> float:

@@ -50,7 +50,13 @@ class ScalabilityAnalysis:
         return cls(Workload.of(profiles), float(found[0]), float(found[1]))
 
     def execution_time(self, hardware: Hardware, processes: ArrayLike) -> Floats:
-        """T for numbers of processes, one to a processor, all messages over the network."""
+        """T for numbers of processes, one to a processor, all messages over the network.
+
+        Parameters
+        ----------
+        hardware : what it runs on; times of its network in s.
+        processes : numbers of processes, shape (k,). The times have the same shape, in s.
+        """
         n = np.asarray(processes, dtype=float)
         message = hardware.startup_time + self.workload.message_size(n) * hardware.word_time
         communication = np.where(n > 1, self.workload.sends(np.maximum(n, 2.0)) * message, 0.0)

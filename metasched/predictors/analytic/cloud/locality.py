@@ -96,6 +96,11 @@ def distance_law(exponent: float, processes: int) -> Floats:
 def exponent_of(mean_distance: float, processes: int) -> float:
     """Exponent of the law that has this mean distance; not below 0, where all are equally likely.
 
+    Parameters
+    ----------
+    mean_distance : mean difference of the numbers of two processes that exchange a message.
+    processes : how many there are, in a ring.
+
     Examples
     --------
     >>> exponent_of(1.0, 8), round(exponent_of(16 / 7, 8), 6)

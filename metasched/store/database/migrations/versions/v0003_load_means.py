@@ -8,7 +8,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Make the table of the means of loads over time."""
     op.create_table(
         "load_means",
         sa.Column("step", sa.Integer, primary_key=True, autoincrement=False),

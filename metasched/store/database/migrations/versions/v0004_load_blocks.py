@@ -8,7 +8,7 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Make the table of loads in blocks of samples."""
     op.create_table(
         "load_blocks",
         sa.Column("minute", sa.BigInteger, primary_key=True, autoincrement=False),

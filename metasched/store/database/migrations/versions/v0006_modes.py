@@ -8,7 +8,7 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Add the table of the modes of the daemon."""
     op.create_table(
         "modes",
         sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),

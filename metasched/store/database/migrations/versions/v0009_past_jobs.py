@@ -8,7 +8,7 @@ down_revision = "0008"
 
 
 def upgrade() -> None:
-    """Add the table."""
+    """Add the table of jobs that ended in the past."""
     op.create_table(
         "past_jobs",
         sa.Column("uid", sa.BigInteger, primary_key=True, autoincrement=False),
