@@ -229,8 +229,8 @@ def apart(application: Application, hardware: Hardware, count: int) -> Floats:
     computation of others is computation.
     """
     once, computing, sending = (
-        np.array([each.weight * each.time for each in told.phases])
-        for told in _told(
+        np.array([each.weight * each.time for each in of_count.phases])
+        for of_count in _timed_on(
             application, count, (hardware, replace(hardware, computing=2.0), replace(hardware, sending=2.0))
         )
     )
@@ -245,10 +245,10 @@ def apart(application: Application, hardware: Hardware, count: int) -> Floats:
 
 def by_blocks(application: Application, hardware: Hardware) -> Engine:
     """An engine that runs the application's phases on blocks of hardware."""
-    return lambda count: _told(application, count, (hardware,))[0]
+    return lambda count: _timed_on(application, count, (hardware,))[0]
 
 
-def _told(application: Application, count: int, machines: Sequence[Hardware]) -> list[Timed]:
+def _timed_on(application: Application, count: int, machines: Sequence[Hardware]) -> list[Timed]:
     """What blocks say of so many processes on each of several machines."""
     placements = [each.placement(count) for each in machines]
     costs = [BlockCosts(each, LABEL) for each in placements]

@@ -33,9 +33,7 @@ class ModelCache(Mapping[Key, Saved]):
     ('robust', 'robust', 2, 1)
     """
 
-    def __init__(
-        self, read: Callable[[Key], Saved | None], holds: Callable[[Key], bool], *, most: int = 2000
-    ) -> None:
+    def __init__(self, read: Callable[[Key], Saved | None], holds: Callable[[Key], bool], *, most: int = 2000) -> None:
         self._read, self._holds, self._most = read, holds, most
         self._platforms: dict[str, set[str]] = {}
         #: Those in memory, the one unused longest first.
