@@ -22,8 +22,8 @@ $(VENV)/.installed-test: $(VENV)/.installed
 demo: $(VENV)/.installed ## install into .venv and run the main workflow on this host, in less than two minutes
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.installed-test ## install into .venv and run all quick tests
-	$(BIN)/python -m pytest -n auto
+test: $(VENV)/.installed-test ## install into .venv and run all quick tests; ORDER=reversed, or a number that shuffles them
+	$(BIN)/python -m pytest -n auto $(if $(ORDER),--order $(ORDER))
 
 bench: $(VENV)/.installed ## speed of searching, learning and predicting, compared with peers and limits
 	$(BIN)/python -m benchmarks.search
