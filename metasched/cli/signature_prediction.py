@@ -60,12 +60,12 @@ def predict_verb(
     else:
         engine = engine_from(known, hardware, network, per_node, platform, hosts, relevant)
     found = answered(known, engine, counts_from(processes), measured)
-    told = [*dict.fromkeys(line for each in found for line in each.warnings), *unruled(document)]
+    warnings = [*dict.fromkeys(line for each in found for line in each.warnings), *unruled(document)]
     if as_json:
-        output.print_json({"predictions": [each.as_dict() for each in found], "warnings": told})
+        output.print_json({"predictions": [each.as_dict() for each in found], "warnings": warnings})
         return
     _show(found)
-    for line in told:
+    for line in warnings:
         output.to_stderr(f"warning: {line}")
 
 

@@ -146,15 +146,15 @@ class ByParts(ByBatch):
         self._correct()
         rows, times = self._evidence()
         counts = np.unique(rows[:, 1]).tolist()
-        # From one count alone the two factors cannot be told: the first rehearsal has two, where there are three.
+        # From one count alone the two factors cannot be separated: the first rehearsal has two, where there are three.
         pairs = [*pairwise(counts)][1 if len(counts) > 2 else 0 :]
         scores = []
         for before, now in pairs:
             smaller, here = rows[:, 1] <= before, rows[:, 1] == now
             factors, growth = self._fitted(rows[smaller], times[smaller])
-            told = self._expected(rows[here], factors, growth)
+            means = self._expected(rows[here], factors, growth)
             spread = self._spread(rows[here, 1], int(before))
-            scores += [score(*one) for one in zip(times[here].tolist(), told.tolist(), spread.tolist(), strict=True)]
+            scores += [score(*one) for one in zip(times[here].tolist(), means.tolist(), spread.tolist(), strict=True)]
         self.calibration = Calibration.starting(scores)
 
     def _correct(self) -> None:

@@ -42,13 +42,13 @@ class Fit:
         return adaptive(self.application, self.platform, self.runs, self.lent).fit(self.runs)
 
     def dump(self) -> str:
-        """The same as JSON."""
+        """The same as a JSON document, which workers read."""
         runs, lent = ([RecordedRun(run).as_dict() for run in each] for each in (self.runs, self.lent))
         return json.dumps({"application": self.application, "platform": self.platform, "runs": runs, "lent": lent})
 
     @classmethod
     def parse(cls, text: str) -> Fit:
-        """What :meth:`dump` wrote."""
+        """The fit that :meth:`dump` wrote as a document."""
         read = json.loads(text)
         runs, lent = ([RecordedRun.of_dict(each).run for each in read[name]] for name in ("runs", "lent"))
         return cls(read["application"], read["platform"], runs, lent)

@@ -97,7 +97,7 @@ class ModelCache(Mapping[Key, Saved]):
 
     @property
     def in_memory(self) -> int:
-        """How many are in memory."""
+        """How many predictors are in memory now."""
         return len(self._loaded)
 
     def _drop(self) -> None:

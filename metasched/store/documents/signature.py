@@ -22,7 +22,7 @@ _Phases = Annotated[list[tuple[_Time, _Time, _Time]], Field(min_length=1, max_le
 
 
 class SignatureDocument(Part):
-    """A signature predictor as JSON."""
+    """A signature predictor as JSON: its rules, hardware and runs."""
 
     format: Literal["metasched-model"] = "metasched-model"
     version: Literal[1] = 1
