@@ -175,7 +175,7 @@ def _answered(
         launcher = ["smpirun", "-np", str(SYNTHETIC_HOSTS), "-platform", str(platform), "-hostfile", str(hosts)]
         launcher += ["--cfg=smpi/simulate-computation:no"]
         result = run_synthetic(application, n, SYNTHETIC_HOSTS, launcher, folder / "result.json")
-        row["synthetic cost"] = result.told["core_seconds"] / (n * row["measured"])
+        row["synthetic cost"] = result.figures["core_seconds"] / (n * row["measured"])
         return predictions(by_synthetic(application, {"": result}), "synthetic", [n], {}, False)[0]
 
     ask("synthetic", synthetic)

@@ -47,11 +47,11 @@ def run_verb(
         "phases": [asdict(each) for each in phases],
     }
     write_document(to, {"kind": SYNTHETIC, "version": VERSION} | document)
-    told = result.told
-    if told["measured_kinds"] < told["kinds"]:
-        missing = told["kinds"] - told["measured_kinds"]
+    figures = result.figures
+    if figures["measured_kinds"] < figures["kinds"]:
+        missing = figures["kinds"] - figures["measured_kinds"]
         output.to_stderr(
-            f"warning: {missing} of {told['kinds']} kinds of messages lie in no pair of ranges; those of their size "
+            f"warning: {missing} of {figures['kinds']} kinds of messages lie in no pair of ranges; those of their size "
             "are used: more --cores hold more"
         )
     if as_json:
@@ -61,7 +61,7 @@ def run_verb(
         return
     output.say(f"{processes} processes take {document['execution_time']:.6g} s")
     output.say(
-        f"measured in {told['synthetic_time']:.6g} s on {cores} cores of {told['hosts']} hosts, "
-        f"{told['core_seconds']:.6g} core-seconds, {len(told['ranges'])} pairs of ranges"
+        f"measured in {figures['synthetic_time']:.6g} s on {cores} cores of {figures['hosts']} hosts, "
+        f"{figures['core_seconds']:.6g} core-seconds, {len(figures['ranges'])} pairs of ranges"
     )
     output.say(f"result written to {to}")

@@ -24,7 +24,7 @@ class Costs(Protocol):
 
     @property
     def count(self) -> int:
-        """How many processes there are."""
+        """How many processes there are in all."""
 
     def work(self) -> Floats:
         """Seconds of one instruction in each process, an array of shape (processes,)."""

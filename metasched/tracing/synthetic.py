@@ -72,7 +72,7 @@ def run_synthetic(
     hosts = {line.split(maxsplit=2)[2] for line in done.stdout.splitlines() if line.startswith("host ")}
     messages = _messages(plan, rows)
     seconds = rows["end"][0][0]
-    told = {
+    figures = {
         "ranges": [list(map(list, pair)) for pair in plan.ranges],
         "measurable": plan.measurable,
         "black_holes": list(plan.black_holes),
@@ -83,7 +83,7 @@ def run_synthetic(
         "synthetic_time": seconds,
         "core_seconds": cores * seconds,
     }
-    return Result(digest(application), count, cores, per_node, 1.0 / speed, messages, _collectives(rows), told)
+    return Result(digest(application), count, cores, per_node, 1.0 / speed, messages, _collectives(rows), figures)
 
 
 def _rows(text: str) -> dict[str, list[list[float]]]:

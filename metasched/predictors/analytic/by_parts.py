@@ -126,7 +126,7 @@ class ByParts(ByBatch):
 
     @abstractmethod
     def _unlearned(self) -> Domain:
-        """What is known without runs."""
+        """What is known before any run has been learned."""
 
     @abstractmethod
     def _most(self) -> int:

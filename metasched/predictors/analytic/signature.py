@@ -122,7 +122,7 @@ class SignaturePredictor(ByParts):
         }
 
     def _unlearned(self) -> Domain:
-        """What is known without runs."""
+        """What is known before any run has been learned."""
         return Domain(self.problem_size, self.problem_size, min(self.rules.learned), max(self.rules.learned))
 
     def _most(self) -> int:

@@ -31,7 +31,7 @@ class Collective(NamedTuple):
     size: float
 
     def buffer(self, processes: int) -> float:
-        """Bytes of the largest buffer."""
+        """Bytes of the largest buffer of any process."""
         return self.size * (processes if self.name in OF_EACH else 1)
 
 

@@ -155,7 +155,7 @@ def _collectives(sample: Sample, cores: int) -> list[tuple[Collective, int]]:
     for action in range(len(sample.trace.table.shape)):
         each = collective_of(sample.trace.table, action, len(sample.trace.processes))
         if each is not None:
-            # Trees are told apart from their messages by how long those of one byte take.
+            # Trees are distinguished from their messages by how long those of one byte take.
             sizes.setdefault(each.name, {1.0} if each.name == "bcast" else set()).add(each.size)
     counts = sorted({*itertools.takewhile(lambda n: n <= cores, (2**k for k in range(1, 20))), cores})
     listed = []
@@ -194,14 +194,14 @@ class _Script:
         phases = self.phases[found.event[posts]]
         sizes = found.size[found.message[found.request[posts]]]
         outside = max(self.count - 2 * self.half, 0) / self.count
-        told: dict[int, tuple[int, int]] = {}
+        planned: dict[int, tuple[int, int]] = {}
         for phase in np.unique(phases).tolist():
             some = phases == phase
             begins = np.count_nonzero((self.phases == phase) & (self.places == 0)) / self.count
             size = int(sizes[some].mean())
             many = min(round(outside * np.count_nonzero(some) / max(begins, 1.0)), MOST_NOISE)
-            told[phase] = (min(many, MOST_NOISE_BYTES // max(size, 1)), size)
-        return told
+            planned[phase] = (min(many, MOST_NOISE_BYTES // max(size, 1)), size)
+        return planned
 
     def iteration(self, pair: tuple[tuple[int, int], tuple[int, int]]) -> tuple[Ints, int]:
         """Words of all measurable processes for a pair of ranges, and how many black holes have messages."""

@@ -48,7 +48,7 @@ class Result:
     instruction_time: float
     messages: Mapping[MessageKind, float]
     collectives: Mapping[Collective, Mapping[int, float]]
-    told: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The result as a document, which :meth:`of` reads."""
@@ -64,7 +64,7 @@ class Result:
                 for each, some in self.collectives.items()
                 for processes, seconds in some.items()
             ],
-            **self.told,
+            **self.figures,
         }
 
     @classmethod
@@ -111,7 +111,7 @@ def _seconds(value: Any) -> float:
 
 
 def digest(application: Application) -> str:
-    """Tells applications apart."""
+    """What distinguishes applications: a digest of the whole document."""
     return hashlib.sha256(json.dumps(application.as_dict(), sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -79,7 +79,7 @@ class _System(Part):
 
 
 class SimulatedDocument(Part):
-    """A simulated application as JSON."""
+    """A simulated application as JSON, with the hardware of its platform."""
 
     format: Literal["metasched-model"] = "metasched-model"
     version: Literal[1] = 1
