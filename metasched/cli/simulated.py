@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
+from metasched.predictors.contract import Predictor
 from metasched.records import InputError
-
-if TYPE_CHECKING:
-    from metasched.predictors.analytic.simulated import SimulatedPredictor
 
 SimulatedOption = Annotated[
     Path | None,
@@ -18,13 +16,13 @@ SimulatedOption = Annotated[
 ]
 
 
-def simulated_model(path: Path, application: str, cluster: str) -> SimulatedPredictor:
+def simulated_model(path: Path, application: str, cluster: str) -> Predictor:
     """A simulated application as a model of the runs of an application on a cluster."""
-    from metasched.predictors.analytic.simulated import SimulatedPredictor
     from metasched.store.files.models import read_model
 
-    found = read_model(path)
-    if not isinstance(found, SimulatedPredictor):
+    found: Any = read_model(path)
+    if found.name != "simulated":
         raise InputError(f"is a {found.name} model, expected one of metasched simulate --model", where=str(path))
     found.application, found.cluster = application, cluster
-    return found
+    model: Predictor = found
+    return model
