@@ -40,17 +40,17 @@ def advise_running(
 
     The daemon knows the jobs of its schedulers by their numbers; of others say what they are and where.
     """
-    told = {
+    described = {
         "application": application, "problem_size": problem_size, "nodes": nodes, "running_for": running_for,
     }  # fmt: skip
-    if job is not None and any(value not in (None, "") for value in told.values()):
+    if job is not None and any(value not in (None, "") for value in described.values()):
         raise InputError("a job and --application, --problem-size, --nodes or --running-for are given, expected one")
-    if job is None and any(value in (None, "") for value in told.values()):
+    if job is None and any(value in (None, "") for value in described.values()):
         raise InputError("expected a job, or all of --application, --problem-size, --nodes and --running-for")
     if done >= 1:
         raise InputError(f"--done is {done:g}, expected a fraction below 1")
     asked: dict[str, Any] = {
-        "job": job, "scheduler": cluster, **told, "processors": processors, "done": done, "moved_ago": moved_ago,
+        "job": job, "scheduler": cluster, **described, "processors": processors, "done": done, "moved_ago": moved_ago,
         "checkpoint": checkpoint, "restart": restart, "data": data, "bandwidth": bandwidth,
         "partitions": partition,
     }  # fmt: skip

@@ -48,16 +48,16 @@ def network(
             raise InputError(str(error), where=str(path)) from None
         delays += own
     links = [*state.nodes, *(f"uplink {name}" for name, up in zip(tree.switches, tree.parent, strict=True) if up >= 0)]
-    told = link_delays(ways, delays, links)
+    explained = link_delays(ways, delays, links)
     document: dict[str, Any] = {
         "cluster": state.name,
         "measurements": len(delays),
         "links": [
             {"links": list(each.links), "delay": each.delay, "identifiable": each.identifiable, "ways": each.ways}
-            for each in told.chains
+            for each in explained.chains
         ],
-        "uncrossed": list(told.uncrossed),
-        "residual": told.residual,
+        "uncrossed": list(explained.uncrossed),
+        "residual": explained.residual,
     }
     if as_json:
         output.print_json(document)
@@ -66,10 +66,10 @@ def network(
     for heading in ("delay", "ways"):
         table.add_column(heading, justify="right")
     table.add_column("known")
-    for each in told.chains:
+    for each in explained.chains:
         alone = "together only" if len(each.links) > 1 else "yes"
         table.add_row(" + ".join(each.links), plain(each.delay), str(each.ways), alone if each.identifiable else "no")
     output.out.print(table)
-    output.say(f"{len(delays)} measurements are explained to within {told.residual:.1%}")
-    if told.uncrossed:
-        output.say(f"no measured way crosses {', '.join(told.uncrossed)}")
+    output.say(f"{len(delays)} measurements are explained to within {explained.residual:.1%}")
+    if explained.uncrossed:
+        output.say(f"no measured way crosses {', '.join(explained.uncrossed)}")

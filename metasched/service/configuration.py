@@ -141,7 +141,7 @@ class EnergyChoice(_Table):
 class Moving(_Table):
     """Whether jobs that say ``checkpoint=SECONDS`` in their comment are moved while they run, in mode "act".
 
-    Each is looked at every ``every`` seconds; ``restart`` is how long a moved job needs until it works again (s).
+    Each is considered every ``every`` seconds; ``restart`` is how long a moved job needs until it works again (s).
     """
 
     act: bool = False

@@ -126,7 +126,7 @@ def link_delays(ways: Sequence[Sequence[str]], measured: ArrayLike, links: Seque
 
 
 def identifiable(routing: ArrayLike) -> Flags:
-    """Which columns of a routing matrix are told apart: those whose unit vectors lie in its row space, shape (n,).
+    """Which columns of a routing matrix are determined: those whose unit vectors lie in its row space, shape (n,).
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Costs:
 
     @property
     def total(self) -> float:
-        """All of it (s)."""
+        """Checkpoint, transfer and restart together (s)."""
         return self.checkpoint + self.transfer + self.restart
 
 

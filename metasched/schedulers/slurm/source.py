@@ -52,7 +52,7 @@ _JOB = ("JobID", "State", "Partition", "NodeList", "NumTasks", "cpus-per-task", 
 _ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "Submit", "Start", "End", "ExitCode", "UID",
               "JobName", "Comment")  # fmt: skip
 
-#: What is told of a job that runs.
+#: What Slurm shows of a job that runs.
 _STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "StartTime",
             "TimeLimit", "Comment")  # fmt: skip
 
@@ -265,7 +265,7 @@ class SlurmSource:
         RuntimeError
             When Slurm does not do so; the job then waits or runs as it would have, never held for good.
         """
-        # Held, so that it does not start where it was before it is told where to start.
+        # Held, so that it does not start where it was before the new place is set.
         self._commands.run("scontrol", "requeuehold", number)
         try:
             self._until_held(number)
@@ -496,15 +496,15 @@ def _started(row: Mapping[str, str], now: float) -> StartedJob | None:
         running_for = max(now - float(row["StartTime"]), 0.0)
     except (InputError, ValueError, ZeroDivisionError):
         return None
-    told = StartedJob(
+    started = StartedJob(
         names, taken, running_for, number=row["JobID"], partition=row["Partition"], user=row["UserName"],
         user_number=row["UserID"], restarted=row["RestartCnt"].strip() not in _NONE, time_limit=span(row["TimeLimit"]),
     )  # fmt: skip
     mark = read_mark(row["Comment"])
     if mark is None:
-        return told
+        return started
     comment = _text(row["Comment"])
-    return replace(told, application=mark.application, problem_size=mark.problem_size, comment=comment)
+    return replace(started, application=mark.application, problem_size=mark.problem_size, comment=comment)
 
 
 def _status(text: str) -> int:

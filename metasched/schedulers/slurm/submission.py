@@ -44,8 +44,8 @@ def script_at(words: Sequence[str]) -> int:
             place += 1 if equals or name in _ALONE else 2
         else:
             # Letters that stand alone may be joined: the first that takes a value takes the rest of the word.
-            taking = next((at for at, letter in enumerate(word[1:]) if letter in _SHORT), None)
-            place += 2 if taking is not None and taking == len(word) - 2 else 1
+            valued = next((at for at, letter in enumerate(word[1:]) if letter in _SHORT), None)
+            place += 2 if valued is not None and valued == len(word) - 2 else 1
     return len(words)
 
 

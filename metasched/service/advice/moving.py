@@ -1,4 +1,4 @@
-"""Advises jobs that run whether to move, from the live view: those of schedulers by number, others as they are told."""
+"""Advises jobs that run whether to move, from the live view: those of schedulers by number, others as described."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Moved:
     advice: RunningAdvice
 
     def as_dict(self) -> dict[str, Any]:
-        """The advice as JSON."""
+        """The advice as the answer to a question about the job shows it, times in s."""
         decision, placement = self.advice.decision, self.advice.placement
         document: dict[str, Any] = {
             "job": self.job.number,
@@ -99,7 +99,7 @@ class RunningAdvisor:
                 (each for each in _running(view, asked.scheduler) if each.number == asked.job and sees(each.user)), None
             )
             return None if found is None else self.about(found, view, now, asked=asked)
-        return self.about(_told(asked, view), view, now, asked=asked)
+        return self.about(_described(asked, view), view, now, asked=asked)
 
     def about(
         self, job: StartedJob, view: View, now: float, *, asked: RunningIn | None = None, within: str = ""
@@ -183,7 +183,7 @@ def _running(view: View, scheduler: str) -> list[StartedJob]:
     return [each for jobs in found for each in jobs if isinstance(each, StartedJob)]
 
 
-def _told(asked: RunningIn, view: View) -> StartedJob:
+def _described(asked: RunningIn, view: View) -> StartedJob:
     """The job that a question describes."""
     if not (asked.application and asked.problem_size and asked.nodes and asked.running_for is not None):
         raise InputError("expected a job, or its application, problem_size, nodes and running_for")

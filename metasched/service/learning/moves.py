@@ -56,7 +56,7 @@ class Moves:
             try:
                 moved = self._advisor.about(job, view, now, within=source.name)
             except InputError as error:
-                _log.info("job %s of %s is not looked at: %s", job.number, source.name, error)
+                _log.info("job %s of %s is not considered: %s", job.number, source.name, error)
                 continue
             if moved.advice.decision.move and moved.advice.decision.gain is not None:
                 found.append(moved)

@@ -15,7 +15,7 @@ from metasched.placement.explaining.documents import PlacementTable, explanation
 from metasched.placement.explaining.energy_words import energy_words
 from metasched.placement.explaining.reliability import under_failures
 from metasched.placement.explaining.what_if import scaling
-from metasched.placement.ranking.query import Curve
+from metasched.placement.ranking.query import Curve, InfeasibleError
 from metasched.predictors.contract import Term
 from metasched.records import InputError, Interval, Placement, Prediction, ResourceSet
 
@@ -152,8 +152,8 @@ def test_a_placement_with_all_that_can_be_known_reads_back_from_its_document() -
     assert document["parts"] == [{"name": "wait", "how": "until it starts", "seconds": 7.0}]
     assert (document["least_cpu"], document["narrowest"], document["notes"]) == ("node n0", "link of n1", ["a note"])
     assert document["costs"] == {"time": None}
-    assert infeasible_document("cg", 5.0, "all are down") == {
-        "application": "cg", "problem_size": 5.0, "placements": [], "why": "all are down",
+    assert infeasible_document("cg", 5.0, InfeasibleError("all are down", for_now=True)) == {
+        "application": "cg", "problem_size": 5.0, "placements": [], "why": "all are down", "for_now": True,
     }  # fmt: skip
 
 
