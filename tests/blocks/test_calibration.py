@@ -70,6 +70,7 @@ def test_robust_forms_bend_where_a_protocol_switches(capsys, tmp_path: Path) -> 
     assert answer["r_squared"] > 0.99
 
 
+@pytest.mark.parametrize("method", ["published", "robust"])
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -83,10 +84,10 @@ def test_robust_forms_bend_where_a_protocol_switches(capsys, tmp_path: Path) -> 
     ],
 )
 def test_unfit_measurements_end_in_one_line_and_nothing_is_written(
-    capsys, tmp_path: Path, text: str, expected: str
+    capsys, tmp_path: Path, text: str, expected: str, method: str
 ) -> None:
     (tmp_path / "m.csv").write_text(text)
-    arguments = [str(tmp_path / "m.csv"), "--method", "published", "-o", str(tmp_path / "own.toml")]
+    arguments = [str(tmp_path / "m.csv"), "--method", method, "-o", str(tmp_path / "own.toml")]
     with pytest.raises(SystemExit) as left:
         main(["hardware", "calibrate", *arguments])
     captured = capsys.readouterr()

@@ -200,10 +200,13 @@ def _solved(columns: Floats, value: Floats) -> Floats:
 
 def _terms(block: Block, measured: Measurements, shape: Shape) -> tuple[Term, ...]:
     """The terms of a shape fitted to all measurements, each with its uncertainty."""
-    columns, terms = _columns(_x(block, measured), measured.nodes, shape)
+    x = _x(block, measured)
+    columns, terms = _columns(x, measured.nodes, shape)
     found = _solved(columns, measured.value)
     kept = found > 0
-    if not kept.any():
+    # One point determines no line through it, however often it was measured.
+    points = np.unique(np.column_stack([x, measured.nodes]), axis=0)
+    if not kept.any() or len(points) < max(2, int(kept.sum())):
         raise InputError(f"the measurements of {block} determine no form, expected more of them")
     design = columns[:, kept] / measured.value[:, None]
     scale = np.abs(design).max(axis=0)
