@@ -19,7 +19,7 @@ from types import ModuleType
 import psutil
 import pytest
 
-from metasched.records import InputError
+from metasched.records import InputError, Settings
 from metasched.schedulers import local
 from monitors.sensors.cpu import ProbedCpu
 
@@ -194,3 +194,18 @@ def test_an_ignored_signal_stays_ignored_for_the_job() -> None:
         assert run(*python(script)).record.exit_status == 1
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    ("clock", "asked", "stored"),
+    [(2100.0, None, 2100.0), (2100.0, 1800.0, 1800.0), (None, None, None), (1e9, None, None)],
+)
+def test_the_clock_of_a_run_is_the_one_asked_for_or_else_the_fixed_one_of_the_host(
+    clock: float | None, asked: float | None, stored: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "fixed_clock", lambda: clock)
+    finished = run(*python("pass"), settings=Settings(frequency=asked))
+    assert finished.record.run.settings.frequency == stored
+    document = finished.record.as_dict()
+    assert document.get("frequency") == stored
+    assert ("frequency" in document) == (stored is not None)
