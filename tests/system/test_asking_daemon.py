@@ -113,14 +113,14 @@ def test_by_url_a_token_is_needed(
     [
         (("rank", *CG, "--url", "http://127.0.0.1:1"), 1, "does not answer"),
         (("rank", *CG, "--url", "nowhere.sock"), 1, "does not answer"),
-        (("rank", *CG, "--memory", "100"), 1, "memory of 100 MB rules out 4"),
+        (("rank", *CG, "--memory", "100"), 2, "memory of 100 MB rules out 4"),
         (("rank", "--application", "ep", "--problem-size", "9"), 2, "no model of ep yet, only of: cg"),
         (("rank", *CG, "--cluster", "north"), 2, "no cluster north, expected one of east, west"),
         (("rank", *CG, "--model", "cg.json"), 2, "--model is given without --clusters"),
         (("rank", *CG, "--loads", "store"), 2, "--loads is given without --clusters"),
         (("rank", *CG, "--url", "d.sock", "--clusters", "c.toml"), 2, "--url and --clusters are both given"),
         (("explain", "no.json"), 2, "no.json"),
-        (("whatif", *CG, "--processors", "99"), 1, "no feasible resource set for 99 processors"),
+        (("whatif", *CG, "--processors", "99"), 2, "no feasible resource set for 99 processors"),
     ],
 )
 def test_what_cannot_be_is_one_line(
