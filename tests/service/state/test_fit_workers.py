@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from distributed import Client
 
 from metasched.records import InputError, Request, Run
 from metasched.service.configuration import Fitting, read_configuration
@@ -50,10 +51,10 @@ def learned(folder: Path, workers: FitWorkers | None) -> dict[tuple[str, str], f
         return {key: predicted(predictor) for key, predictor in models.all().items()}
 
 
-def answers(host: str, port: int) -> bool:
-    """Whether somebody listens there."""
+def answers(address: str) -> bool:
+    """Whether a scheduler takes clients by now; while it starts it refuses or breaks off connections."""
     try:
-        socket.create_connection((host, port), 1.0).close()
+        Client(address, timeout=5.0, set_as_default=False).close()
     except OSError:
         return False
     return True
@@ -75,7 +76,7 @@ def scheduler(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
         processes.append(start("worker", f"tcp://{address}", "--nthreads", "1", "--no-nanny", "--no-dashboard"))
     try:
         end = time.monotonic() + 60.0
-        while not answers(host, int(port)):
+        while not answers(f"tcp://{address}"):
             assert time.monotonic() < end, "the scheduler does not start"
             time.sleep(0.1)
         yield f"tcp://{address}", processes
