@@ -27,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.placement.grid import APPLICATIONS, HORIZON, NOISE, TICK, Application, Site, Truth
+from benchmarks.placement.stream import Job
 from benchmarks.testbed.clusters import ClusterModel
 from benchmarks.testbed.timeline import Series, lowest
 from metasched.placement.clusters.constraints import Constraints
@@ -56,17 +57,6 @@ LONG = {
     name: replace(each, work=LONGER * each.work, volume=LONGER * each.volume, messages=LONGER * each.messages)
     for name, each in APPLICATIONS.items()
 }
-
-
-@dataclass(frozen=True)
-class Job:
-    """A long job."""
-
-    number: int
-    application: str
-    problem_size: float
-    arrival: float
-    noise: float
 
 
 @dataclass

@@ -33,7 +33,8 @@ from metasched.simulation.simgrid import platform_xml
 from metasched.simulation.system import Network, Nodes, System
 from metasched.store.files.measurements import read_measurements
 from metasched.store.files.simulation import read_application
-from monitors.sensors.blocks import build, measure
+from metasched.tracing.compiled import compiled
+from monitors.sensors.blocks import OPTIONS, SOURCE, measure
 
 HERE = Path(__file__).resolve().parent
 #: Applications with the labels of their processes and the names of their variables, as the C programs take them.
@@ -121,10 +122,11 @@ def calibrated(smpi: Smpi, folder: Path) -> Entry:
 
 def _measured(smpi: Smpi, count: int) -> list[str]:
     """Lines of what is measured with so many nodes; tried again where SimGrid gives up, as it does now and then."""
+    program = compiled(SOURCE, "smpicc", OPTIONS)
     for _ in range(RETRIES):
         with suppress(ValueError):
-            return measure(smpi.launcher, build("smpicc"), [count], SIZES, 1).splitlines()
-    return measure(smpi.launcher, build("smpicc"), [count], SIZES, 1).splitlines()
+            return measure(smpi.launcher, program, [count], SIZES, 1).splitlines()
+    return measure(smpi.launcher, program, [count], SIZES, 1).splitlines()
 
 
 def ours(name: str, network: Entry, processes: int) -> tuple[float, float]:

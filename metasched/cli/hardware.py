@@ -210,12 +210,14 @@ def measure_verb(
     launcher: Annotated[str, typer.Option(help="Command that starts MPI programs, with its options.")] = "mpirun",
 ) -> None:
     """Measure the blocks of this cluster by a small MPI program, for calibrate."""
-    from monitors.sensors.blocks import build, measure
+    from metasched.tracing.compiled import compiled
+    from monitors.sensors.blocks import OPTIONS, SOURCE, measure
 
     counts, bytes_ = _counts("--processes", processes), _counts("--sizes", sizes)
     try:
         with output.working("measuring"):
-            text = measure(shlex.split(launcher), build(compiler), counts, bytes_, repetitions, file)
+            program = compiled(SOURCE, compiler, OPTIONS)
+            text = measure(shlex.split(launcher), program, counts, bytes_, repetitions, file)
     except ValueError as error:
         output.to_stderr(str(error))
         raise typer.Exit(1) from None

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from metasched.records import InputError
 
+#: How long a compiler may take (s).
+TIMEOUT = 120.0
+
 
 def compiled(source: Path, compiler: str, options: Sequence[str], suffix: str = "") -> Path:
     """The program of a source, compiled once for each state of the source and each compiler.
@@ -41,7 +44,12 @@ def compiled(source: Path, compiler: str, options: Sequence[str], suffix: str = 
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             made = Path(folder) / f"{source.stem}{suffix}"
             command = [found, *options, str(source), "-o", str(made)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+            try:
+                done = subprocess.run(  # noqa: S603
+                    command, capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=TIMEOUT, check=False
+                )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise InputError(f"{compiler} cannot build {source.name}: {error}") from None
             if done.returncode:
                 raise InputError(f"{compiler} cannot build {source.name}: {done.stderr.strip()[-300:]}")
             made.replace(target)

@@ -1,41 +1,15 @@
-"""Measures the blocks of applications on this cluster by a small MPI program, which is built when it is first run."""
+"""Measures the blocks of applications on this cluster by a small MPI program."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
 import statistics
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("blocks.c")
+#: The program, and the options that a compiler of MPI is given.
+SOURCE, OPTIONS = Path(__file__).with_name("blocks.c"), ("-O1",)
 HEADER = "block,value,data_size,nodes,threads,instructions"
-
-
-def build(compiler: str = "mpicc") -> Path:
-    """The program for a compiler of MPI (``mpicc``, ``smpicc``), compiled once for each state of its source.
-
-    Raises
-    ------
-    ValueError
-        When there is no such compiler, or it fails.
-    """
-    found = shutil.which(compiler)
-    if found is None:
-        raise ValueError(f"{compiler} is not installed; on Debian: apt-get install libopenmpi-dev or libmpich-dev")
-    state = hashlib.sha256(SOURCE.read_bytes() + os.path.realpath(found).encode()).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metasched"
-    target = cache / f"blocks-{state}"
-    if not target.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            made = Path(folder) / "blocks"
-            _run([found, "-O1", str(SOURCE), "-o", str(made)], timeout=120.0)
-            made.replace(target)
-    return target
 
 
 def measure(
@@ -52,7 +26,7 @@ def measure(
     Parameters
     ----------
     launcher : what starts an MPI program, with its arguments; ``-np P`` is added.
-    program : from :func:`build`.
+    program : :data:`SOURCE`, compiled for the launcher's MPI.
     processes : numbers of processes, each on a node of its own.
     sizes : of messages (bytes).
     repetitions : of each block with each size.

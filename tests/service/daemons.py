@@ -46,6 +46,14 @@ def runs(cluster: str, count: int = 40) -> list[RecordedRun]:
     return made
 
 
+def teach(store: Store, cluster: str) -> None:
+    """Store runs of the application on a cluster, and the model learned from them."""
+    store.runs.add_all(made := runs(cluster))
+    predictor = RobustPredictor("cg", cluster).fit(store.runs.learnable(platform=cluster))
+    document = json.loads(documents.dump(predictor))
+    store.models.save("cg", cluster, document, learned=[record.uid for record in made])
+
+
 @cache
 def learned_database() -> bytes:
     """A database with runs and the models that were learned from them; the search takes seconds, so it is made once."""
@@ -53,10 +61,7 @@ def learned_database() -> bytes:
         path = Path(folder, "learned.db")
         with Store.open(path) as store:
             for cluster in ("east", "west"):
-                store.runs.add_all(made := runs(cluster))
-                predictor = RobustPredictor("cg", cluster).fit(store.runs.learnable(platform=cluster))
-                document = json.loads(documents.dump(predictor))
-                store.models.save("cg", cluster, document, learned=[record.uid for record in made])
+                teach(store, cluster)
         with closing(sqlite3.connect(path)) as connection:
             return connection.serialize()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 from collections.abc import Iterator
@@ -14,11 +13,9 @@ import pytest
 
 from metasched.cli import main
 from metasched.doctor.grid_engine import settings_of
-from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
-from metasched.store import documents
 from metasched.store.database.store import Store
-from tests.service.daemons import runs as known_runs
+from tests.service.daemons import teach
 from tests.system import real_grid_engine
 from tests.system.bad_daemons import FAULTS, Bad, changed
 from tests.system.real_daemon import Daemon
@@ -206,9 +203,7 @@ def test_jobs_are_submitted_to_the_queue_where_they_are_done_first_directly_and_
     monkeypatch.setenv("PATH", str(cell.commands), prepend=":")
     monkeypatch.chdir(tmp_path)
     with Store.open(tmp_path / "metasched.db") as store:
-        store.runs.add_all(made := known_runs("cell"))
-        document = json.loads(documents.dump(RobustPredictor("cg", "cell").fit(store.runs.learnable())))
-        store.models.save("cg", "cell", document, learned=[record.uid for record in made])
+        teach(store, "cell")
     daemon = Daemon(tmp_path, CONFIGURATION.format(cell.folder))
     script = tmp_path / "job.sh"
     script.write_text('#!/bin/sh\necho "$1 on $NSLOTS in $QUEUE"\n')

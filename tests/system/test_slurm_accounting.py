@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.store import documents
 from metasched.store.database.store import Store
-from tests.service.daemons import runs
+from tests.service.daemons import teach
 from tests.system import real_accounting, real_slurm
 from tests.system.real_daemon import Daemon
 from tests.system.real_slurm import NODES, Slurm
@@ -47,9 +44,7 @@ def accounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Slurm,
         every = ",".join(("normal", *QOS))
         slurm.run("sacctmgr", "--immediate", "modify", "user", "root", "set", f"qos={every}", "defaultqos=normal")
         with Store.open(folder / "metasched.db") as store:
-            store.runs.add_all(made := runs("proof"))
-            document = json.loads(documents.dump(RobustPredictor("cg", "proof").fit(store.runs.learnable())))
-            store.models.save("cg", "proof", document, learned=[record.uid for record in made])
+            teach(store, "proof")
         daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
         daemon.start()
         slurm.hooks({"socket": daemon.socket})

@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from metasched.cli import main
-from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.schedulers.slurm.source import SlurmSource
-from metasched.store import documents
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
-from tests.service.daemons import runs
+from tests.service.daemons import teach
 from tests.system import real_slurm
 from tests.system.real_daemon import Daemon
 from tests.system.real_slurm import NODES, Slurm
@@ -42,10 +40,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 def daemon(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     folder = tmp_path_factory.mktemp("daemon")
     with Store.open(folder / "metasched.db") as store:
-        store.runs.add_all(made := runs("proof"))
-        predictor = RobustPredictor("cg", "proof").fit(store.runs.learnable())
-        document = json.loads(documents.dump(predictor))
-        store.models.save("cg", "proof", document, learned=[record.uid for record in made])
+        teach(store, "proof")
     daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
     daemon.start()
     slurm.hooks({"socket": daemon.socket})

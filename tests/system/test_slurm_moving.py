@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 import pytest
 
-from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.store import documents
 from metasched.store.database.store import Store
-from tests.service.daemons import runs
+from tests.service.daemons import teach
 from tests.system import real_slurm
 from tests.system.real_daemon import ROOT, Daemon
 from tests.system.real_slurm import NODES, Slurm
@@ -32,9 +29,7 @@ def test_a_job_moves_when_its_node_becomes_busy_and_goes_on_from_its_checkpoint(
     folder.mkdir()
     with real_slurm.running(tmp_path / "slurm") as slurm:
         with Store.open(folder / "metasched.db") as store:
-            store.runs.add_all(made := runs("proof"))
-            document = json.loads(documents.dump(RobustPredictor("cg", "proof").fit(store.runs.learnable())))
-            store.models.save("cg", "proof", document, learned=[record.uid for record in made])
+            teach(store, "proof")
         daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
         daemon.start()
         slurm.hooks({"socket": daemon.socket})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,10 +9,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.store import documents
 from metasched.store.database.store import Store
-from tests.service.daemons import runs
+from tests.service.daemons import teach
 from tests.system import real_slurm
 from tests.system.real_daemon import Daemon
 from tests.system.real_slurm import NODES, Slurm
@@ -34,9 +31,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     folder = tmp_path_factory.mktemp("daemon")
     with real_slurm.running(tmp_path_factory.mktemp("slurm")) as slurm:
         with Store.open(folder / "metasched.db") as store:
-            store.runs.add_all(made := runs("proof"))
-            document = json.loads(documents.dump(RobustPredictor("cg", "proof").fit(store.runs.learnable())))
-            store.models.save("cg", "proof", document, learned=[record.uid for record in made])
+            teach(store, "proof")
         daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
         daemon.start()
         slurm.hooks({"socket": daemon.socket})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -133,8 +134,8 @@ class RunningAdvisor:
         moved_ago = asked.moved_ago if asked.moved_ago is not None else job.running_for if job.restarted else None
         mover = Mover(
             mark.problem_size, partition.state.name, job.nodes, job.processors, job.running_for,
-            max(asked.done, mark.done), moved_ago, cpu if cpu == cpu else None,
-            bandwidth if bandwidth == bandwidth else None, same, job.dedicated,
+            max(asked.done, mark.done), moved_ago, None if math.isnan(cpu) else cpu,
+            None if math.isnan(bandwidth) else bandwidth, same, job.dedicated,
         )  # fmt: skip
         advice = self._advised(mover, usable, known, mark, self._costs(asked, mark, partition, usable), now)
         return Moved(job, mark, partition, advice)

@@ -7,6 +7,7 @@ job did from then on. What staying would have taken is predicted with the loads 
 from __future__ import annotations
 
 import logging
+import math
 import uuid
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Move
@@ -114,8 +115,8 @@ class Moves:
         taken = outcome.start + outcome.execution_time - advice.made_at
         nodes = tuple(unfold(move.nodes, where="nodes"))
         cpu, bandwidth = self._observed(nodes, advice.made_at, advice.made_at + max(taken, 1.0))
-        cpu = cpu if cpu == cpu else move.available_cpu
-        bandwidth = bandwidth if bandwidth == bandwidth else move.available_bandwidth
+        cpu = move.available_cpu if math.isnan(cpu) else cpu
+        bandwidth = move.available_bandwidth if math.isnan(bandwidth) else bandwidth
         whole = predictor.expect_many(advice.question.problem_size, move.processors, cpu, bandwidth)
         paid = taken <= move.left * float(whole[0])
         if paid:

@@ -120,7 +120,7 @@ class Models:
             if self._versions.get((application, platform)) != version
         }
         self._versions |= new
-        unknown = self._store.models.of_another_format() & set(new)
+        unknown = self._store.models.of_another_format() & set(new) if new else frozenset()
         for application, platform in unknown:
             _log.warning("the model of %s on %s is of another format; it is learned again", application, platform)
         self._lost |= unknown
@@ -130,8 +130,6 @@ class Models:
         """A saved model; None where it is not sound, and will be learned again from the runs."""
         try:
             return self._store.models.predictor(*key)
-        except StoreError:
-            raise
         except InputError as error:
             _log.warning("%s; it is learned again from the runs", error)
             self._queue.put(Beginning((key,)))
@@ -334,7 +332,7 @@ class Models:
                     self._failed(key)
 
     def _begin_elsewhere(self, keys: Sequence[Key], workers: FitWorkers) -> None:
-        """The same by other processes; what they have not fitted when they fail is left."""
+        """The same by other processes; what they fail to fit is left."""
         read: dict[Key, Sequence[RecordedRun]] = {}
 
         def fits() -> Iterator[Fit]:
@@ -347,8 +345,7 @@ class Models:
             key = fit.application, fit.platform
             records = read.pop(key)
             if isinstance(found, Exception):
-                _log.error("%s on %s: %s", *key, found)
-                self.failures += 1
+                _log.warning("%s on %s is fitted by the daemon itself: %s", *key, found)
             else:
                 self._begun_with(key, records, found)
 
