@@ -123,11 +123,11 @@ def whatif(
 def _failure_rate(node_mttf: float | None) -> FailureRate:
     """What is given, or what Slurm's records tell."""
     if node_mttf is None:
-        from metasched.schedulers.slurm.commands import Commands
+        from metasched.schedulers.slurm.commands import SlurmCommands
         from metasched.schedulers.slurm.node_failures import failure_rate
 
         try:
-            return failure_rate(Commands())
+            return failure_rate(SlurmCommands.of())
         except RuntimeError as error:
             raise InputError(
                 f"--node-mttf is not given, and Slurm does not report how often nodes fail: {error}"

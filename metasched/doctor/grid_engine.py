@@ -11,7 +11,7 @@ from pathlib import Path
 from metasched.doctor.findings import Finding, User
 from metasched.doctor.hook_settings import LONGEST, STATE, TELL, deadline_of, read_settings, undelivered
 from metasched.doctor.hooks import fails
-from metasched.schedulers.grid_engine.commands import Commands
+from metasched.schedulers.grid_engine.commands import GridEngineCommands
 
 #: The hooks, and the key of the cell's configuration that names each.
 HOOKS = (("verifier", "jsv_url", "metasched-jsv"), ("epilog", "epilog", "metasched-epilog"))
@@ -26,7 +26,7 @@ def check_grid_engine(name: str, root: str, cell: str, socket: str | None) -> It
     root, cell : SGE_ROOT and SGE_CELL, empty for those of the environment, else the usual ones.
     socket : the daemon's Unix socket.
     """
-    commands = Commands(root, cell)
+    commands = GridEngineCommands.of(root, cell)
     try:
         conf = settings_of(commands.run("qconf", "-sconf"))
     except RuntimeError as error:
@@ -48,7 +48,7 @@ def check_grid_engine(name: str, root: str, cell: str, socket: str | None) -> It
         yield from _hook(name, word, key, value, script, user, socket)
 
 
-def _epilog(commands: Commands, of_cell: str, script: str) -> tuple[str, list[str]]:
+def _epilog(commands: GridEngineCommands, of_cell: str, script: str) -> tuple[str, list[str]]:
     """The epilog of a queue that calls ours, else the cell's, and the queues whose epilog does not where some do."""
     lacking, calling = [], of_cell if script in of_cell else ""
     for queue in commands.run("qconf", "-sql").split():

@@ -8,7 +8,7 @@ from pathlib import Path
 from metasched.doctor.findings import Finding, User
 from metasched.doctor.hook_settings import LONGEST, STATE, TELL, deadline_of, read_settings, undelivered
 from metasched.doctor.hooks import NO_JOB, called_by, fails, loaded_by, lua_error
-from metasched.schedulers.slurm.commands import Commands
+from metasched.schedulers.slurm.commands import SlurmCommands
 
 #: Where Debian and others keep modules of Lua.
 LUA_ROOTS = (Path("/usr/share"), Path("/usr/lib"), Path("/usr/lib64"), Path("/usr/local/share"), Path("/usr/local/lib"))
@@ -32,7 +32,7 @@ def check_slurm(name: str, configuration: str, socket: str | None) -> Iterator[F
         yield Finding(f"{name}: slurm.conf", "wrong", f"{path} cannot be read", "name it under [[slurm]] configuration")
         return
     try:
-        Commands(configuration).run("scontrol", "ping")
+        SlurmCommands.of(configuration).run("scontrol", "ping")
         yield Finding(f"{name}: controller", "well", "answers")
     except RuntimeError as error:
         yield Finding(f"{name}: controller", "wrong", str(error), "start slurmctld")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from metasched.doctor.grid_engine import settings_of
 from metasched.installation.steps import Journal
-from metasched.schedulers.grid_engine.commands import Commands
+from metasched.schedulers.grid_engine.commands import GridEngineCommands
 
 #: Names of the cell's own configuration and of its list of operators, beside those of queues.
 GLOBAL, OPERATORS = "global", "operators"
@@ -29,7 +29,7 @@ class Setting:
     before : what it was.
     """
 
-    commands: Commands
+    commands: GridEngineCommands
     place: str
     key: str
     value: str
@@ -46,13 +46,13 @@ class Setting:
     def do(self, journal: Journal) -> None:
         """Carry the step out, and note in the journal how to undo it."""
         assign(self.commands, self.place, self.key, self.value)
+        cell = {name: self.commands.environment.get(f"SGE_{name.upper()}", "") for name in ("root", "cell")}
         journal.settings.append(
-            {"root": self.commands.root, "cell": self.commands.cell, "place": self.place, "key": self.key,
-             "value": self.value, "before": self.before}
-        )  # fmt: skip
+            cell | {"place": self.place, "key": self.key, "value": self.value, "before": self.before}
+        )
 
 
-def assign(commands: Commands, place: str, key: str, value: str) -> None:
+def assign(commands: GridEngineCommands, place: str, key: str, value: str) -> None:
     """Set a key to a value; see :class:`Setting`.
 
     Raises
@@ -74,7 +74,7 @@ def assign(commands: Commands, place: str, key: str, value: str) -> None:
         commands.run("qconf", "-rattr", "queue", key, value, place.partition(":")[2])
 
 
-def value_of(commands: Commands, place: str, key: str) -> str:
+def value_of(commands: GridEngineCommands, place: str, key: str) -> str:
     """What a key is set to, empty where it is not there.
 
     Raises
@@ -99,7 +99,7 @@ def set_back(noted: Mapping[str, str]) -> bool:
     RuntimeError
         When Grid Engine does not answer.
     """
-    commands = Commands(noted["root"], noted["cell"])
+    commands = GridEngineCommands.of(noted["root"], noted["cell"])
     place, key = noted["place"], noted["key"]
     if value_of(commands, place, key) != noted["value"]:
         return False

@@ -10,7 +10,7 @@ from metasched.doctor.hook_settings import STATE
 from metasched.installation.cell import GLOBAL, OPERATORS, Setting, value_of
 from metasched.installation.plan import Plan, daemon_table, hook_file
 from metasched.installation.steps import Folder, Journal, Step
-from metasched.schedulers.grid_engine.commands import Commands
+from metasched.schedulers.grid_engine.commands import GridEngineCommands
 
 #: Where the hooks are installed, on every host.
 FOLDER = Path("/etc/gridengine/metasched")
@@ -18,6 +18,7 @@ JOURNAL = "installed.json"
 #: Files of the hooks.
 FILES = (
     "metasched-jsv", "metasched_jsv.py", "metasched-epilog", "metasched_epilog.py", "hooks.conf", "metasched_hooks.py",
+    "metasched_advice.py",
 )  # fmt: skip
 #: The daemon's user, who may let jobs go that were bound to hosts.
 USER = "metasched"
@@ -55,7 +56,7 @@ def plan(
     RuntimeError
         When Grid Engine does not answer.
     """
-    commands = Commands(root, cell)
+    commands = GridEngineCommands.of(root, cell)
     journal = Journal.read(folder / JOURNAL)
     steps: list[Step] = [Folder(folder, "root", 0o755)]
     left: list[str] = []
@@ -82,7 +83,12 @@ def plan(
 
 
 def _epilogs(
-    commands: Commands, folder: Path, queues: Sequence[str], everywhere: bool, steps: list[Step], left: list[str]
+    commands: GridEngineCommands,
+    folder: Path,
+    queues: Sequence[str],
+    everywhere: bool,
+    steps: list[Step],
+    left: list[str],
 ) -> None:
     """The epilog of each queue, beside what the queue or else the cell has."""
     ours = f"{folder}/metasched-epilog"

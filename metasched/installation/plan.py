@@ -12,7 +12,7 @@ from metasched.installation.steps import Add, Journal, Step, Write
 from metasched.store.files.whole_files import read_text
 
 #: The folder of the files that all schedulers' hooks share, and the files with settings of the site.
-SHARED = {"metasched_hooks.py": "hooks"}
+SHARED = {"metasched_hooks.py": "hooks", "metasched_advice.py": "hooks"}
 SETTINGS = frozenset({"rules.lua", "hooks.conf"})
 
 

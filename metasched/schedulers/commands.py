@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import signal
@@ -9,11 +10,52 @@ import subprocess
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
 
 #: How long a command may take (s), and how much it may print (bytes): the jobs of a large cluster take some 100 MB.
 TIMEOUT, MOST_OUTPUT = 30.0, 1 << 29
 #: Bytes of what it says on stderr that are kept.
 _MOST_SAID = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """The commands of one cluster's scheduler.
+
+    Parameters
+    ----------
+    environment : variables that name the cluster to its commands.
+    timeout : how long a command may take (s).
+    spelling : further variables that say how they print.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = TIMEOUT
+    spelling: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, *words: str) -> str:
+        """Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
+
+        Raises
+        ------
+        RuntimeError
+            When it is not there, fails, or takes too long.
+        """
+        return run(*words, environment={**self.environment, **self.spelling}, timeout=self.timeout)
+
+    def json(self, *words: str) -> Any:
+        """Run a command that prints JSON; control characters may stand in its texts, since users choose names freely.
+
+        Raises
+        ------
+        RuntimeError
+            When it fails, or prints something else.
+        """
+        try:
+            return json.loads(self.run(*words), strict=False)
+        except (ValueError, RecursionError) as error:
+            raise RuntimeError(f"{' '.join(words)} does not print JSON: {error}") from None
 
 
 def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -> str:

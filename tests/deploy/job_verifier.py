@@ -24,7 +24,7 @@ class Verifier:
     """A verifier that runs, in a folder of its own with these lines of hooks.conf."""
 
     def __init__(self, folder: Path, conf: str) -> None:
-        for path in (*(DEPLOYED / "gridengine").iterdir(), DEPLOYED / "hooks" / "metasched_hooks.py"):
+        for path in (*(DEPLOYED / "gridengine").iterdir(), *(DEPLOYED / "hooks").iterdir()):
             if path.is_file():
                 shutil.copy(path, folder)
         (folder / "hooks.conf").write_text(conf)

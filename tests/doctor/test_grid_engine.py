@@ -19,7 +19,7 @@ DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The hooks as they should be, a daemon that answers, and a cell that calls them."""
-    for path in (*(DEPLOYED / "gridengine").iterdir(), DEPLOYED / "hooks" / "metasched_hooks.py"):
+    for path in (*(DEPLOYED / "gridengine").iterdir(), *(DEPLOYED / "hooks").iterdir()):
         shutil.copy(path, tmp_path)
     (tmp_path / "state").mkdir()
     listening = socket.socket(socket.AF_UNIX)

@@ -13,7 +13,7 @@ import pytest
 from metasched.jobs import digest
 from metasched.placement.clusters.partition import JobLimits
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
-from metasched.schedulers.slurm.commands import Commands
+from metasched.schedulers.slurm.commands import SlurmCommands
 from metasched.schedulers.slurm.node_failures import failure_rate
 from metasched.schedulers.slurm.source import SlurmSource
 
@@ -247,12 +247,12 @@ def test_node_failures_are_counted_over_the_time_that_nodes_were_up(commands: Pa
     (commands / "sinfo").write_text("#!/bin/sh\nprintf 'a1\\na1\\na2\\n'\n")
     (commands / "sacctmgr").chmod(0o755)
     table(commands / "sacct", [{"End": "1500010"}, {"End": "3000000"}])
-    rate = failure_rate(Commands(), now)
+    rate = failure_rate(SlurmCommands.of(), now)
     assert rate.shape == 3.5  # two nodes that went down, and a job that was struck between
     assert rate.shape / rate.mean == pytest.approx(2 * 3_000_000 - 100_000 - 100_000 - 1_000)
     failing(commands / "sacctmgr")
     with pytest.raises(RuntimeError, match=r"sacctmgr .* failed with status 1: disabled"):
-        failure_rate(Commands(), now)
+        failure_rate(SlurmCommands.of(), now)
 
 
 def test_the_limits_of_each_qos_are_asked_for_where_there_is_accounting(commands: Path) -> None:

@@ -142,7 +142,7 @@ class GridEngine:
         # Grid Engine takes a file for unchanged that is as old as before, in whole seconds.
         (self.folder / "edit").write_text('#!/bin/sh\nsed -i "$EDIT" "$1"\ntouch -d "+5 seconds" "$1"\n')
         (self.folder / "edit").chmod(0o755)
-        for path in (*(DEPLOYED / "gridengine").iterdir(), DEPLOYED / "hooks" / "metasched_hooks.py"):
+        for path in (*(DEPLOYED / "gridengine").iterdir(), *(DEPLOYED / "hooks").iterdir()):
             if path.is_file():
                 shutil.copy(path, self.folder / "hooks")
         self.hooks({"socket": str(self.folder / "nobody.sock")})

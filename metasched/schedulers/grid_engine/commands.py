@@ -3,41 +3,31 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from metasched.schedulers.commands import TIMEOUT, run
+from metasched.schedulers.commands import TIMEOUT, Commands
 
 #: Control characters, which no XML may have: users choose names freely.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Commands:
-    """Grid Engine's commands for one cell: ``root`` and ``cell`` as SGE_ROOT and SGE_CELL, empty for the usual ones.
+class GridEngineCommands(Commands):
+    """qstat, qhost, qconf and the others of one cell, whose XML is read though names in it are misspelt."""
 
-    ``timeout`` is how long a command may take (s).
-    """
+    __slots__ = ()
 
-    root: str = ""
-    cell: str = ""
-    timeout: float = TIMEOUT
+    @classmethod
+    def of(cls, root: str = "", cell: str = "", timeout: float = TIMEOUT) -> GridEngineCommands:
+        """Those of a cell.
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """What names the cell to its commands."""
-        variables = {"SGE_ROOT": self.root, "SGE_CELL": self.cell}
-        return {name: value for name, value in variables.items() if value}
-
-    def run(self, *words: str) -> str:
-        """Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
-
-        Raises
-        ------
-        RuntimeError
-            When it is not there, fails, or takes too long.
+        Parameters
+        ----------
+        root, cell : SGE_ROOT and SGE_CELL, empty for those of the environment, else the usual ones.
+        timeout : how long a command may take (s).
         """
-        return run(*words, environment={**self.environment, "SGE_LONG_QNAMES": "255"}, timeout=self.timeout)
+        variables = {"SGE_ROOT": root, "SGE_CELL": cell}
+        named = {name: value for name, value in variables.items() if value}
+        return cls(named, timeout, {"SGE_LONG_QNAMES": "255"})
 
     def xml(self, *words: str) -> ElementTree.Element:
         """Run a command that prints XML.

@@ -6,103 +6,21 @@ A cluster queue is a partition; its instance on a host, ``queue@host``, is the h
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from dataclasses import replace
 from xml.etree import ElementTree
 
-from metasched.history.queue import QueuedJob
+from metasched.schedulers.listing import Instance, Listed, Listing
 
 #: The words that print it.
 WORDS = ("qstat", "-xml", "-f", "-r", "-F", "h_rt,mem_total", "-u", "*")
 #: Tasks of an array that count as jobs of their own, of those that wait.
 MOST_TASKS = 1000
 _BYTES = {"K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """A queue instance.
-
-    Parameters
-    ----------
-    queue, host : its names.
-    slots, used : how many there are, and how many jobs or reservations hold.
-    up : whether jobs may start there.
-    time_limit : the longest that a job may run there (s), None where there is no limit.
-    memory : of the host (MB), NaN where that is not reported.
-    """
-
-    queue: str
-    host: str
-    slots: int
-    used: int
-    up: bool
-    time_limit: float | None
-    memory: float
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A job that runs or waits.
-
-    Parameters
-    ----------
-    number : its number, with that of its task where it is one of an array: ``7.2``.
-    name, user : its name, and that of its user.
-    state : letters, such as ``r``, ``qw`` and ``hqw``.
-    slots : by host, where it runs; how many it waits for, by an empty name, where it waits.
-    queues : names of the queues that it runs in, or names and patterns of those that it asks for.
-    requests : resources that it must have, by name.
-    since : when it started, or was submitted where it waits (s), None where that is not reported.
-    tasks : how many tasks of an array wait in this line.
-    """
-
-    number: str
-    name: str
-    user: str
-    state: str
-    slots: Mapping[str, int]
-    queues: tuple[str, ...] = ()
-    requests: Mapping[str, str] = field(default_factory=dict)
-    since: float | None = None
-    tasks: int = 1
-
-    @property
-    def runs(self) -> bool:
-        """Whether the job has started: no slot of it waits."""
-        return "" not in self.slots
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """What ``qstat`` prints about queues and jobs."""
-
-    instances: tuple[Instance, ...]
-    jobs: tuple[Listed, ...]
-
-    def queue_names(self) -> tuple[str, ...]:
-        """The cluster queues, in order of their names."""
-        return tuple(sorted({each.queue for each in self.instances}))
-
-    def queue(self, now: float) -> list[QueuedJob]:
-        """The jobs as the scheduler's queue: each task of an array that waits is a job."""
-        return [made for job in self.jobs for made in self._queued(job, now)]
-
-    def _queued(self, job: Listed, now: float) -> Iterator[QueuedJob]:
-        wanted = frozenset(name for name in self.queue_names() if not job.queues or _any(name, job.queues))
-        count, limit = sum(job.slots.values()), seconds(job.requests.get("h_rt", ""))
-        if job.runs:
-            ran = max(now - (job.since or now), 0.0)
-            yield QueuedJob(job.number, wanted, count, limit, ran, tuple(job.slots), started=job.since,
-                            user=job.user, name=job.name)  # fmt: skip
-            return
-        for task in range(job.tasks):
-            number = job.number if job.tasks == 1 else f"{job.number}.{task + 1}"
-            yield QueuedJob(number, wanted, count, limit, ready=job.state in ("qw", "Rq"), submitted=job.since,
-                            user=job.user, name=job.name)  # fmt: skip
+#: How the hook names hosts: a pattern of their names, which is not refused where a host is gone.
+_HOSTS = re.compile(r"[A-Za-z0-9._-]+(\|[A-Za-z0-9._-]+)+")
 
 
 def read_listing(document: ElementTree.Element) -> Listing:
@@ -155,14 +73,17 @@ def _job(one: ElementTree.Element, host: str, queues: tuple[str, ...], since: st
     number, tasks = one.findtext("JB_job_number", ""), one.findtext("tasks", "")
     if not number.isdecimal():
         raise ValueError(f"a job's number is {number[:40]!r}")
+    requests = {part.get("name", ""): part.text or "" for part in one.findall("hard_request")}
+    only = requests.get("hostname", "")
     return Listed(
         f"{number}.{tasks}" if tasks and host else number,
         one.findtext("full_job_name", one.findtext("JB_name", "")),
         one.findtext("JB_owner", ""),
-        one.findtext("state", ""),
         {host: _count(one, "slots")},
+        one.findtext("state", "") in ("qw", "Rq"),
         queues,
-        {part.get("name", ""): part.text or "" for part in one.findall("hard_request")},
+        seconds(requests.get("h_rt", "")),
+        frozenset(only.split("|")) if _HOSTS.fullmatch(only) else frozenset(),
         moment(one.findtext(since, "")),
         1 if host else _tasks(tasks),
     )
@@ -172,8 +93,7 @@ def _joined(one: Listed, other: Listed) -> Listed:
     """A job that has slots in several queue instances."""
     slots = Counter(one.slots)
     slots.update(other.slots)
-    queues = tuple(dict.fromkeys((*one.queues, *other.queues)))
-    return Listed(one.number, one.name, one.user, one.state, dict(slots), queues, one.requests, one.since)
+    return replace(one, slots=dict(slots), queues=tuple(dict.fromkeys((*one.queues, *other.queues))))
 
 
 def _count(element: ElementTree.Element, name: str) -> int:
@@ -181,10 +101,6 @@ def _count(element: ElementTree.Element, name: str) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise ValueError(f"{name} is {text[:40]!r}, expected a number")
     return int(text)
-
-
-def _any(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern.partition("@")[0]) for pattern in patterns)
 
 
 def _tasks(text: str) -> int:

@@ -6,14 +6,11 @@ could occur in one: each call draws a random mark, which ends every field.
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from metasched.schedulers.commands import TIMEOUT, run
+from metasched.schedulers.commands import TIMEOUT, Commands
 
 
 def moment(seconds: float) -> str:
@@ -26,31 +23,22 @@ def until_now(since: float) -> tuple[str, str]:
     return f"--starttime={moment(since)}", "--endtime=now"
 
 
-@dataclass(frozen=True, slots=True)
-class Commands:
-    """Slurm's commands for one cluster; ``configuration`` is the path of its slurm.conf, empty for the usual one.
+class SlurmCommands(Commands):
+    """squeue, sinfo, sacct and the others, asked so that no name that a user chose can forge a row."""
 
-    ``timeout`` is how long a command may take (s).
-    """
+    __slots__ = ()
 
-    configuration: str = ""
-    timeout: float = TIMEOUT
+    @classmethod
+    def of(cls, configuration: str = "", timeout: float = TIMEOUT) -> SlurmCommands:
+        """Those of the cluster of a slurm.conf, by its path, empty for the usual one.
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """What names the cluster to its commands."""
-        return {"SLURM_CONF": self.configuration} if self.configuration else {}
-
-    def run(self, *words: str) -> str:
-        """Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
-
-        Raises
-        ------
-        RuntimeError
-            When it is not there, fails, or takes too long.
+        Parameters
+        ----------
+        configuration : path of its slurm.conf.
+        timeout : how long a command may take (s).
         """
         # Times as seconds since 1970 where a command prints times.
-        return run(*words, environment={**self.environment, "SLURM_TIME_FORMAT": "%s"}, timeout=self.timeout)
+        return cls({"SLURM_CONF": configuration} if configuration else {}, timeout, {"SLURM_TIME_FORMAT": "%s"})
 
     def table(self, columns: Sequence[str], *words: str) -> list[dict[str, str]]:
         """The rows that squeue, sinfo or sacct print, each a text for each of the columns.
@@ -79,16 +67,3 @@ class Commands:
             for start in range(0, len(cells), len(columns))
         ]
         return [row | {first: row[first].removeprefix("\n")} for row in rows]
-
-    def json(self, *words: str) -> Any:
-        """Run a command that prints JSON.
-
-        Raises
-        ------
-        RuntimeError
-            When it fails, or prints something else.
-        """
-        try:
-            return json.loads(self.run(*words))
-        except ValueError as error:
-            raise RuntimeError(f"{' '.join(words)} does not print JSON: {error}") from None

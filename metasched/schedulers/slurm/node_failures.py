@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from metasched.blocks.failures import FailureRate
-from metasched.schedulers.slurm.commands import Commands, moment, until_now
+from metasched.schedulers.slurm.commands import SlurmCommands, moment, until_now
 
 #: How far back records count (s).
 WINDOW = 365 * 86_400.0
@@ -14,7 +14,7 @@ WINDOW = 365 * 86_400.0
 SAME = 900.0
 
 
-def failure_rate(commands: Commands, now: float | None = None) -> FailureRate:
+def failure_rate(commands: SlurmCommands, now: float | None = None) -> FailureRate:
     """The failure rate of a node, with the doubt that few failures leave.
 
     Raises

@@ -24,7 +24,7 @@ from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.slurm.commands import Commands, until_now
+from metasched.schedulers.slurm.commands import SlurmCommands, until_now
 from metasched.schedulers.slurm.qos import COLUMNS as OF_QOS
 from metasched.schedulers.slurm.qos import limits_of_qos
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
@@ -96,7 +96,7 @@ class SlurmSource:
         self._hardware = hardware
         self._wanted = tuple(partitions)
         self._platform = platform or name
-        self._commands = Commands(configuration, timeout)
+        self._commands = SlurmCommands.of(configuration, timeout)
         self._operates: bool | None = None
         self._accounts: bool | None = None
         self._limits: tuple[float, Mapping[str, JobLimits]] = -math.inf, {}

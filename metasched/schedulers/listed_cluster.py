@@ -1,0 +1,212 @@
+"""A cluster whose scheduler lists its nodes and jobs, and those that ended: all else follows from both."""
+
+from __future__ import annotations
+
+import pwd
+import time
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from metasched.history.job_log import JobLog
+from metasched.history.queue import QueuedJob
+from metasched.jobs import EndedJob, Fate, plain, read_mark
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.placement.clusters.state import ClusterState
+from metasched.schedulers.accounted import Accounted, logged
+from metasched.schedulers.contract import BoundJob
+from metasched.schedulers.listing import Instance, Listed, Listing
+from metasched.schedulers.submission import Asked, Submission
+
+
+class ListedCluster(ABC):
+    """One cluster; see :class:`metasched.schedulers.contract.Source`, all of which it answers.
+
+    Parameters
+    ----------
+    name : the cluster's name, in placements and in runs.
+    partitions : names of the partitions that jobs may be sent to, all where empty.
+    platform : what its models are kept by; the name where empty.
+    """
+
+    kind: str
+    #: What the scheduler calls a partition.
+    word = "queue"
+    #: Whether a job that has left the lists is always accounted for, some seconds later.
+    accounts_for_all = False
+
+    def __init__(self, name: str, partitions: Sequence[str] = (), *, platform: str = "") -> None:
+        self.name = name
+        self._wanted = tuple(partitions)
+        self._platform = platform or name
+
+    @abstractmethod
+    def _listing(self) -> Listing:
+        """The partitions and jobs as they are now; RuntimeError when the scheduler does not tell."""
+
+    @abstractmethod
+    def _ended(self) -> Iterable[Accounted]:
+        """The jobs that have ended, as long as they are remembered; RuntimeError when the scheduler does not tell."""
+
+    @abstractmethod
+    def _may_release(self) -> bool:
+        """Whether our user may let others' jobs go that were bound to hosts."""
+
+    def _comments(self, jobs: Sequence[Listed]) -> Mapping[str, str]:
+        """What says the marks of jobs, by their numbers, without those of tasks."""
+        return {job.number: job.comment for job in jobs}
+
+    @abstractmethod
+    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+        """Let a waiting job start on any nodes of its partition; see the contract."""
+
+    @abstractmethod
+    def asked(self, words: Sequence[str]) -> Asked:
+        """What the words of its submit command ask for; see the contract."""
+
+    @abstractmethod
+    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
+        """How a job is handed over; see the contract."""
+
+    def partitions(self) -> Sequence[Partition]:
+        """The partitions as they are now, each with the processors that are free on its nodes.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not answer.
+        """
+        listing = self._listing()
+        missing = [name for name in self._wanted if name not in listing.queue_names()]
+        if missing:
+            raise RuntimeError(f"no {self.word} {missing[0]}, expected one of {', '.join(listing.queue_names())}")
+        busy = {each.host for each in listing.instances if each.used}
+        queues: dict[str, list[Instance]] = defaultdict(list)
+        for each in listing.instances:
+            if not self._wanted or each.queue in self._wanted:
+                queues[each.queue].append(each)
+        return [self._partition(name, own, busy) for name, own in queues.items()]
+
+    def _partition(self, name: str, own: Sequence[Instance], busy: Collection[str]) -> Partition:
+        state = ClusterState.make(
+            f"{self.name}/{name}",
+            [each.host for each in own],
+            processors=[max(0, each.slots - each.used) for each in own],
+            memory=[each.memory for each in own],
+            jobs=[int(each.host in busy) for each in own],
+            up=[each.up for each in own],
+        )
+        limits = [each.time_limit for each in own if each.time_limit is not None]
+        limit = min(limits, default=None)
+        return Partition(state, self._platform, self.name, name, limit, self._may_release(), limit)
+
+    def queue(self) -> Sequence[QueuedJob]:
+        """The jobs that run and wait, those that wait in the order of their priority.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not answer.
+        """
+        return self._listing().queue(time.time())
+
+    def running(self) -> Sequence[StartedJob]:
+        """The jobs that run now, each on processors of its own.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not answer.
+        """
+        found, now = [], time.time()
+        jobs = [job for job in self._listing().jobs if job.runs and job.since is not None]
+        comments = self._comments(jobs) if jobs else {}
+        for job in jobs:
+            comment = comments.get(job.number, comments.get(job.number.partition(".")[0], ""))
+            ran, mark = max(now - (job.since or now), 0.0), read_mark(comment)
+            named = () if mark is None else (mark.application, mark.problem_size)
+            found.append(StartedJob(tuple(job.slots), tuple(job.slots.values()), ran, *named))
+        return found
+
+    def bound(self) -> Sequence[BoundJob]:
+        """The jobs with a placement in their mark that wait for certain hosts.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not answer.
+        """
+        waiting = [job for job in self._listing().jobs if not job.runs and job.hosts]
+        if not waiting:
+            return []
+        now, comments, found = time.time(), self._comments(waiting), []
+        for job in waiting:
+            mark = read_mark(comments.get(job.number, ""))
+            if mark is not None and mark.placement is not None:
+                queue = job.queues[0] if job.queues else ""
+                found.append(BoundJob(job.number, mark.placement, job.hosts, queue, now - (job.since or now)))
+        return found
+
+    def accounted(self, since: float) -> JobLog | None:
+        """All jobs that ended after a time (s), as accounting tells of them; None where it tells of none.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not answer, or its accounting cannot be read.
+        """
+        return logged(self._ended(), since)
+
+    def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
+        """What became of each of these jobs; those that run or wait, or are still to be accounted for, are not settled.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not answer, or its accounting cannot be read.
+        """
+        # First, so that no job that ends meanwhile is in neither.
+        there = {job.number for job in self._listing().jobs if job.number in jobs}
+        found = {job.number: job.fate for job in self._ended() if job.number in jobs}
+        unsettled = jobs if self.accounts_for_all else ()
+        return dict.fromkeys(unsettled, Fate(None)) | found | dict.fromkeys(there, Fate(None))
+
+    def finished(self, since: float) -> Sequence[EndedJob]:
+        """Jobs that ended after a time (s), from the accounting, as far as it tells all of their nodes.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not answer, or its accounting cannot be read.
+        """
+        return [
+            self._ended_job(job)
+            for job in self._ended()
+            if job.nodes and job.end > max(since, job.start) and job.start > 0
+        ]
+
+    def _ended_job(self, job: Accounted) -> EndedJob:
+        return EndedJob(
+            scheduler=self.name,
+            job=job.number,
+            comment=job.comment,
+            partition=job.queue,
+            nodes=job.nodes,
+            processors=job.slots,
+            start=job.start,
+            end=job.end,
+            exit_status=job.exit_status or int(not job.completed),
+            user=_uid(job.owner),
+            name=plain(job.name.encode("utf-8", "surrogateescape")),
+            submitted=job.submitted or None,
+            kind=job.kind,
+        )
+
+
+def _uid(owner: str) -> str:
+    """The number of a user, as hooks tell it; the name where this host does not know it."""
+    try:
+        return str(pwd.getpwnam(owner).pw_uid)
+    except (KeyError, ValueError):
+        return owner
