@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Tests start hundreds of interpreters: none should compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test bench check clean
 help: ## show the targets

@@ -64,10 +64,10 @@ def test_a_fault_that_a_test_notices_is_killed_one_that_none_does_survives_and_t
 
 def test_tests_that_fail_without_a_fault_judge_none(tree: Path) -> None:
     (tree / "tests/monitors/toy/test_double.py").write_text("def test_double():\n    assert False\n")
-    found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=2, seed=3)]
-    assert [verdict.outcome for verdict in found] == ["unjudged", "unjudged"]
+    found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=1, seed=3)]
+    assert [verdict.outcome for verdict in found] == ["unjudged"]
     named = "(tests/monitors/toy/test_double.py fails without it)"
-    assert [verdict.change.partition("  (")[1:] for verdict in found] == [("  (", named[1:])] * 2
+    assert [verdict.change.partition("  (")[1:] for verdict in found] == [("  (", named[1:])]
 
 
 def test_a_test_that_fails_once_by_itself_is_run_again_before_it_judges_none(tree: Path) -> None:

@@ -109,12 +109,12 @@ def test_learning_one_run_at_a_time_agrees_with_fitting_all_at_once(
     np.testing.assert_allclose(learned.sse, at_once.sse, rtol=1e-8)
 
 
-def test_a_hundred_thousand_runs_leave_the_error_sum_exact() -> None:
+def test_twenty_thousand_runs_leave_the_error_sum_exact() -> None:
     rng = np.random.default_rng(0)
-    columns = rng.uniform(1.0, 2.0, (1, 2, 100_000)) * np.array([1e6, 1.0])[None, :, None]
-    target = 3.0 * columns[0, 0] + 5.0 * columns[0, 1] + 1e-3 * rng.standard_normal(100_000)
+    columns = rng.uniform(1.0, 2.0, (1, 2, 20_000)) * np.array([1e6, 1.0])[None, :, None]
+    target = 3.0 * columns[0, 0] + 5.0 * columns[0, 1] + 1e-3 * rng.standard_normal(20_000)
     sums = SquareRootSums.of(columns[:, :, :3], target[:3])
-    for run in range(3, 100_000):
+    for run in range(3, 20_000):
         sums.add(columns[:, :, run], target[run])
     # The errors are 1e-9 of the target: a difference of Gram sums would have lost them entirely.
     assert sums.solve().sse[0] == pytest.approx(SquareRootSums.of(columns, target).solve().sse[0], rel=1e-5)

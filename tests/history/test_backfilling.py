@@ -62,7 +62,7 @@ def by_definition(log: JobLog, shortest_first: bool) -> list[float]:
     return [start[job] for job in range(len(log))]
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(JOBS, st.booleans())
 def test_jobs_start_as_the_definition_of_easy_says(jobs: list[tuple[int, int, int, int]], shortest_first: bool) -> None:
     log = log_of(jobs)

@@ -59,7 +59,7 @@ def test_predictions_are_close_inside_and_outside_the_training_range(make: type[
 @BOTH
 def test_intervals_hold_what_they_promise(make: type[Adaptive]) -> None:
     held = []
-    for seed in range(3):
+    for seed in range(2):
         predictor = make().fit(runs(60, seed=seed, noise=0.08))
         for run in runs(100, seed=100 + seed, noise=0.08):
             interval = predictor.predict(request_of(run)).interval
@@ -82,7 +82,7 @@ def test_a_higher_level_gives_a_wider_interval(make: type[Adaptive]) -> None:
 @BOTH
 def test_learning_follows_a_machine_that_became_slower(make: type[Adaptive]) -> None:
     predictor = make().fit(runs(60))
-    for run in runs(150, seed=5):
+    for run in runs(80, seed=5):
         predictor.learn(replace(run, execution_time=1.5 * run.execution_time))
         predictor.settle()
     predicted = predictor.predict(Request(1000, 4, 0.5, 50.0)).execution_time
@@ -231,11 +231,11 @@ def test_every_fifty_predictions_the_search_is_repeated() -> None:
 @BOTH
 def test_learning_many_runs_keeps_only_a_window_of_them(make: type[Adaptive]) -> None:
     predictor = make(capacity=64).fit(runs(60))
-    for run in runs(100, seed=7):
+    for run in runs(30, seed=7):
         predictor.learn(run)
     predictor.settle()
     assert len(predictor.window) == 64
-    assert predictor.window.seen == 160
+    assert predictor.window.seen == 90
 
 
 def test_predictions_from_several_threads_while_learning_are_all_sound() -> None:

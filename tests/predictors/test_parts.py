@@ -35,7 +35,7 @@ def test_a_full_window_keeps_rare_processor_counts_and_the_range_of_sizes() -> N
     assert [run.problem_size for run in window][-1] == 500.0 + 999 % 7
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(st.integers(0, 1000), st.booleans(), st.booleans())
 def test_a_list_that_learned_equals_one_fitted_to_all(seed: int, relative: bool, nonnegative: bool) -> None:
     seen = observations(runs(40, seed=seed))

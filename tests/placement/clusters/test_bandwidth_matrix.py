@@ -49,7 +49,7 @@ def brute_force(cluster: ClusterState, predictor: Known) -> float:
     return best
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(measured(), st.sampled_from([10.0, 1000.0, 20000.0]))
 def test_small_matrices_are_searched_exactly(cluster, traffic) -> None:
     predictor = Known(traffic=traffic)
@@ -58,7 +58,7 @@ def test_small_matrices_are_searched_exactly(cluster, traffic) -> None:
     assert ranking.gap == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(measured(), st.sampled_from([10.0, 1000.0, 20000.0]))
 def test_beyond_the_limit_the_reported_gap_holds_the_truth(cluster, traffic) -> None:
     predictor = Known(traffic=traffic)

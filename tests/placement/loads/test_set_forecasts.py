@@ -35,7 +35,7 @@ def model() -> PublishedPredictor:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.data())
 def test_the_best_set_is_that_of_brute_force(model: PublishedPredictor, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 5))

@@ -72,7 +72,7 @@ def found_by(instance, predictor, scope, top=10):
     return search(domains, allowed, score, scope, top), domains
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(instances())
 def test_best_for_every_number_of_processors_is_that_of_brute_force(instance) -> None:
     predictor = Known(traffic=instance["traffic"])
@@ -83,7 +83,7 @@ def test_best_for_every_number_of_processors_is_that_of_brute_force(instance) ->
         assert got == pytest.approx(expected, rel=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(instances(), st.integers(1, 5))
 def test_top_pairs_are_those_of_the_full_search(instance, top) -> None:
     predictor = Known(traffic=instance["traffic"])
@@ -122,7 +122,7 @@ def test_among_many_widths_the_best_is_that_of_every_step(seed, traffic, alike) 
     assert np.sort(quick.score)[:3].tolist() == np.sort(every)[:3].tolist()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(instances())
 def test_members_have_the_minima_that_were_scored_or_better(instance) -> None:
     found, domains = found_by(instance, Known(traffic=instance["traffic"]), "all")
@@ -137,7 +137,7 @@ def test_members_have_the_minima_that_were_scored_or_better(instance) -> None:
         assert instance["tree"].bandwidth(instance["link"], nodes) >= found.bandwidth[pair]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_prefix_quantiles_are_those_of_sorting(data) -> None:
     sizes = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=4))
@@ -175,7 +175,7 @@ def test_prefix_quantiles_of_small_and_large_groups_side_by_side(heaviest: int) 
     assert PrefixQuantiles(values, weights, start).largest(group, count, q).tolist() == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(instances(), st.data())
 def test_bandwidth_of_nodes_is_an_ultrametric(instance, data) -> None:
     tree, link = instance["tree"], instance["link"]

@@ -374,11 +374,11 @@ def bursts(count: int, seed: int) -> tuple[list[AdvisedPlacement], list[EndedJob
     return advised, jobs, fates
 
 
-def test_of_a_thousand_jobs_in_bursts_none_is_mistaken_for_another(
+def test_of_hundreds_of_jobs_in_bursts_none_is_mistaken_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write_queue, "APART", 0.0)
-    advised, jobs, fates = bursts(1000, seed=1)
+    advised, jobs, fates = bursts(300, seed=1)
     own = {str(int(each.uid, 16)): each for each in advised}
     with site(tmp_path, Scheduler("c", fates)) as here:
         here.store.placements.add(advised)

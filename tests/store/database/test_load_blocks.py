@@ -46,7 +46,7 @@ steps = st.one_of(st.lists(loads, min_size=1, max_size=8), st.floats(0, SPAN + 2
 bounds = st.one_of(st.none(), st.floats(-100, SPAN + 100).map(lambda offset: START + offset))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(steps, max_size=12), st.lists(st.tuples(bounds, bounds), min_size=1, max_size=4))
 def test_what_is_read_is_what_was_stored(
     story: list[list[Load] | float], spans: list[tuple[float | None, float | None]]
