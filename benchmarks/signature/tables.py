@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.signature import paper
 from benchmarks.signature.general_equations import completed, distance_form
-from benchmarks.signature.instructions import difference, instructions_per_process, total_instructions
 from benchmarks.signature.scalability import core_hours, efficiency, prediction_error
+from metasched.signature.instruction_table import difference, instructions_per_process, total_instructions
 from metasched.signature.local_equations import local_equation
 from metasched.signature.transforms import PowerLaw, r_squared, weight_form
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
-from metasched.cli.signature_prediction import plot_verb, predict_verb
+from metasched.cli.signature_prediction import plot_verb, predict_verb, unruled
 from metasched.cli.signature_synthetic import run_verb
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
@@ -198,6 +198,7 @@ def fit_verb(
 ) -> None:
     """Find the rules that runs of one program on at least three numbers of processes share."""
     from metasched.signature.fitting import fit
+    from metasched.signature.instruction_table import drifting, instruction_table
     from metasched.signature.reporting import equations, open_rules, valid_counts, weights
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
@@ -205,15 +206,18 @@ def fit_verb(
         traces = [trace_of_signature(each, str(path)) for each, path in zip(documents, signatures, strict=True)]
         found = fit(traces, any(each.get("instructions") == "time" for each in documents))
     application = found.application
+    groups = {len(each.processes): instruction_table(each, Machine()) for each in traces}
     document: dict[str, Any] = {
         "ruled": found.ruled,
         "without_rule": found.unruled,
+        "time_without_rule": found.times,
         "valid": valid_counts(application),
         "open": open_rules(application),
         "learned": list(application.learned),
         "roles": len(application.roles),
         "equations": equations(application, traces),
         "weights": weights(documents),
+        "instructions": {str(n): [row.as_dict() for row in rows] for n, rows in groups.items()},
         "measured": measured_of(documents, signatures),
     }
     write_document(to, {"kind": APPLICATION, "version": VERSION} | document | {"application": application.as_dict()})
@@ -229,15 +233,22 @@ def fit_verb(
     if len(document["equations"]) > SHOWN:
         output.say(f"and {len(document['equations']) - SHOWN} more with --json")
     output.say(f"{100.0 * found.ruled:.2f} % of the actions follow rules; valid for {document['valid']}")
-    for name, share in found.unruled.items():
-        output.to_stderr(
-            f"warning: {name}, {100.0 * share:.2f} % of the actions, follows no rule: a regression is used"
-        )
+    for line in unruled(document):
+        output.to_stderr(f"warning: {line}")
+    for phase, share, totals in drifting(groups):
+        if share >= SAID:
+            listed = ", ".join(f"{total:.4g} with {n}" for n, total in sorted(totals.items()))
+            output.to_stderr(
+                f"warning: the instructions of phase {phase} together, {100.0 * share:.2f} % of the time, are {listed} "
+                "processes: totals that drift are outside the method, rules and power laws continue them"
+            )
     for line in document["open"]:
         output.to_stderr(f"warning: {line}")
     output.say(f"application written to {to}")
 
 
+#: From which share of the time on it is said of a phase that its instructions drift.
+SAID = 0.05
 #: Most rules that are shown without --json.
 SHOWN = 40
 
@@ -251,6 +262,7 @@ def expand_verb(
 ) -> None:
     """Write the trace for more processes, in SimGrid's format."""
     from metasched.signature.expanding import lines, sound
+    from metasched.signature.instruction_table import instruction_table
     from metasched.signature.reporting import checked_count
 
     known = read_application(application)[0]
@@ -260,7 +272,8 @@ def expand_verb(
         write_ti_trace(to, lines(trace))
     shown = {"processes": processes, "events": trace.events, "trace": str(to)}
     if as_json:
-        output.print_json(shown)
+        rows = [row.as_dict() for row in instruction_table(trace, Machine())]
+        output.print_json(shown | {"instructions": rows})
     else:
         output.say(f"{trace.events} actions of {processes} processes written to {to}")
 

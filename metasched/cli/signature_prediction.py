@@ -194,11 +194,14 @@ def hardware_from(hardware: str, network: str | None, per_node: int) -> Hardware
 
 def unruled(document: dict[str, Any]) -> list[str]:
     """What follows no rule, in words."""
-    without = document.get("without_rule")
+    without, times = document.get("without_rule"), document.get("time_without_rule")
     if not isinstance(without, dict):
         return []
+    times = times if isinstance(times, dict) else {}
     return [
-        f"{name}, {100.0 * share:.2f} % of the actions, follows no rule: a regression is used"
+        f"{name}, {100.0 * share:.2f} % of the actions"
+        + (f" and {100.0 * times[name]:.2f} % of the time" if isinstance(times.get(name), int | float) else "")
+        + ", follows no rule: its statistics are used"
         for name, share in without.items()
         if isinstance(share, int | float)
     ]

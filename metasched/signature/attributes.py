@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.expressions import Env, Expression, Rows, atoms
+from metasched.signature.expressions import MOST_FACTORS, Env, Expression, Rows, atoms
+from metasched.signature.instruction_groups import Placement
 from metasched.signature.topologies import TOPOLOGIES, asks_for_squares, coordinates
 from metasched.signature.transforms import PowerLaw, r_squared
 
@@ -76,7 +77,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Attribute:
-    """How one number comes about: one of a rank rule, an expression, a table over a loop's steps, a power law.
+    """How one number comes about: one of a rank rule, an expression, a table over steps or groups, a power law.
 
     Parameters
     ----------
@@ -86,6 +87,7 @@ class Attribute:
     loop, table : a number for each step of a loop, or of its steps modulo the table's length.
     turn : ``steps``; or of two, ``first`` (the first step and the others), ``last`` (the others and the last step),
         ``halves`` (the first and the second half, each counted from 0).
+    placement : whose number each of the table is, where it is one for each group of processes.
     """
 
     topology: str = ""
@@ -95,6 +97,7 @@ class Attribute:
     loop: int = -1
     table: tuple[Attribute, ...] = ()
     turn: str = "steps"
+    placement: Placement | None = None
 
     @property
     def size(self) -> int:
@@ -109,8 +112,15 @@ class Attribute:
         """Whether it follows rules alone, no regression."""
         return self.law is None and all(each.ruled for each in self.table)
 
+    @property
+    def statistical(self) -> bool:
+        """Whether nothing says which process has which of the numbers."""
+        return self.placement is not None and self.placement.kind == "spread"
+
     def __call__(self, env: Env, count: int, rounded: bool = True) -> Floats:
         """The numbers, of the shape that the names in ``env`` broadcast to."""
+        if self.placement is not None:
+            return _chosen(self.placement(env, count), [each(env, count, rounded) for each in self.table])
         if self.table:
             steps, inner = turned(env, self.loop, self.turn, len(self.table))
             return _chosen(steps, [each(inner, count, rounded) for each in self.table])
@@ -128,6 +138,8 @@ class Attribute:
         return peer
 
     def __str__(self) -> str:
+        if self.placement is not None:
+            return f"{self.placement}: " + "; ".join(map(str, self.table[:8]))
         if self.table:
             return f"by {self.turn} of loop {self.loop}: " + "; ".join(map(str, self.table[:8]))
         if self.law is not None:
@@ -138,6 +150,8 @@ class Attribute:
 
     def as_dict(self) -> dict[str, Any]:
         """The attribute as a JSON document, which :meth:`of` reads."""
+        if self.placement is not None:
+            return {"placement": self.placement.as_dict(), "groups": [each.as_dict() for each in self.table]}
         if self.table:
             return {"loop": self.loop, "turn": self.turn, "table": [each.as_dict() for each in self.table]}
         if self.law is not None:
@@ -153,6 +167,12 @@ class Attribute:
         try:
             if depth > 4 or not isinstance(document, dict):
                 raise ValueError
+            if "placement" in document:
+                groups = tuple(cls.of(each, depth + 1) for each in document["groups"])
+                if not 0 < len(groups) <= UNROLLED:
+                    raise ValueError
+                placement = Placement.of(document["placement"], len(groups))
+                return cls(placement.topology, table=groups, placement=placement)
             if "table" in document:
                 table = tuple(cls.of(each, depth + 1) for each in document["table"])
                 if not 0 < len(table) <= UNROLLED or not 0 <= int(document["loop"]) < 100:
@@ -574,6 +594,35 @@ def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> At
     turned = [each.replace(f"P{way}", f"P{free[0]}").replace(f"floor{way}:", f"floor{free[0]}:") for each in factors]
     (slope, _), constant = terms[0], rule.expression.constant if rule.expression is not None else 0.0
     return Attribute(rule.topology, expression=Expression(constant, ((slope, "*".join(turned)),)))
+
+
+def shared_out(samples: Samples, values: Floats, steady: float) -> Attribute:
+    """Instructions whose total is shared out anew among more processes and steps (Eq. 4), or a power law.
+
+    Parameters
+    ----------
+    samples, values : the rows.
+    steady : how far totals may be from their mean, relative to it; those that drift more are outside the method.
+
+    Examples
+    --------
+    >>> rows = Samples(np.array([4, 8, 16]), {"r": np.zeros(3)}, 0, "line")
+    >>> print(shared_out(rows, np.array([25.1, 12.5, 6.2]), 0.05))
+    99.8667 1/n
+    >>> print(shared_out(rows, np.array([25.0, 20.0, 16.0]), 0.05))
+    39.0625 n^-0.3219, R^2 1.0000
+    """
+    around = [f"1/c{loop}" for loop in range(min(samples.loops, MOST_FACTORS - 1))]
+    tried = ["1/n", ""] + (["*".join(["1/n", *around])] if around else [])
+    for atom in tried:
+        totals = values.copy()
+        for factor in filter(None, atom.split("*")):
+            totals = totals * samples.env[factor[2:]]
+        means = np.array([float(totals[samples.counts == n].mean()) for n in samples.distinct])
+        if means.mean() > 0 and np.all(np.abs(means - means.mean()) <= steady * means.mean()):
+            whole = float(f"{means.mean():.12g}")
+            return Attribute(expression=Expression(0.0, ((whole, atom),)) if atom else Expression(whole))
+    return regression(samples, values)
 
 
 def regression(samples: Samples, values: Floats) -> Attribute:

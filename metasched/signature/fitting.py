@@ -11,14 +11,36 @@ from numpy.typing import NDArray
 from metasched.records import InputError
 from metasched.signature.actions import AMOUNTS, PEERS, Shape
 from metasched.signature.application import Application, Role, Rule
-from metasched.signature.attributes import WRITTEN, Attribute, Samples, attribute, number, off_the_way, regression
+from metasched.signature.attributes import (
+    WRITTEN,
+    Attribute,
+    Samples,
+    attribute,
+    number,
+    off_the_way,
+    regression,
+    shared_out,
+)
 from metasched.signature.expanding import expanded
 from metasched.signature.expressions import LISTED as ALONG
+from metasched.signature.expressions import Expression
 from metasched.signature.folding import Loop, Node, folded
+from metasched.signature.instruction_groups import (
+    ALIKE,
+    LEVELS,
+    MOST_GROUPS,
+    Placement,
+    grouped,
+    levels,
+    placed,
+    profiled,
+)
 from metasched.signature.matching import Places, Program, likened, matched, program_of
+from metasched.signature.phases import Machine
 from metasched.signature.roles import Cell, candidates, cells
 from metasched.signature.topologies import different
 from metasched.signature.traces import Trace
+from metasched.signature.transforms import PowerLaw
 from metasched.signature.workloads import one_workload
 
 Ints = NDArray[np.int64]
@@ -34,6 +56,8 @@ RANKS, PLACES, LISTED = 12, 72, 12
 #: Where the tag stands among the numbers of an action, and how many different ones tell places of a program apart.
 TAGS = {name: 1 for name, places in PEERS.items() if places == (0,)} | {"wait": 2}
 MOST_TAGS = 32
+#: How far totals of instructions may be from their mean: counted ones, and those known from measured times.
+STEADY, STEADY_TIMED = 0.005, 1.0 - ALIKE
 #: Fewest different counts that a rule in n can be checked on.
 FEWEST = 3
 
@@ -53,6 +77,7 @@ class _Run:
         ]
         shape_of = np.array([shapes.setdefault(key, len(shapes)) for key in keys], dtype=np.int64)
         self.shape_of = shape_of
+        self.seconds = Machine().seconds(trace)
         self.classes = np.zeros(self.count, dtype=np.int64)
         known: dict[bytes, int] = {}
         self.sequences: list[Ints] = []
@@ -84,11 +109,13 @@ class Fit:
     application : the rules.
     ruled : share of all actions whose every number follows rules.
     unruled : by the name of the action, the share of all actions of which some number follows no rule.
+    times : the same, as shares of the time.
     """
 
     application: Application
     ruled: float
     unruled: dict[str, float]
+    times: dict[str, float]
 
 
 def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
@@ -144,24 +171,53 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
 
 def _checked(found: Fit, runs: Sequence[_Run]) -> Fit:
     """What was found, with the actions counted as without rule that it does not give back where it was learned."""
-    wrong: dict[str, int] = {}
+    wrong: dict[str, Floats] = {}
     for run in runs:
         try:
             made = expanded(found.application, run.count)
         except InputError:
-            return Fit(found.application, 0.0, {"all": 1.0})
+            return Fit(found.application, 0.0, {"all": 1.0}, {"all": 1.0})
         for mine, theirs in zip(made.processes, run.trace.processes, strict=True):
             if mine.size != theirs.size:
-                wrong["all"] = wrong.get("all", 0) + theirs.size
+                _add(wrong, "all", theirs.size, run.seconds[theirs].sum())
                 continue
             pairs, times = np.unique(np.stack([mine, theirs]), axis=1, return_counts=True)
             for (one, other), many in zip(pairs.T.tolist(), times.tolist(), strict=True):
                 shape = run.trace.table.shapes[run.trace.table.shape[other]]
-                if shape.name not in AMOUNTS and made.table.text(one) != run.trace.table.text(other):
-                    wrong[shape.name] = wrong.get(shape.name, 0) + many
-    total = sum(run.trace.events for run in runs)
-    unruled = {name: max(found.unruled.get(name, 0.0), wrong.get(name, 0) / total) for name in {*found.unruled, *wrong}}
-    return Fit(found.application, max(1.0 - sum(unruled.values()), 0.0), unruled)
+                if not _given_back(made, one, run.trace, other, shape.name in AMOUNTS):
+                    _add(wrong, shape.name, many, many * run.seconds[other])
+    whole = _whole(runs)
+    unruled = {
+        name: np.maximum((found.unruled.get(name, 0.0), found.times.get(name, 0.0)), wrong.get(name, 0.0) / whole)
+        for name in sorted({*found.unruled, *wrong})
+    }
+    left = max(1.0 - float(sum(each[0] for each in unruled.values())), 0.0)
+    return Fit(found.application, left, *_shares(unruled))
+
+
+def _given_back(made: Trace, one: int, true: Trace, other: int, amount: bool) -> bool:
+    """Whether an action is the true one; of amounts, alike as in an instruction group."""
+    if not amount:
+        return made.table.text(one) == true.table.text(other)
+    found, wanted = ((each.table.numbers[action] or (0.0,))[0] for each, action in ((made, one), (true, other)))
+    return min(found, wanted) >= ALIKE * max(found, wanted)
+
+
+def _add(to: dict[str, Floats], name: str, events: float, seconds: float) -> None:
+    """Count actions that follow no rule, and their seconds."""
+    to[name] = to.get(name, np.zeros(2)) + np.array([events, seconds], dtype=np.float64)
+
+
+def _whole(runs: Sequence[_Run]) -> Floats:
+    """Actions of all runs, and their seconds."""
+    seconds = sum(float(run.seconds[actions].sum()) for run in runs for actions in run.trace.processes)
+    return np.array([sum(run.trace.events for run in runs), seconds or 1.0])
+
+
+def _shares(unruled: dict[str, Floats]) -> tuple[dict[str, float], dict[str, float]]:
+    """Shares of the actions and of the time, by the name of the action."""
+    events, seconds = ({name: float(each[place]) for name, each in unruled.items()} for place in (0, 1))
+    return events, seconds
 
 
 def _tagged(traces: Sequence[Trace]) -> set[Shape]:
@@ -221,7 +277,7 @@ def _goes_round(role: Role) -> bool:
     return any("1/" in atom for each in role.counts if each.expression for _, atom in each.expression.terms)
 
 
-def _better(role: Role, unruled: int, than: Role, left: int) -> bool:
+def _better(role: Role, unruled: float, than: Role, left: float) -> bool:
     """Whether more follows rules, or as much in fewer loops."""
     return (unruled, len(role.counts)) < (left, len(than.counts))
 
@@ -245,7 +301,7 @@ class _Fitter:
         rest.sort(key=lambda name: not name.startswith(USUAL_FIRST) or name in ("grid 0123", "grid 3210"))
         self.topologies = ["line", *([topology] if topology != "line" else []), *rest]
         self.pool: dict[tuple[object, ...], list[Attribute]] = {}
-        self.unruled: dict[str, int] = {}
+        self.unruled: dict[str, Floats] = {}
         self.grids: list[str] = []
         self.divided = False
         self.single: dict[tuple[object, ...], list[Attribute]] = {}
@@ -259,27 +315,28 @@ class _Fitter:
             if role is None:
                 return None
             roles[cell] = role
-        total = sum(run.trace.events for run in self.runs)
-        shares = {name: count / total for name, count in sorted(self.unruled.items())}
+        whole = _whole(self.runs)
+        unruled = {name: each / whole for name, each in sorted(self.unruled.items())}
         learned = tuple(run.count for run in self.runs)
         application = Application(self.features, self.topology, tuple(self.shapes), roles, learned)
-        return Fit(application, 1.0 - sum(shares.values()), shares)
+        return Fit(application, 1.0 - float(sum(each[0] for each in unruled.values())), *_shares(unruled))
 
     def _role(self, cell: Cell, seen: dict[int, Ints]) -> Role | None:
         """The role by loops whose actions are the same at every turn; else, by what looks alike."""
-        best: tuple[int, Role, dict[str, int]] | None = None
+        best: tuple[float, Role, dict[str, Floats]] | None = None
         for precisely in (True, False):
             before, self.unruled = self.unruled, {}
             role = self._role_by(cell, seen, precisely)
             unruled, self.unruled = self.unruled, before
-            if role is not None and (best is None or _better(role, sum(unruled.values()), best[1], best[0])):
-                best = sum(unruled.values()), role, unruled
+            left = float(sum(each[0] for each in unruled.values()))
+            if role is not None and (best is None or _better(role, left, best[1], best[0])):
+                best = left, role, unruled
             if best is not None and not (best[0] and self.divided) and not _goes_round(best[1]):
                 break
         if best is None:
             return None
-        for name, events in best[2].items():
-            self.unruled[name] = self.unruled.get(name, 0) + events
+        for name, (events, seconds) in best[2].items():
+            _add(self.unruled, name, events, seconds)
         return best[1]
 
     def _role_by(self, cell: Cell, seen: dict[int, Ints], precisely: bool) -> Role | None:
@@ -392,11 +449,12 @@ class _Fitter:
         columns: list[Floats] = []
         of: list[int] = []
         actions: list[tuple[int, Ints]] = []
-        events = 0
+        events, seconds = 0, 0.0
         for place, each in places.items():
             run = self.runs[place]
             at, taken = each.leaf(leaf)
             events += at.size * seen[place].size
+            seconds += sum(float(run.seconds[run.trace.processes[rank][at]].sum()) for rank in seen[place].tolist())
             some, ranks = _spread(at.size, PLACES), seen[place][_spread(seen[place].size, RANKS)]
             steps = taken[some].astype(np.float64)
             outer = _counts_around(program, loops, each, steps)
@@ -416,8 +474,10 @@ class _Fitter:
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
             one, ruled = self._number(samples, values, (shape_number, column), column in shape.peers, tolerance)
             partner = by_column[shape.peers[0]] if shape.peers and column not in shape.peers else None
+            if tolerance and one.law is not None:
+                one, ruled = self._groups(samples, values, (shape_number, column), leaf, places, seen)
             by_column[column] = off_the_way(one, partner, samples)
-            sound = sound and (ruled or bool(tolerance))
+            sound = sound and ruled
         found = [by_column[column] for column in range(shape.numbers)]
         if shape.lists:
             lists, length, ruled = self._lists(shape_number, samples, actions, np.array(of))
@@ -426,8 +486,54 @@ class _Fitter:
         else:
             rule = Rule(tuple(found))
         if not sound:
-            self.unruled[shape.name] = self.unruled.get(shape.name, 0) + events
+            _add(self.unruled, shape.name, events, seconds)
         return rule
+
+    def _groups(
+        self, samples: Samples, values: Floats, column: tuple[int, int], leaf: int, places: dict[int, Places],
+        seen: dict[int, Ints],
+    ) -> tuple[Attribute, bool]:  # fmt: skip
+        """The instructions of a computation that follows no rule, by groups of processes; whether there are such."""
+        steady = STEADY_TIMED if self.timed else STEADY
+        amounts = {}
+        for place, each in places.items():
+            run = self.runs[place]
+            at = each.leaf(leaf)[0]
+            at = at[_spread(at.size, PLACES)]
+            amounts[run.count] = np.array(
+                [float(run.column(*column)[run.trace.processes[rank][at]].mean()) for rank in seen[place].tolist()]
+            )
+        # What is measured is alike if it is so to the middle of its group.
+        alike = ALIKE**2 if self.timed else ALIKE
+        groups = {n: grouped(each, alike) for n, each in amounts.items()}
+        many = {int(each.max()) + 1 for each in groups.values()}
+
+        def law(group: int, steady: float) -> Attribute:
+            """What a process of a group has, or any process of the role (-1)."""
+            chosen = {n: amounts[n][(groups[n] == group) | (group < 0)] for n in amounts}
+            of = np.concatenate([np.full(each.size, n) for n, each in chosen.items()])
+            first = [int(np.flatnonzero(samples.counts == n)[0]) for n in of.tolist()]
+            rows = Samples(of, {name: each[first] for name, each in samples.env.items()}, samples.loops, self.topology)
+            return shared_out(rows, np.concatenate([*chosen.values()]), steady)
+
+        if many == {1}:
+            return law(-1, steady), True
+        ranks = {self.runs[place].count: each for place, each in seen.items()}
+        where = placed(groups, ranks, self.topologies) if len(many) == 1 and max(many) <= MOST_GROUPS else None
+        if where is not None:
+            table = tuple(law(group, steady) for group in range(max(many)))
+            return Attribute(where.topology, table=table, placement=where), True
+        self.divided = self.divided or (not self.timed and max(many) <= MOST_GROUPS)
+        if (profile := profiled(amounts, ranks, self.topologies, alike)) is not None:
+            where, factors, mean = *profile, law(-1, steady)
+        else:
+            where, factors, mean = (
+                Placement("spread", groups=(*range(LEVELS),)),
+                levels([*amounts.values()]),
+                law(-1, STEADY_TIMED),
+            )
+        table = tuple(_times(mean, factor) for factor in factors.tolist())
+        return Attribute(where.topology, table=table, placement=where), profile is not None
 
     def _number(
         self, samples: Samples, values: Floats, key: tuple[object, ...], peer: bool, tolerance: float
@@ -485,6 +591,15 @@ class _Fitter:
             found.append(one)
             sound = sound and ruled
         return tuple(found), length, sound
+
+
+def _times(rule: Attribute, factor: float) -> Attribute:
+    """A law or an expression of one term, multiplied."""
+    if rule.law is not None:
+        return Attribute(law=PowerLaw(factor * rule.law.factor, rule.law.exponent, rule.law.r_squared))
+    known = rule.expression or Expression()
+    terms = tuple((factor * slope, atom) for slope, atom in known.terms)
+    return Attribute(expression=Expression(factor * known.constant, terms))
 
 
 def _counts_around(program: Program, loops: tuple[int, ...], places: Places, steps: Floats) -> Floats:

@@ -105,7 +105,7 @@ def _segments(nodes: Sequence[Node], times: int, found: list[tuple[int, list[int
     return numbered
 
 
-def _summed(trace: Trace, columns: Sequence[Floats]) -> tuple[NDArray[np.int64], Floats]:
+def summed(trace: Trace, columns: Sequence[Floats]) -> tuple[NDArray[np.int64], Floats]:
     """Weights of the phases; sums of columns over the actions of each, an array of shape (columns, processes, phases).
 
     Parameters
@@ -153,7 +153,7 @@ def worked(trace: Trace, durations: Sequence[float], relevant: Sequence[int], ma
     """
     table = trace.table
     flops = np.array([table.instructions(action) for action in range(len(table.shape))])
-    weights, sums = _summed(trace, (1e-9 * flops, machine.seconds(trace) - flops / machine.speed))
+    weights, sums = summed(trace, (1e-9 * flops, machine.seconds(trace) - flops / machine.speed))
     computing, calls = sums
     left = max(float(np.min(np.asarray(durations) - computing.sum(axis=1))), 0.0)
     whole = np.maximum(calls.sum(axis=1, keepdims=True), 1e-30)
@@ -179,7 +179,7 @@ def phases_of(trace: Trace, machine: Machine) -> Phases:
     actions = range(len(table.shape))
     flops = np.array([table.instructions(action) for action in actions])
     volumes = np.array([table.volume(action) for action in actions])
-    weights, sums = _summed(trace, (seconds, flops, volumes, np.ones(len(table.shape))))
+    weights, sums = summed(trace, (seconds, flops, volumes, np.ones(len(table.shape))))
     total = float(sums[0].sum()) or 1.0
     shares = sums[0].sum(axis=0) / total
     order = np.argsort(-shares, kind="stable")
