@@ -237,6 +237,13 @@ def has_words(values: Sequence[float | str]) -> bool:
 class PhaseMark:
     """What one process did in one phase of a run: its own loads, and how long it worked before it had to wait.
 
+    Parameters
+    ----------
+    phase : its name.
+    process : its number, from 0.
+    avg_avail_cpu, avg_avail_bw : averages over the phase: share of a processor, and Mbit/s.
+    execution_time : until it had to wait (s).
+
     Examples
     --------
     >>> PhaseMark("2", 0, 0.5, 93.5, 7.25).execution_time
@@ -373,6 +380,13 @@ class Run:
 class Load:
     """What one node had to spare at one moment.
 
+    Parameters
+    ----------
+    time : the moment (s since 1970, or since the campaign began).
+    node : its name.
+    available_cpu : share of one processor.
+    available_bandwidth : of its link (Mbit/s).
+
     Examples
     --------
     >>> Load(0.0, "n0", 0.75, 88.0).available_cpu
@@ -467,6 +481,13 @@ class Interval:
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a prediction is asked for: problem size, processors, the two minima to expect, and further settings.
+
+    Parameters
+    ----------
+    problem_size, processors : N and P.
+    available_cpu : least average share of a processor.
+    available_bandwidth : least average of a link (Mbit/s).
+    settings : layout on nodes, the application's parameters, clock.
 
     Examples
     --------

@@ -77,7 +77,14 @@ class FailureRate:
         return math.exp(-self.shape * math.log1p(struck / self.shape))
 
     def success_between(self, duration: float, nodes: float, level: float) -> tuple[float, float]:
-        """Ends of the interval of that probability: what it is at the quantiles of the rate."""
+        """Ends of the interval of that probability: what it is at the quantiles of the rate.
+
+        Parameters
+        ----------
+        duration : of the work (s).
+        nodes : that all have to last.
+        level : probability that the interval holds it.
+        """
         most, least = self.quantile(0.5 + level / 2), self.quantile(0.5 - level / 2)
         return math.exp(-most * duration * nodes), math.exp(-least * duration * nodes)
 
@@ -115,6 +122,11 @@ def best_interval(cost: Floats | float, rate: Floats | float) -> Floats:
 
     W is Lambert's function, its upper branch. It lies below Young's interval, which leaves out that checkpoints fail
     too.
+
+    Parameters
+    ----------
+    cost : of a checkpoint (s).
+    rate : of failures of all nodes together, lambda P (1/s).
 
     Examples
     --------

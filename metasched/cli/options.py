@@ -40,6 +40,13 @@ def settings_from(
 ) -> Settings:
     """The settings that options spell.
 
+    Parameters
+    ----------
+    per_node : processes on each node; None where it is not stated.
+    threads : of each process.
+    parameters : of the application, each ``NAME=VALUE``.
+    frequency : of the processors (MHz); None where it is not stated.
+
     Examples
     --------
     >>> settings_from(4, 1, ["steps=100"]).text

@@ -77,7 +77,8 @@ class Columns:
         Parameters
         ----------
         job : its number, empty where there is none; a job is listed twice where number, submission and start agree.
-        submit, run, processors, request, wait : as in :class:`JobLog`; not a number, or below 0, where not known.
+        submit, run, request, wait : seconds, as in :class:`JobLog`; not a number, or below 0, where not known.
+        processors : likewise.
         labels : its names.
         """
         if not (math.isfinite(submit) and abs(submit) <= LATEST) or run > LONGEST or processors > MOST_PROCESSORS:

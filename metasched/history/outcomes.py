@@ -25,7 +25,13 @@ MOST_KEYS = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """The chances that a job fails early, and that it runs into its limit; and how many jobs like it they come from."""
+    """The chances that a job fails early, and that it runs into its limit; and how many jobs like it they come from.
+
+    Parameters
+    ----------
+    early_failure, time_limit : both probabilities.
+    jobs : how many jobs like it, of which older ones count less.
+    """
 
     early_failure: float
     time_limit: float

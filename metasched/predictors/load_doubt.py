@@ -40,7 +40,12 @@ class LoadDoubt:
         return LoadDoubt(self.cpu**power, self.bandwidth**power)
 
     def ends(self, cpu: ArrayLike, bandwidth: ArrayLike) -> tuple[Floats, Floats]:
-        """The four points to predict at, shape (4,) or (4, k): more CPU, more bandwidth, less CPU, less bandwidth."""
+        """The four points to predict at, shape (4,) or (4, k): more CPU, more bandwidth, less CPU, less bandwidth.
+
+        Parameters
+        ----------
+        cpu, bandwidth : expected minima, share of a processor and Mbit/s: numbers, or arrays of shape (k,).
+        """
         cpu, bandwidth = np.broadcast_arrays(np.asarray(cpu, np.float64), np.asarray(bandwidth, np.float64))
         return (
             np.stack([self.cpu[1] * cpu, cpu, self.cpu[0] * cpu, cpu]),
@@ -93,6 +98,14 @@ def predict_one(
     """One prediction with the doubt about the loads in its interval.
 
     A processor faster than the reference node's offers more than 1; a request of one prediction stops there.
+
+    Parameters
+    ----------
+    predictor : that knows nothing of the doubt.
+    problem_size, processors : N and P.
+    cpu, bandwidth : the two minima to expect: share of a processor, and Mbit/s.
+    level : probability that the interval holds the outcome.
+    doubt : about the two minima; None where they are known.
     """
     found = predictor.predict(Request(problem_size, processors, min(1.0, cpu), bandwidth), level)
     if cpu > 1.0:
@@ -116,7 +129,16 @@ def predict_many(
     level: float,
     doubt: LoadDoubt | None,
 ) -> Predictions:
-    """What ``predictor.predict_many`` says, with the doubt about the loads in the intervals; arrays of shape (k,)."""
+    """What ``predictor.predict_many`` says, with the doubt about the loads in the intervals.
+
+    Parameters
+    ----------
+    predictor : that knows nothing of the doubt.
+    problem_size, processors : N, and P of shape (k,).
+    cpu, bandwidth : the two minima to expect, arrays of shape (k,): share of a processor, and Mbit/s.
+    level : probability that an interval holds its outcome.
+    doubt : about the two minima; None where they are known.
+    """
     found = predictor.predict_many(problem_size, processors, cpu, bandwidth, level)
     if doubt is None:
         return found

@@ -30,7 +30,7 @@ class Crowding:
     excess, slope : arrays of shape (intervals,), residence over demand less ``(1 + found) / full_rate`` at the start of
         each interval, and its growth over the interval.
     scale : mean number found that lies in the middle of the table.
-    full_rate : speed with many jobs.
+    full_rate : speed with many jobs, relative to that with one.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class ListedCluster(ABC):
 
     @abstractmethod
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any nodes of its partition; see the contract."""
+        """Let a waiting job start on any nodes of its partition, perhaps within another limit (s); see the contract."""
 
     @abstractmethod
     def asked(self, words: Sequence[str]) -> Asked:

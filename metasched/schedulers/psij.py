@@ -40,7 +40,7 @@ class Portable:
     script, arguments : what is run.
     comment : with the mark.
     name : of the job.
-    time_limit : s, None where it has none.
+    time_limit : of the job (s); None where it has none.
     output : the file of what it prints, whose folder exists where it runs.
     """
 

@@ -74,7 +74,18 @@ class Timed:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The answer for one number of processes."""
+    """The answer for one number of processes.
+
+    Parameters
+    ----------
+    processes : the number.
+    execution_time, interval : how long it takes (s), and between what.
+    engine : what computed it.
+    phases : what each comes to.
+    energy : of all nodes (J); NaN where it is not known.
+    success : probability that no node fails; NaN where it is not known.
+    warnings : what a user should know, one clause each.
+    """
 
     processes: int
     execution_time: float

@@ -16,7 +16,24 @@ PREFIX = "METASCHED_AGENT_"
 
 
 class Settings(BaseModel):
-    """Everything an administrator may set; unknown names are refused, since they are misspelt ones."""
+    """Everything an administrator may set; unknown names are refused, since they are misspelt ones.
+
+    Parameters
+    ----------
+    node : its name, as schedulers spell it.
+    daemon : where samples are sent, tried in this order; None where they are only served.
+    token : of this node.
+    interval : between samples (s).
+    spool, spool_samples : where samples wait to be sent, and how many at most.
+    interface : whose link is measured; None for that of the default route.
+    processors : that a job takes of this node; the CPU reading is what each of so many would get.
+    probe_budget : share of the link that probes may take.
+    listen, probe_listen : addresses at which samples are served and probes answered.
+    probe_secret : what probes must know.
+    probe_period : between probes of one link (s).
+    members : addresses of the nodes that are probed, by name.
+    delays : file that the delays between nodes are written to.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -61,7 +61,7 @@ class Sets:
 
     Parameters
     ----------
-    cpu, bandwidth : arrays of shape (n,), each node's expected average.
+    cpu, bandwidth : arrays of shape (n,), each node's expected average: share of a processor, and Mbit/s.
     cpu_sets, bandwidth_sets : of the 1, 2, ... nodes of which most CPU is expected, or of the one set asked about.
     """
 

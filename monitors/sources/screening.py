@@ -118,6 +118,12 @@ def sound(time: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayL
 
     A database may be written to by others; this is the last look before a forecast.
 
+    Parameters
+    ----------
+    time : of each sample (s), shape (t,).
+    available_cpu : share of a processor, shape (t,).
+    available_bandwidth : Mbit/s, shape (t,).
+
     Examples
     --------
     >>> sound([0.0, 1.0, 2.0], [0.5, np.nan, 7.0], [90.0, 90.0, 90.0]).tolist()

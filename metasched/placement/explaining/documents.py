@@ -71,7 +71,7 @@ class PlacementTable(_Table):
 
 
 class CurveTable(_Table):
-    """The best placement of one number of processors."""
+    """The best placement of one number of processors: how long it runs and when it is done (s from now)."""
 
     processors: Annotated[int, Field(ge=1)]
     execution_time: float | None

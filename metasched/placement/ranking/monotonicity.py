@@ -18,8 +18,8 @@ def non_monotone(cluster: str, as_is: ArrayLike, more_cpu: ArrayLike, more_bandw
     Parameters
     ----------
     cluster : its name.
-    as_is, more_cpu, more_bandwidth : predicted times of k sets, and with :data:`MORE` times the CPU and the bandwidth,
-        arrays of shape (k,).
+    as_is, more_cpu, more_bandwidth : predicted times (s) of k sets, and with :data:`MORE` times the CPU and the
+        bandwidth, arrays of shape (k,).
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Front:
     Parameters
     ----------
     processors, domain, step : arrays of shape (k,); ``domain`` is the index into ``Domains.ids``.
-    cpu, bandwidth : arrays of shape (k,), the two minima.
+    cpu, bandwidth : arrays of shape (k,), the two minima: share of a processor, and Mbit/s.
     """
 
     processors: Ints

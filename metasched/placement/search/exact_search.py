@@ -140,7 +140,7 @@ class Found:
     ----------
     domain, processors : arrays of shape (p,), the pairs; ``domain`` is the index into ``Domains.ids``.
     step : array of shape (p,), the best step found.
-    cpu, bandwidth : arrays of shape (p,), the two minima there.
+    cpu, bandwidth : arrays of shape (p,), the two minima there: share of a processor, and Mbit/s.
     score : array of shape (p,).
     evaluations : how many predictions it took.
     """

@@ -120,7 +120,7 @@ class Clock:
         return np.asarray(self.share(points) ** (1.0 / power) * ratio / self.factor(points, frequency))
 
     def outside(self, frequency: float) -> float:
-        """How far a clock lies from those learned, on the logarithm."""
+        """How far a clock (MHz) lies from those learned, on the logarithm."""
         return float(max(np.log(frequency / self.most), np.log(self.least / frequency), 0.0))
 
 

@@ -26,7 +26,7 @@ class Loads:
 
     Parameters
     ----------
-    cpu, bandwidth : medians.
+    cpu, bandwidth : medians: share of a processor, and Mbit/s.
     cpu_spread, bandwidth_spread : spreads of their logarithms.
     varied : whether measured loads differed.
 

@@ -63,7 +63,7 @@ class GridEngineSource(ListedCluster):
         self._accounting = Path(root) / (cell or os.environ.get("SGE_CELL", "default")) / "common" / "accounting"
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any hosts of its queues; its other requests, and its time limit, stay.
+        """Let a waiting job start on any hosts of its queues; its other requests, and its time limit (s), stay.
 
         Raises
         ------

@@ -19,7 +19,7 @@ TIGHTEST, ROWS = 8, 12
 
 @dataclass(frozen=True, slots=True)
 class Tight:
-    """A node with little to spare."""
+    """A node with little to spare: share of a processor, bandwidth (Mbit/s), and the age of its sample (s)."""
 
     name: str
     cpu: float

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def ago(age: float) -> str:
-    """How long ago something was.
+    """How long ago something was, from its age (s).
 
     Examples
     --------

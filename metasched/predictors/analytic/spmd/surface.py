@@ -47,6 +47,12 @@ def speedup(
 ) -> Floats:
     """s(p, d) of (3): ``reference_time``, the application's own on one processor and disk if None, over T(p, d).
 
+    Parameters
+    ----------
+    application : its phases.
+    processors, disks : p and d, arrays that broadcast to the shape of the answer.
+    reference_time : what is divided by T (s).
+
     Examples
     --------
     >>> speedup(Application("a", (Phase(8.0, 2.0),)), 4, 1)
