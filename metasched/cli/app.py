@@ -36,6 +36,7 @@ GROUPS = {
         "wait": "wait.wait",
         "advise-running": "advise_running.advise_running",
         "status": "status.status",
+        "sites": "sites.sites",
     },
     "For administrators": {
         "setup": "setup.setup",

@@ -7,18 +7,35 @@ import os
 import socket
 import ssl
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from metasched.records import InputError
-
-if TYPE_CHECKING:
-    from metasched.service.configuration import Listen
 
 #: Bytes of an answer, and of its head, that are read at most.
 MOST, MOST_HEAD = 1 << 28, 1 << 16
 #: What need not be quoted in a path with its query.
 _PATH = "/?&=%:,;+@~!$'()*[]"
+
+
+class Listen(Protocol):
+    """Where a daemon listens, as :class:`metasched.service.configuration.Listen` configures it."""
+
+    @property
+    def host(self) -> str:
+        """The address, by name or number."""
+
+    @property
+    def port(self) -> int:
+        """The number of the TCP port."""
+
+    @property
+    def socket(self) -> str | None:
+        """Path of the Unix socket, None without one."""
+
+    @property
+    def certificate(self) -> str | None:
+        """File of the certificate, None without TLS."""
 
 
 def address_of(listen: Listen) -> str:
@@ -56,6 +73,7 @@ def ask(
     token: str | None = None,
     verify: str | bool = True,
     timeout: float = 10.0,
+    most: int = MOST,
 ) -> Any:
     """Ask the daemon and return what it answers.
 
@@ -67,6 +85,7 @@ def ask(
     token : the client's secret; the Unix socket needs none.
     verify : file of the certificates to trust, True for the system's.
     timeout : how long the whole answer may take (s), however it comes.
+    most : bytes of the answer that are read at most.
 
     Raises
     ------
@@ -76,9 +95,11 @@ def ask(
         When it refuses the request.
     """
     try:
-        status, body = _exchange(address, method, path, document, token, verify, time.monotonic() + timeout)
+        status, body = _exchange(address, method, path, document, token, verify, time.monotonic() + timeout, most)
     except TimeoutError:
         raise RuntimeError(f"the daemon at {address} does not answer within {timeout:g} s") from None
+    except ssl.SSLCertVerificationError as error:
+        raise RuntimeError(f"the certificate of {address} is not accepted: {error.verify_message}") from None
     except (OSError, ValueError) as error:
         raise RuntimeError(f"the daemon at {address} does not answer: {error}") from None
     try:
@@ -93,7 +114,14 @@ def ask(
 
 
 def _exchange(
-    address: str, method: str, path: str, document: Any, token: str | None, verify: str | bool, ends: float
+    address: str,
+    method: str,
+    path: str,
+    document: Any,
+    token: str | None,
+    verify: str | bool,
+    ends: float,
+    most: int,
 ) -> tuple[int, bytes]:
     """The status and the body of the answer to one request.
 
@@ -112,7 +140,7 @@ def _exchange(
             lines.append(f"Authorization: Bearer {quote(token, safe=_PATH)}")
         connection.settimeout(_left(ends))
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
-        return _answer(connection, ends)
+        return _answer(connection, ends, most)
 
 
 def _connected(address: str, verify: str | bool, ends: float) -> tuple[str, socket.socket]:
@@ -137,7 +165,7 @@ def _connected(address: str, verify: str | bool, ends: float) -> tuple[str, sock
     return parts.netloc, context.wrap_socket(plain, server_hostname=parts.hostname)
 
 
-def _answer(connection: socket.socket, ends: float) -> tuple[int, bytes]:
+def _answer(connection: socket.socket, ends: float, most: int) -> tuple[int, bytes]:
     received, length = bytearray(), MOST
     head = b""
     while not head or len(received) < length:
@@ -149,7 +177,7 @@ def _answer(connection: socket.socket, ends: float) -> tuple[int, bytes]:
         if not head and (found := received.find(b"\r\n\r\n")) >= 0:
             head, received = bytes(received[:found]), received[found + 4 :]
             length = _length(head)
-        if len(received) > (MOST if head else MOST_HEAD):
+        if len(received) > (most if head else MOST_HEAD):
             raise ValueError("the answer is too long")
     words = head.split(None, 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():

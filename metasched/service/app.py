@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from metasched import __version__
 from metasched.records import InputError
-from metasched.service.api import administration, history, models, observations, placements, status
+from metasched.service.api import administration, history, models, observations, placements, sites, status
 from metasched.service.api.loop_lag import LoopLag
 from metasched.service.api.middleware import Gate
 from metasched.service.daemon import Daemon
@@ -31,7 +31,7 @@ def make_app(daemon: Daemon) -> FastAPI:
     """
     app = FastAPI(title="metasched", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None)
     app.state.daemon, app.state.lag = daemon, LoopLag()
-    for routes in (observations, placements, models, history, administration, status, pages):
+    for routes in (observations, placements, models, history, administration, sites, status, pages):
         app.include_router(routes.router)
     app.include_router(status.metrics)
     app.mount("/static", pages.static)

@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from metasched.modes import Mode
 from metasched.node_names import unfold
 from metasched.records import FASTEST, SLOWEST, InputError
+from metasched.sites.settings import SiteTable
+from metasched.sites.settings import placed as sites_beside
 from metasched.store.files.sources import placed as sources_beside
 from metasched.store.files.whole_files import read_text
 from metasched.validation import first_error, parse_toml
@@ -82,6 +84,7 @@ class Periods(_Table):
     means: Seconds = 30.0
     forecasts: Seconds = 30.0
     retention: Seconds = 3600.0
+    sites: Seconds = 30.0
     accounting: Annotated[float, Field(ge=120, allow_inf_nan=False)] = 120.0
 
 
@@ -222,11 +225,19 @@ class Configuration(_Table):
     grid_engine: list[GridEngineCell] = []
     source: list[SourceTable] = []
     problem_size: list[ProblemSize] = []
+    site: Annotated[list[SiteTable], Field(max_length=256)] = []
 
     @model_validator(mode="after")
     def _schedulers_have_names_of_their_own(self) -> Configuration:
         if len(set(self.schedulers)) < len(self.schedulers):
             raise ValueError(f"schedulers are called {', '.join(self.schedulers)}, expected each name once")
+        return self
+
+    @model_validator(mode="after")
+    def _sites_have_names_of_their_own(self) -> Configuration:
+        names = [each.name for each in self.site]
+        if len(set(names)) < len(names):
+            raise ValueError(f"sites are called {', '.join(names)}, expected each name once")
         return self
 
     @property
@@ -259,5 +270,6 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     database = read.database if read.database and "://" in read.database else placed(read.database)
     fitting = read.fitting.model_copy(update={name: placed(path) for name, path in read.fitting.tls.items()})
     sources = [*sources_beside(read.source, beside)]
+    sites = sites_beside(read.site, beside)
     files = {"database": database, "fitting": fitting, "clusters": placed(read.clusters), "source": sources}
-    return read.model_copy(update={"listen": listen, **files})
+    return read.model_copy(update={"listen": listen, "site": sites, **files})

@@ -16,6 +16,7 @@ import scipy.optimize
 import scipy.special
 import scipy.stats  # noqa: F401
 
+from metasched import __version__
 from metasched.history.problem_sizes import SizeInName
 from metasched.records import InputError
 from metasched.schedulers.contract import MovesJobs, Source
@@ -47,6 +48,7 @@ from metasched.service.state.models import Models
 from metasched.service.state.queues import Queues
 from metasched.service.state.sized_jobs import SizedJobs
 from metasched.service.state.write_queue import WriteQueue
+from metasched.sites.grid import Sites
 from metasched.store.database.leadership import SETTLED, Leadership
 from metasched.store.database.store import Store
 from metasched.store.files.descriptions import read_description
@@ -121,6 +123,7 @@ class Daemon:
         self.upkeep = Upkeep(
             store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs
         )  # fmt: skip
+        self.sites = Sites(configuration.site, __version__)
         self.work = Schedule()
         #: Held by whoever has something longer computed, so that placements are answered beside it.
         self.long_questions = asyncio.Lock()
@@ -178,6 +181,7 @@ class Daemon:
         """End the periodic work; write and save what is waiting."""
         self.load_sources.stop()
         self.work.stop()
+        self.sites.stop()
         if self.leads:
             self.writes.stop()
             self.models.stop()
@@ -254,6 +258,8 @@ class Daemon:
         self.work.every(periods.models, self.models.sweep)
         self.work.every(periods.means, self.upkeep.update_means)
         self.work.every(periods.retention, self.upkeep.apply_retention)
+        if self.sites.tables:
+            self.work.every(periods.sites, self.sites.look)
         self.work.once(partial(self.jobs.catch_up, self.clock.now()), after=CATCH_UP_AFTER)
         self.load_sources.start()
         self.leads = True

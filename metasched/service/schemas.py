@@ -13,6 +13,7 @@ from metasched.placement.clusters.constraints import Count, Name, Positive
 from metasched.placement.explaining.documents import PlacementTable
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.records import FASTEST, LONGEST_WORD, SLOWEST
+from metasched.sites.grid import SitesQuestion
 
 #: A sample: time (s), available CPU, available bandwidth (Mbit/s). What is believed of it is for the screening to say.
 Sample = tuple[float, float, float]
@@ -104,10 +105,12 @@ class RankIn(Demands):
     """What a ranking is asked for, in the words of ``metasched rank``; what applications demand is described with them.
 
     ``weights`` are prices in seconds of the terms of the objective. Without ``forecast`` the loads measured last count.
-    ``drain`` names nodes, folded, that are looked on as drained.
+    ``drain`` names nodes, folded, that are looked on as drained. With ``later`` the answer also tells of the partitions
+    in which the job would have to wait first, and what each cluster has.
     """
 
     drain: Annotated[str, Field(max_length=65_536)] = ""
+    later: bool = False
     weights: dict[Literal["time", "core_hours", "energy", "risk", "harm"], Weight] = Field(default_factory=dict)
     saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     near_tie: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -120,6 +123,39 @@ class RankIn(Demands):
     power_cap: Positive | None = None
     top: Annotated[int, Field(ge=1, le=1000)] = 10
     level: Annotated[float, Field(gt=0, lt=1)] = 0.9
+
+
+class SitesIn(Demands):
+    """What the sites of a grid are ranked for.
+
+    ``data`` is what the job needs (GB), null where that is not known, and ``held_by`` names the sites that hold it.
+    ``sites`` are those that may be used, all where empty. With ``send`` the job goes to the first one. ``via`` names
+    the grids that asked each other before, ``within`` is how long the answer may take (s).
+    """
+
+    data: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
+    held_by: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)
+    sites: Annotated[list[Name], Field(max_length=1000)] = Field(default_factory=list)
+    send: bool = False
+    via: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=16)] = Field(default_factory=list)
+    within: Annotated[float, Field(gt=0, le=60)] = 60.0
+
+    def question(self) -> SitesQuestion:
+        """The question, with the demands that were made."""
+        own = SitesIn.model_fields.keys() - Demands.model_fields.keys()
+        demands = self.model_dump(mode="json", exclude_unset=True, exclude={*own, "application", "problem_size"})
+        return SitesQuestion(
+            self.application, self.problem_size, demands, self.data, self.held_by, self.sites, self.via, self.within
+        )
+
+
+class SiteJobIn(Message):
+    """A job that was submitted to a site, or without a site was not; ``data`` (GB) took ``seconds`` to bring."""
+
+    site: Annotated[str, Field(max_length=64)] = ""
+    job: Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_.\[\]+-]*$")] = ""
+    data: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
+    seconds: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
 
 
 class RunningIn(Message):

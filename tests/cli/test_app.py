@@ -34,6 +34,7 @@ def test_every_command_of_the_package_is_a_verb() -> None:
         "service.token",
         "setup.setup",
         "signature.signature",
+        "sites.sites",
     }
     assert groups < set(VERBS.values())
 

@@ -19,12 +19,15 @@ TIMEOUT = 180.0
 class Daemon:
     """``metasched serve`` in a folder; it listens on a Unix socket and on a port, any free one by default."""
 
-    def __init__(self, folder: Path, configuration: str, *, database: str | None = None, port: int = 0) -> None:
+    def __init__(
+        self, folder: Path, configuration: str, *, database: str | None = None, port: int = 0, listen: str = ""
+    ) -> None:
         self.folder = folder
         self.socket = str(folder / "d.sock")
         self.database = database or str(folder / "metasched.db")
         (folder / "metasched.toml").write_text(
-            f'database = "{self.database}"\n{configuration}\n[listen]\nport = {port}\nsocket = "{self.socket}"\n'
+            f'database = "{self.database}"\n{configuration}\n[listen]\nport = {port}\n'
+            f'socket = "{self.socket}"\n{listen}'
         )
         self._process: subprocess.Popen[bytes] | None = None
 

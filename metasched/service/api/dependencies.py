@@ -24,6 +24,7 @@ from metasched.service.state.models import Models
 from metasched.service.state.queues import Queues
 from metasched.service.state.sized_jobs import SizedJobs
 from metasched.service.state.write_queue import WriteQueue
+from metasched.sites.grid import Sites
 from metasched.store.database.store import Store
 from metasched.store.roles import Role
 
@@ -55,6 +56,7 @@ TheHistory = Annotated[JobHistory, _part("job_history")]
 TheSizedJobs = Annotated[SizedJobs, _part("sized_jobs")]
 TheQueues = Annotated[Queues, _part("queues")]
 TheAdvisor = Annotated[Placer, _part("placer")]
+TheSites = Annotated[Sites, _part("sites")]
 TheMode = Annotated[ModeSwitch, _part("mode")]
 TheClock = Annotated[Clock, _part("clock")]
 #: Held while something longer is computed, one at a time: placements go on being answered beside it.

@@ -11,8 +11,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
+from metasched import __version__
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
 from metasched.service.advice.explanations import explain_advice, explain_answer
+from metasched.service.advice.later import described, later
 from metasched.service.advice.rankings import ranked
 from metasched.service.api.dependencies import (
     OneAtATime,
@@ -21,6 +23,7 @@ from metasched.service.api.dependencies import (
     TheClock,
     TheClusters,
     TheModels,
+    TheQueues,
     TheStore,
     TheWrites,
     WholeDaemon,
@@ -29,6 +32,7 @@ from metasched.service.authentication import Client
 from metasched.service.refusals import NotNowError
 from metasched.service.schemas import ExplainIn, RankIn, RunningIn
 from metasched.service.state.write_queue import WriteQueue
+from metasched.sites.offer import FORMAT
 from metasched.store.database.store import Store
 
 router = APIRouter(prefix="/v1")
@@ -94,13 +98,18 @@ async def rank(
     clusters: TheClusters,
     models: TheModels,
     clock: TheClock,
+    queues: TheQueues,
     one: OneAtATime,
     client: Reader,
 ) -> dict[str, Any]:
     """The best resource sets, best first, as ``metasched rank --json`` answers; where there is none, ``why``."""
-    view = clusters.view
+    view, now = clusters.view, clock.now()
     async with one:
-        return await run_in_threadpool(ranked, question, view, models, advisor, clock.now())
+        document = await run_in_threadpool(ranked, question, view, models, advisor, now)
+        if question.later:
+            waits = await run_in_threadpool(later, question, view, models, advisor, queues)
+            document |= {"format": FORMAT, "version": __version__, "later": waits, "clusters": described(clusters, now)}
+    return document
 
 
 @router.post("/running-jobs/advice")

@@ -1,0 +1,124 @@
+"""``metasched sites``: the sites of a grid, ranked for a job, and how each of them does."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from metasched.cli import consulting, output, placing
+from metasched.cli.options import JsonOption, ParameterOption, PerNodeOption, ThreadsOption, settings_from
+from metasched.plain_numbers import plain, span
+from metasched.records import InputError
+from metasched.sites.offer import one_line
+
+sites = typer.Typer(help="Rank the sites of a grid for a job, submit it to the best, and show how they do.",
+                    no_args_is_help=True)  # fmt: skip
+
+DataOption = Annotated[
+    float | None, typer.Option("--data", min=0, help="Data that the job needs, GB; 0 where it needs none.")
+]
+HeldOption = Annotated[list[str] | None, typer.Option("--held-by", help="Site that holds the data; repeatable.")]
+OnlyOption = Annotated[list[str] | None, typer.Option("--site", help="Only this site; repeatable.")]
+
+
+@sites.command("rank")
+def rank_sites(
+    application: placing.ApplicationOption,
+    problem_size: placing.SizeOption,
+    processors: placing.ProcessorsOption = "",
+    min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
+    max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
+    per_node: PerNodeOption = None,
+    threads: ThreadsOption = 1,
+    parameter: ParameterOption = None,
+    data: DataOption = None,
+    held_by: HeldOption = None,
+    only: OnlyOption = None,
+    url: consulting.UrlOption = None,
+    config: consulting.ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rank the sites of a grid by when a job would be done there, its data brought first.
+
+    The daemon asks the daemons of its sites. Those that do not answer in time or soundly are left out, with why.
+    """
+    settings = settings_from(per_node, threads, parameter)
+    asked: dict[str, Any] = {
+        "application": application, "problem_size": problem_size, "data": data, "held_by": held_by or [],
+        "sites": only or [], "min_processors": min_processors, "max_processors": max_processors,
+        "processors": placing.counts(processors, where="--processors") or None,
+        **(settings.as_dict() if (per_node, threads, parameter) != (None, 1, None) else {}),
+    }  # fmt: skip
+    asked = {name: value for name, value in asked.items() if value is not None and value != []}
+    answer = consulting.consult(config, url, "POST", "/v1/sites/rankings", asked)
+    if as_json:
+        output.print_json(answer)
+    show(answer, table=not as_json)
+    if not answer["sites"]:
+        output.to_stderr(answer["why"])
+        raise typer.Exit(1)
+
+
+@sites.command("status")
+def site_status(
+    url: consulting.UrlOption = None, config: consulting.ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Show how each site did when it was last asked, how far it is believed, and the jobs that were sent."""
+    answer = consulting.consult(config, url, "GET", "/v1/sites")
+    if as_json:
+        output.print_json(answer)
+        return
+    if not answer["sites"]:
+        raise InputError("no site is configured, expected [[site]] in the daemon's configuration")
+    table = Table("site", "asked", "answers in", "bandwidth", "takes", "outcomes", "open", "fault", box=box.SIMPLE)
+    for each in answer["sites"]:
+        asked = "never" if each["asked"] is None else f"{span(each['asked'])} ago"
+        width = "–" if each["bandwidth"] is None else f"{plain(each['bandwidth'])} Mbit/s"
+        trust = each["trust"]
+        table.add_row(
+            each["site"], asked, span(each["seconds"]), width, f"{trust['multiplier']:.2g} times what it says",
+            f"{trust['outcomes']}", f"{each['open']}", Text(one_line(each["fault"])),
+        )  # fmt: skip
+    output.out.print(table)
+    if answer["jobs"]:
+        jobs = Table("site", "job", "sent", "state", "predicted", "took", box=box.SIMPLE)
+        for each in answer["jobs"]:
+            jobs.add_row(
+                each["site"], each["job"] or "–", f"{span(each['age'])} ago", each["state"], span(each["predicted"]),
+                span(each["took"]),
+            )  # fmt: skip
+        output.out.print(jobs)
+
+
+def show(answer: dict[str, Any], *, table: bool) -> None:
+    """Show a ranking of sites; warnings and the sites that are left out go to stderr.
+
+    Parameters
+    ----------
+    answer : of the daemon.
+    table : whether the ranking itself is shown.
+    """
+    for each in answer["left_out"]:
+        output.to_stderr(f"{each['site']} is left out: {each['why']}")
+    for line in answer["warnings"]:
+        output.to_stderr(f"warning: {line}")
+    for each in answer["sites"]:
+        for line in each["warnings"]:
+            output.to_stderr(f"warning: {each['site']}: {line}")
+    if not table or not answer["sites"]:
+        return
+    shown = Table("", "site", "completion", "90 % interval", "wait", "data", "run", box=box.SIMPLE)
+    for each in answer["sites"]:
+        interval = each["interval"]
+        shown.add_row(
+            f"{each['rank']}", each["site"], span(each["completion"]),
+            f"{span(interval['low'])} to {span(interval['high'])}", span(each["wait"] + each["pending"]),
+            span(each["transfer"]), span(each["execution_time"]),
+        )  # fmt: skip
+    output.out.print(shown)
+    for each in answer["sites"]:
+        output.say(f"{each['site']}: {each['reason']}")

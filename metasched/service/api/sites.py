@@ -1,0 +1,54 @@
+"""Routes of a grid's daemon: one ranking of all sites, and the jobs that were sent to them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path
+
+from metasched import __version__
+from metasched.service.api.dependencies import Leading, Reader, Scheduler, TheSites, WholeDaemon
+from metasched.service.refusals import NotNowError
+from metasched.service.schemas import SiteJobIn, SitesIn
+from metasched.sites.grid import answer_document
+
+router = APIRouter(prefix="/v1/sites")
+
+Uid = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
+#: Sent jobs that are shown.
+SHOWN = 100
+
+
+@router.post("/rankings")
+async def rank_sites(asked: SitesIn, daemon: WholeDaemon, client: Reader) -> dict[str, Any]:
+    """When a job would be done at which site, its data brought there; sites that do not answer are named with why.
+
+    With ``send`` the job counts as load at the first site from now on, and the answer has the ``id`` by which its
+    submission is to be reported.
+    """
+    if asked.send and not client.may("scheduler"):
+        raise HTTPException(403, f"the role {client.role} may not send jobs, expected scheduler")
+    if asked.send and not daemon.leads:
+        raise NotNowError("this daemon is a follower; only the leading daemon sends jobs")
+    sites, question = daemon.sites, asked.question()
+    ranking = await asyncio.get_running_loop().run_in_executor(sites.pool, sites.rank, question)
+    document = answer_document(question, ranking, __version__)
+    if asked.send and ranking.places:
+        document["id"] = sites.sent.send(ranking.places).uid
+    return document
+
+
+@router.put("/jobs/{uid}", dependencies=[Leading])
+async def report_job(uid: Uid, report: SiteJobIn, sites: TheSites, client: Scheduler) -> dict[str, Any]:
+    """Report that a job was submitted to a site under a number, or with neither that it was not submitted at all."""
+    if not report.site:
+        return sites.sent.withdrawn(uid).as_dict(sites.now())
+    return sites.sent.submitted(uid, report.site, report.job, report.data, report.seconds).as_dict(sites.now())
+
+
+@router.get("")
+async def site_status(sites: TheSites, client: Reader) -> dict[str, Any]:
+    """How each site did, how far it is believed, and to schedulers and administrators the jobs sent last."""
+    jobs = [job.as_dict(sites.now()) for job in sites.sent.newest(SHOWN)] if client.sees_all else []
+    return {"sites": sites.status(), "jobs": jobs}

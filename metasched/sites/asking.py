@@ -1,0 +1,112 @@
+"""Asks the daemons of all sites at the same time, each within its deadline, whatever they do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock, Thread
+from typing import Any
+
+from metasched.client.connection import ask
+from metasched.records import InputError
+from metasched.sites.offer import one_line
+from metasched.sites.settings import SiteTable
+
+#: Bytes of a site's answer that are read at most.
+MOST = 1 << 22
+#: How much longer than the longest deadline all answers are waited for (s): names of hosts are looked up without one.
+GRACE = 0.2
+#: Questions to one site that may be open at the same time.
+MOST_OPEN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a site answered and how long that took (s); ``why`` says why there is no answer."""
+
+    answer: Any = None
+    seconds: float = 0.0
+    why: str = ""
+
+
+def ask_site(table: SiteTable, method: str, path: str, document: Any = None, timeout: float | None = None) -> Any:
+    """Ask one site and return what it answers.
+
+    Parameters
+    ----------
+    table : the site.
+    method, path, document : of the request.
+    timeout : how long it may take (s), the site's deadline where None.
+
+    Raises
+    ------
+    RuntimeError, InputError
+        When the site does not answer in time or soundly, or refuses the question.
+    """
+    token = None
+    if table.token_file is not None:
+        try:
+            token = table.token_file.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise RuntimeError(f"its token cannot be read: {error}") from None
+    seconds = table.deadline if timeout is None else min(timeout, table.deadline)
+    verify: str | bool = True if table.ca_file is None else str(table.ca_file)
+    return ask(table.url, method, path, document, token=token, verify=verify, timeout=seconds, most=MOST)
+
+
+class Asker:
+    """Asks sites, each in a thread that nobody waits for after the deadline.
+
+    Parameters
+    ----------
+    send : asks one site: table, method, path, document, timeout (s).
+    """
+
+    def __init__(self, send: Callable[..., Any] = ask_site) -> None:
+        self._send = send
+        self._lock = Lock()
+        #: Threads that have not come back from each site: one that hangs must not collect more and more of them.
+        self._open: dict[str, int] = {}
+
+    def ask_all(
+        self, tables: Sequence[SiteTable], questions: Mapping[str, tuple[str, str, Any]], within: float
+    ) -> dict[str, Heard]:
+        """What each site answers.
+
+        Parameters
+        ----------
+        tables : the sites.
+        questions : method, path and document of the request for each, by name.
+        within : how long all may take together (s).
+        """
+        ends = time.monotonic() + min(within, max((each.deadline for each in tables), default=0.0)) + GRACE
+        heard: dict[str, Heard] = {}
+        threads = []
+        for table in tables:
+            with self._lock:
+                if self._open.get(table.name, 0) >= MOST_OPEN:
+                    heard[table.name] = Heard(why="it has not answered earlier questions yet")
+                    continue
+                self._open[table.name] = self._open.get(table.name, 0) + 1
+            work = (table, questions[table.name], within, heard)
+            threads.append(Thread(target=self._one, args=work, name=f"site {table.name}", daemon=True))
+            threads[-1].start()
+        for thread in threads:
+            thread.join(max(ends - time.monotonic(), 0.0))
+        silent = Heard(why="it does not answer in time")
+        return {table.name: heard.get(table.name, silent) for table in tables}
+
+    def _one(self, table: SiteTable, question: tuple[str, str, Any], within: float, heard: dict[str, Heard]) -> None:
+        began = time.monotonic()
+        try:
+            answer = self._send(table, *question, timeout=within)
+            heard[table.name] = Heard(answer, time.monotonic() - began)
+        except InputError as error:
+            refused = str(error).removeprefix(f"{table.url}: ")
+            heard[table.name] = Heard(why=f"it refuses the question: {one_line(refused)}")
+        except Exception as error:
+            heard[table.name] = Heard(why=one_line(str(error)) or type(error).__name__)
+        finally:
+            with self._lock:
+                self._open[table.name] -= 1

@@ -1,0 +1,143 @@
+"""One ranking of the offers of all sites: when the job would be done where, with the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from metasched.plain_numbers import span
+from metasched.sites.data import Transfer
+from metasched.sites.offer import Offer
+from metasched.sites.pending import SentJob, pending_wait
+from metasched.sites.trust import Trust
+
+#: Sites whose completions differ by less than this part of the soonest are equal: jobs go to them in turn.
+TIE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a site besides its offers.
+
+    Parameters
+    ----------
+    trust : how far its forecasts are believed.
+    sent : jobs that were sent there.
+    last : how long ago the last one was (s), None where there was none.
+    warnings : about its answer.
+    """
+
+    trust: Trust = field(default_factory=Trust)
+    sent: Sequence[SentJob] = ()
+    last: float | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SitePlacement:
+    """When a job would be done at a site (s from now).
+
+    Parameters
+    ----------
+    offer : what the site says.
+    pending : what jobs add that were sent there and that it does not know of yet (s).
+    transfer : of the job's data.
+    trust : what the site's forecast is multiplied by.
+    warnings : about the site's answer.
+    """
+
+    offer: Offer
+    pending: float
+    transfer: Transfer
+    trust: Trust
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def predicted(self) -> float:
+        """Wait and execution time as the site says, behind the jobs that it does not know of yet (s)."""
+        return self.offer.wait + self.pending + self.offer.execution_time
+
+    @property
+    def completion(self) -> float:
+        """When the job would be done, as far as the site is believed, its data brought first (s)."""
+        return self.transfer.counted + self.trust.multiplier * self.predicted
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends of an interval of the completion: the site's own, as wide as its misses (s)."""
+        low, high = self.offer.low + self.pending, self.offer.high + self.pending
+        return self.transfer.counted + self.trust.low * low, self.transfer.counted + self.trust.high * high
+
+    @property
+    def reason(self) -> str:
+        """Why the completion is what it is, in one line."""
+        parts = [
+            f"runs {span(self.offer.execution_time)} on {self.offer.processors} processors of {self.offer.cluster}"
+        ]
+        parts.append(f"after {span(self.offer.wait)} in the queue" if self.offer.wait else "starts at once")
+        if self.pending:
+            parts.append(f"{span(self.pending)} for jobs sent there just now")
+        if self.transfer.seconds:
+            parts.append(f"{span(self.transfer.seconds)} to bring {self.transfer.how}")
+        elif self.transfer.how:
+            parts.append(self.transfer.how)
+        if words := self.trust.words():
+            parts.append(words)
+        return ", ".join(parts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The placement as a JSON document."""
+        low, high = self.interval
+        return {
+            "site": self.offer.site, "cluster": self.offer.cluster, "scheduler": self.offer.scheduler,
+            "partition": self.offer.partition, "processors": self.offer.processors,
+            "completion": self.completion, "interval": {"low": low, "high": high},
+            "wait": self.offer.wait, "pending": self.pending, "execution_time": self.offer.execution_time,
+            "transfer": self.transfer.seconds, "transfer_counted": self.transfer.counted,
+            "trust": {"multiplier": self.trust.multiplier, "outcomes": self.trust.outcomes},
+            "free": self.offer.free, "capacity": self.offer.capacity, "age": self.offer.age,
+            "reason": self.reason, "warnings": list(self.warnings),
+        }  # fmt: skip
+
+
+def ranked_sites(
+    offers: Iterable[Offer], known: Mapping[str, Known], transfers: Mapping[str, Transfer], *, tie: float = TIE
+) -> list[SitePlacement]:
+    """The best offer of each site, the soonest completion first; of equal ones the site that was chosen longest ago.
+
+    Parameters
+    ----------
+    offers : of all sites that answered.
+    known : what is known of each site.
+    transfers : the time to bring the data to each site.
+    tie : part of the soonest completion up to which others are equal.
+
+    Examples
+    --------
+    >>> offers = [
+    ...     Offer("east", "e", 4, 0.0, 100.0, 90.0, 110.0, free=8, capacity=16),
+    ...     Offer("west", "w", 4, 30.0, 50.0, 70.0, 90.0, free=0, capacity=16),
+    ... ]
+    >>> from metasched.sites.data import transfers
+    >>> near, far = transfers(["east", "west"], 0.0, {}), transfers(["east", "west"], 5.0, {"east": 900, "west": 600})
+    >>> [[each.offer.site for each in ranked_sites(offers, {}, there)] for there in (near, far)]
+    [['west', 'east'], ['east', 'west']]
+    """
+    best: dict[str, SitePlacement] = {}
+    for offer in offers:
+        site = known.get(offer.site, Known())
+        found = SitePlacement(offer, pending_wait(offer, site.sent), transfers[offer.site], site.trust, site.warnings)
+        if offer.site not in best or found.completion < best[offer.site].completion:
+            best[offer.site] = found
+    order = sorted(best.values(), key=lambda each: each.completion)
+    if not order:
+        return []
+    bound = order[0].completion * (1.0 + tie)
+    equal = [each for each in order if each.completion <= bound]
+
+    def waited(each: SitePlacement) -> float:
+        last = known.get(each.offer.site, Known()).last
+        return float("-inf") if last is None else -last
+
+    return sorted(equal, key=waited) + order[len(equal) :]

@@ -1,0 +1,264 @@
+"""The sites of a grid: asked for one ranking, and what became of the jobs that were sent to them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote
+
+from metasched.records import InputError
+from metasched.sites.asking import Asker, Heard, ask_site
+from metasched.sites.choice import SitePlacement, ranked_sites
+from metasched.sites.data import transfers
+from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, one_line
+from metasched.sites.sent_jobs import Sent, SentJobs
+from metasched.sites.settings import SiteTable
+
+#: Grids that ask each other in a row at most, and what is left of the time for each further one.
+MOST_HOPS, LEFT = 4, 0.8
+#: Rankings that are made at the same time.
+TOGETHER = 8
+#: Placements of a site that are asked for to find outcomes, and jobs that are looked for in its queue at a time.
+NEWEST, LOOKED_FOR = 1000, 50
+#: How long after its submission a job that its site has never shown is given up (s).
+NEVER_SEEN = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SitesQuestion:
+    """What is asked of the sites.
+
+    Parameters
+    ----------
+    application, problem_size : of the job.
+    demands : further ones, as ``POST /v1/rankings`` takes them.
+    data : that the job needs (GB), None where that is not known.
+    held_by : sites that hold the data already.
+    sites : only these, all where empty.
+    via : the daemons that asked each other before this one.
+    within : how long the answer may take (s).
+    """
+
+    application: str
+    problem_size: float
+    demands: Mapping[str, Any] = field(default_factory=dict)
+    data: float | None = None
+    held_by: Sequence[str] = ()
+    sites: Sequence[str] = ()
+    via: Sequence[str] = ()
+    within: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class SitesRanking:
+    """The sites that answered, best first, and those that did not, each with the reason in a line."""
+
+    places: tuple[SitePlacement, ...]
+    left_out: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+
+class Sites:
+    """The sites of a grid.
+
+    Parameters
+    ----------
+    tables : how they are configured.
+    version : of this metasched, to be compared with theirs.
+    ask : asks one site; replaced in tests only.
+    now : the time by a monotonic clock (s).
+
+    Attributes
+    ----------
+    tables : the sites by name.
+    uid : what this daemon is called when grids ask each other.
+    sent : the jobs that were sent.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[SiteTable],
+        version: str,
+        *,
+        ask: Callable[..., Any] = ask_site,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.tables = {table.name: table for table in tables}
+        self.uid = uuid.uuid4().hex[:12]
+        self.sent = SentJobs(now)
+        self.pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="sites")
+        self._version, self._ask, self._now, self._asker = version, ask, now, Asker(ask)
+        self._heard: dict[str, tuple[Heard, float]] = {}
+
+    def rank(self, question: SitesQuestion) -> SitesRanking:
+        """Ask the sites at the same time, and rank what they offer.
+
+        Parameters
+        ----------
+        question : what is asked.
+
+        Raises
+        ------
+        InputError
+            When the question names a site that there is not, or came back here in a circle of grids.
+        """
+        asked = self._asked(question)
+        own = {"application": question.application, "problem_size": question.problem_size, **question.demands}
+        within = LEFT * question.within
+        onward = own | {"data": 0.0, "via": [*question.via, self.uid], "within": within}
+        questions = {
+            table.name: ("POST", "/v1/sites/rankings", onward)
+            if table.grid
+            else ("POST", "/v1/rankings", own | {"later": True, "top": 5})
+            for table in asked
+        }
+        heard = self._asker.ask_all(asked, questions, within)
+        offers: list[Offer] = []
+        left_out: dict[str, str] = {}
+        notes: dict[str, tuple[str, ...]] = {}
+        for table in asked:
+            answer = heard[table.name]
+            try:
+                if answer.why:
+                    raise ValueError(answer.why)
+                offers += (offers_of_grid if table.grid else offers_in)(answer.answer, table.name)
+                notes[table.name] = self._notes(answer.answer)
+            except ValueError as error:
+                left_out[table.name] = str(error)
+                answer = replace(answer, why=str(error))
+            self._heard[table.name] = answer, self._now()
+        names = [table.name for table in asked]
+        known = {name: replace(each, warnings=notes.get(name, ())) for name, each in self.sent.known(names).items()}
+        times = transfers(names, question.data, self.bandwidths(), question.held_by)
+        places = ranked_sites(offers, known, times)
+        return SitesRanking(tuple(places), left_out, tuple(_doubts(question, places)))
+
+    def bandwidths(self) -> dict[str, float]:
+        """The bandwidth to each site (Mbit/s): as transfers have shown it, else as it is configured."""
+        configured = {name: table.bandwidth for name, table in self.tables.items() if table.bandwidth is not None}
+        return configured | self.sent.bandwidths()
+
+    def now(self) -> float:
+        """The time by the monotonic clock by which jobs were sent (s)."""
+        return self._now()
+
+    def look(self) -> None:
+        """Ask the sites what became of the jobs that were sent there; silent ones are asked again the next time."""
+        open_jobs: dict[str, list[Sent]] = {}
+        for job in self.sent.open():
+            open_jobs.setdefault(job.site, []).append(job)
+        tables = [self.tables[name] for name in open_jobs if name in self.tables]
+        path = f"/v1/placements?limit={NEWEST}"
+        heard = self._asker.ask_all(tables, {table.name: ("GET", path, None) for table in tables}, 60.0)
+        for table in tables:
+            outcomes = _outcomes(heard[table.name].answer)
+            left = []
+            for job in open_jobs[table.name]:
+                if job.job in outcomes:
+                    took, failed = outcomes[job.job]
+                    self.sent.ended(job.uid, took, failed=failed)
+                else:
+                    left.append(job)
+            for job in left[:LOOKED_FOR]:
+                if not self._in_queue(table, job):
+                    break
+
+    def status(self) -> list[dict[str, Any]]:
+        """How each site did when it was last asked, how far it is believed, and what was sent there."""
+        now, found, widths = self._now(), [], self.bandwidths()
+        known = self.sent.known([*self.tables])
+        for name, table in self.tables.items():
+            heard, at = self._heard.get(name, (None, now))
+            site = known[name]
+            found.append(
+                {
+                    "site": name, "url": table.url, "grid": table.grid, "submits": bool(table.ssh),
+                    "asked": None if heard is None else now - at,
+                    "seconds": None if heard is None else heard.seconds,
+                    "fault": "" if heard is None else heard.why,
+                    "bandwidth": widths.get(name),
+                    "trust": {"multiplier": site.trust.multiplier, "low": site.trust.low, "high": site.trust.high,
+                              "outcomes": site.trust.outcomes},
+                    "open": len(site.sent),
+                }
+            )  # fmt: skip
+        return found
+
+    def stop(self) -> None:
+        """Take no more questions; those that are open are not waited for."""
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def _asked(self, question: SitesQuestion) -> list[SiteTable]:
+        if self.uid in question.via:
+            raise InputError(f"grids ask each other in a circle: {' > '.join([*question.via, self.uid])}")
+        if len(question.via) >= MOST_HOPS:
+            raise InputError(f"the question went through {len(question.via)} grids, expected fewer than {MOST_HOPS}")
+        if not self.tables:
+            raise InputError("no site is configured, expected [[site]] in the daemon's configuration")
+        for name in (*question.sites, *question.held_by):
+            if name not in self.tables:
+                raise InputError(f"no site {name}, expected one of {', '.join(self.tables)}")
+        return [table for name, table in self.tables.items() if not question.sites or name in question.sites]
+
+    def _notes(self, answer: Any) -> tuple[str, ...]:
+        version = one_line(str(answer.get("version", "")), 40)
+        return () if version == self._version else (f"it runs metasched {version or '?'}, here is {self._version}",)
+
+    def _in_queue(self, table: SiteTable, job: Sent) -> bool:
+        """Look for a job in the queue of its site; whether the site answers."""
+        try:
+            found = self._ask(table, "GET", f"/v1/waits/{quote(job.job, safe='')}")
+        except InputError:
+            now, begun = self._now(), job.submitted_at or 0.0
+            if job.seen_at is not None:
+                # It ended between two looks: half way is off by half a period at most.
+                self.sent.ended(job.uid, (job.seen_at + now) / 2.0 - begun)
+            elif now - begun > NEVER_SEEN:
+                self.sent.forgotten(job.uid)
+            return True
+        except RuntimeError:
+            return False
+        if isinstance(found, dict):
+            self.sent.seen(job.uid)
+        return True
+
+
+def _outcomes(answer: Any) -> dict[str, tuple[float, bool]]:
+    """How long each job took from its submission on (s) by its number, and whether it failed: by the site's clock."""
+    found = {}
+    for each in answer if isinstance(answer, list) else ():
+        try:
+            outcome = each["outcome"]
+            took = float(outcome["start"]) + float(outcome["execution_time"]) - float(each["made_at"])
+            if 0.0 < took <= LONGEST:
+                found[str(outcome["job"])] = took, outcome["exit_status"] != 0
+        except (TypeError, KeyError, ValueError, OverflowError):
+            continue
+    return found
+
+
+def _doubts(question: SitesQuestion, places: Sequence[SitePlacement]) -> list[str]:
+    if question.data is None and len(places) > 1:
+        return ["the size of the data is not known: sites are compared without the time to bring it"]
+    return [f"{each.offer.site}: {each.transfer.how}" for each in places if each.transfer.seconds is None]
+
+
+def answer_document(question: SitesQuestion, ranking: SitesRanking, version: str) -> dict[str, Any]:
+    """The ranking as ``metasched sites rank --json`` and the daemon answer it."""
+    return {
+        "format": FORMAT,
+        "version": version,
+        "application": question.application,
+        "problem_size": question.problem_size,
+        "data": question.data,
+        "sites": [{"rank": rank, **each.as_dict()} for rank, each in enumerate(ranking.places, start=1)],
+        "left_out": [{"site": name, "why": why} for name, why in ranking.left_out.items()],
+        "warnings": list(ranking.warnings),
+        "why": "" if ranking.places else "no site can take the job: " + "; ".join(
+            f"{name}: {why}" for name, why in ranking.left_out.items()
+        ),
+    }  # fmt: skip

@@ -1,0 +1,242 @@
+"""What a site's daemon offers a job, read from its answer: nothing in it is believed before it is checked.
+
+A site answers ``POST /v1/rankings`` with the placements that can start on free processors or wait in a known queue,
+and, where that is asked for, with the partitions in which the job would have to wait first (``later``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from metasched.placement.explaining.documents import EndsTable, PlacementTable
+from metasched.validation import first_error
+
+#: How daemons answer each other; one that answers in another way is not understood.
+FORMAT = 1
+#: Offers of one site that are compared, and the longest time that one may name (s): a hundred years.
+MOST, LONGEST = 64, 3.2e9
+
+#: What could be anything else in a line or a command is no name.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+:/@-]{0,254}$")]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]
+RunTime = Annotated[float, Field(gt=0, le=LONGEST, allow_inf_nan=False)]
+Processors = Annotated[int, Field(ge=0, le=1_000_000_000)]
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:/@-]{0,254}", re.ASCII)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ClusterTable(_Table):
+    """A cluster or partition of a site as it is now.
+
+    ``free`` are processors that nobody has, ``processors`` all of them, ``age`` how long ago its scheduler was asked
+    (s), null where it has none.
+    """
+
+    scheduler: str = ""
+    partition: str = ""
+    free: Processors
+    processors: Processors
+    age: Seconds | None = None
+
+
+class LaterTable(_Table):
+    """A partition in which the job would have to wait."""
+
+    cluster: Name
+    processors: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    wait: Seconds
+    low: Seconds
+    high: Seconds
+    execution_time: RunTime
+    execution_low: Seconds
+    execution_high: Seconds
+
+
+class AnswerTable(_Table):
+    """The parts of a site's answer that are read; the rest is passed over."""
+
+    format: int
+    version: Annotated[str, Field(max_length=64)] = ""
+    placements: Annotated[list[PlacementTable], Field(max_length=1000)] = []
+    later: Annotated[list[LaterTable], Field(max_length=1000)] = []
+    clusters: Annotated[dict[Name, ClusterTable], Field(max_length=10_000)] = {}
+    why: Annotated[str, Field(max_length=10_000)] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """When a site says that a job would be done in one of its clusters, its data being there (s from now).
+
+    Parameters
+    ----------
+    site, cluster : where.
+    processors : that it would have.
+    wait, execution_time : as the site predicts them.
+    low, high : the ends of its prediction interval of both together.
+    free, capacity : processors of the cluster that nobody has, and all of them.
+    age : how long ago the site heard of the jobs there (s), None where it does not say.
+    scheduler, partition : in the site's words, empty where there is none.
+    """
+
+    site: str
+    cluster: str
+    processors: int
+    wait: float
+    execution_time: float
+    low: float
+    high: float
+    free: int
+    capacity: int
+    age: float | None = None
+    scheduler: str = ""
+    partition: str = ""
+
+    @property
+    def completion(self) -> float:
+        """Wait and execution time together (s)."""
+        return self.wait + self.execution_time
+
+
+def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
+    """The offers in a site's answer, the best of each cluster at once and later.
+
+    Parameters
+    ----------
+    answer : the document that the site's daemon answered.
+    site : its name.
+
+    Raises
+    ------
+    ValueError
+        In one line, where the answer is of another format, is no answer, or offers nothing.
+
+    Examples
+    --------
+    >>> offers_in({"format": 7}, "east")
+    Traceback (most recent call last):
+    ValueError: it answers in format 7, expected 1
+    """
+    if not isinstance(answer, dict):
+        raise ValueError("it sends no answer to a ranking")
+    if answer.get("format") != FORMAT or type(answer["format"]) is not int:
+        spoken = f"in format {answer['format']!r:.20}" if "format" in answer else "as an older version"
+        raise ValueError(f"it answers {spoken}, expected {FORMAT}")
+    try:
+        read = AnswerTable.model_validate(answer)
+    except ValidationError as error:
+        raise ValueError(f"its answer cannot be used: {one_line(first_error(error))}") from None
+    found = list(_best_of_each([*_at_once(read, site), *_later(read, site)]))
+    if not found:
+        raise ValueError(one_line(read.why) or "it has no place for the job")
+    return tuple(found[:MOST])
+
+
+def one_line(text: str, most: int = 300) -> str:
+    """A text of somebody else as one printable line."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 2 * most]).split())[:most]
+
+
+def _at_once(read: AnswerTable, site: str) -> Iterable[Offer]:
+    for each in read.placements:
+        if not _NAME.fullmatch(each.cluster):
+            raise ValueError("its answer cannot be used: a cluster has no proper name")
+        low, high = each.interval.low, each.interval.high
+        yield _offer(
+            read, site, each.cluster, each.processors, each.queue_wait, each.slowdown * each.execution_time,
+            each.queue_wait + each.slowdown * (low if low is not None else each.execution_time),
+            each.queue_wait + each.slowdown * (high if high is not None else LONGEST),
+        )  # fmt: skip
+
+
+def _later(read: AnswerTable, site: str) -> Iterable[Offer]:
+    for each in read.later:
+        yield _offer(
+            read, site, each.cluster, each.processors, each.wait, each.execution_time,
+            each.low + each.execution_low, each.high + each.execution_high,
+        )  # fmt: skip
+
+
+def _offer(
+    read: AnswerTable, site: str, cluster: str, processors: int, wait: float, time: float, low: float, high: float
+) -> Offer:
+    if not (0.0 <= low <= high and 0.0 < time <= LONGEST and wait <= LONGEST) or math.isnan(high):
+        raise ValueError("its answer cannot be used: an interval holds no time")
+    known = read.clusters.get(cluster, ClusterTable(free=processors, processors=processors))
+    capacity = max(known.processors, known.free, processors)
+    return Offer(site, cluster, processors, wait, time, low, min(high, 2 * LONGEST), min(known.free, capacity),
+                 capacity, known.age, _plain(known.scheduler), _plain(known.partition))  # fmt: skip
+
+
+def _plain(name: str) -> str:
+    return name if _NAME.fullmatch(name) else ""
+
+
+def _best_of_each(offers: list[Offer]) -> Iterable[Offer]:
+    """Of each cluster and number of processors the soonest, the soonest of all first."""
+    best: dict[tuple[str, int], Offer] = {}
+    for each in sorted(offers, key=lambda offer: offer.completion):
+        best.setdefault((each.cluster, each.processors), each)
+    return best.values()
+
+
+class _SiteTable(_Table):
+    """A site in the answer of a grid's daemon."""
+
+    site: Name
+    cluster: Name
+    processors: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    completion: RunTime
+    execution_time: RunTime
+    interval: EndsTable
+    free: Processors
+    capacity: Processors
+    age: Seconds | None = None
+
+
+class _GridTable(_Table):
+    sites: Annotated[list[_SiteTable], Field(max_length=1000)] = []
+    why: Annotated[str, Field(max_length=10_000)] = ""
+
+
+def offers_of_grid(answer: Any, site: str) -> tuple[Offer, ...]:
+    """The offers in the answer of a site that is a grid itself: those of its sites.
+
+    Parameters
+    ----------
+    answer : the document that it answered at ``POST /v1/sites/rankings``.
+    site : its name here.
+
+    Raises
+    ------
+    ValueError
+        In one line, as :func:`offers_in` does.
+    """
+    if not isinstance(answer, dict) or answer.get("format") != FORMAT:
+        raise ValueError(f"it answers not as a grid in format {FORMAT}")
+    try:
+        read = _GridTable.model_validate(answer)
+    except ValidationError as error:
+        raise ValueError(f"its answer cannot be used: {one_line(first_error(error))}") from None
+    found = []
+    for each in read.sites[:MOST]:
+        low, high = each.interval.low or 0.0, each.interval.high or 2 * LONGEST
+        if not low <= high:
+            raise ValueError("its answer cannot be used: an interval holds no time")
+        capacity = max(each.capacity, each.free, each.processors)
+        wait = max(each.completion - each.execution_time, 0.0)
+        name = f"{each.site}/{each.cluster}"[:255]
+        found.append(
+            Offer(site, name, each.processors, wait, each.execution_time, low, high, each.free, capacity, each.age)
+        )
+    if not found:
+        raise ValueError(one_line(read.why) or "it has no place for the job")
+    return tuple(found)

@@ -1,0 +1,212 @@
+"""Jobs that were sent to sites: what was predicted of them, whether they count as load there, and what they took."""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any, Literal
+
+from metasched.records import InputError
+from metasched.sites.choice import Known, SitePlacement
+from metasched.sites.data import MEGABITS
+from metasched.sites.pending import SentJob
+from metasched.sites.trust import REMEMBERED, trust
+
+#: Jobs that are remembered, and how long one may be without an outcome (s).
+MOST, KEPT = 10_000, 30 * 86_400.0
+#: What the newest transfer counts against those before it.
+NEWEST = 0.3
+
+State = Literal["chosen", "submitted", "ended", "failed", "withdrawn", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A job that was sent.
+
+    Parameters
+    ----------
+    uid : what names it here.
+    chosen_at : when the site was chosen (s, monotonic).
+    places : the ranking that it was chosen from.
+    place : where it went.
+    state : what is known of it.
+    job : its number at the site, empty until it is submitted.
+    submitted_at : when it was submitted (s, monotonic), None until then.
+    seen_at : when the site last showed it in its queue (s, monotonic).
+    took : from its submission to its end (s), None until then.
+    """
+
+    uid: str
+    chosen_at: float
+    places: tuple[SitePlacement, ...]
+    place: SitePlacement
+    state: State = "chosen"
+    job: str = ""
+    submitted_at: float | None = None
+    seen_at: float | None = None
+    took: float | None = None
+
+    @property
+    def site(self) -> str:
+        """The name of the site where it went."""
+        return self.place.offer.site
+
+    def as_dict(self, now: float) -> dict[str, Any]:
+        """The job as a JSON document, with ages (s) in place of moments."""
+        return {
+            "id": self.uid, "site": self.site, "cluster": self.place.offer.cluster, "state": self.state,
+            "job": self.job, "age": now - self.chosen_at, "predicted": self.place.predicted,
+            "completion": self.place.completion, "took": self.took,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Site:
+    ratios: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    bandwidth: float | None = None
+    last: float | None = None
+
+
+class SentJobs:
+    """The jobs that were sent to sites, and what they teach of the sites' forecasts and links.
+
+    Parameters
+    ----------
+    now : the time by a monotonic clock (s).
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now, self._lock = now, Lock()
+        self._jobs: dict[str, Sent] = {}
+        self._sites: dict[str, _Site] = {}
+
+    def send(self, places: Sequence[SitePlacement]) -> Sent:
+        """Note that a job goes to the first place of a ranking; it counts as load there from now on."""
+        now = self._now()
+        with self._lock:
+            job = Sent(uuid.uuid4().hex, now, tuple(places), places[0])
+            self._jobs[job.uid] = job
+            self._of(job.site).last = now
+            while len(self._jobs) > MOST:
+                del self._jobs[next(iter(self._jobs))]
+        return job
+
+    def submitted(self, uid: str, site: str, number: str, gigabytes: float = 0.0, seconds: float = 0.0) -> Sent:
+        """Note that a job was submitted, and how long its data took.
+
+        Parameters
+        ----------
+        uid : what names it here.
+        site : where it was submitted, one of its ranking.
+        number : its number there.
+        gigabytes, seconds : of the data that was brought there, 0 where none was.
+
+        Raises
+        ------
+        InputError
+            When no such job was sent, or the site is not in its ranking.
+        """
+        with self._lock:
+            job = self._open(uid)
+            place = next((each for each in job.places if each.offer.site == site), None)
+            if place is None:
+                raise InputError(f"site is {site!r}, expected one of {_names(job.places)}")
+            if gigabytes > 0.0 and seconds > 0.0:
+                known, width = self._of(site), MEGABITS * gigabytes / seconds
+                known.bandwidth = (
+                    width if known.bandwidth is None else known.bandwidth + NEWEST * (width - known.bandwidth)
+                )
+            now = self._now()
+            self._of(site).last = now
+            self._jobs[uid] = replace(job, place=place, state="submitted", job=number, submitted_at=now)
+            return self._jobs[uid]
+
+    def withdrawn(self, uid: str) -> Sent:
+        """Note that a job was not submitted anywhere; it counts as load no more.
+
+        Raises
+        ------
+        InputError
+            When no such job was sent.
+        """
+        with self._lock:
+            self._jobs[uid] = replace(self._open(uid), state="withdrawn")
+            return self._jobs[uid]
+
+    def seen(self, uid: str) -> None:
+        """Note that the site shows the job in its queue, waiting or running."""
+        with self._lock:
+            self._jobs[uid] = replace(self._jobs[uid], seen_at=self._now())
+
+    def ended(self, uid: str, took: float, *, failed: bool = False) -> None:
+        """Note that a job ended, how long that took from its submission on (s), and learn from one that did well."""
+        with self._lock:
+            job = self._jobs[uid]
+            self._jobs[uid] = replace(job, state="failed" if failed else "ended", took=took)
+            if not failed and took > 0.0:
+                self._of(job.site).ratios.append(took / job.place.predicted)
+
+    def forgotten(self, uid: str) -> None:
+        """Note that the site knows nothing of the job and never will."""
+        with self._lock:
+            self._jobs[uid] = replace(self._jobs[uid], state="unknown")
+
+    def open(self) -> list[Sent]:
+        """The jobs that were submitted and whose outcome is not known, the oldest first; those too old are given up."""
+        now = self._now()
+        with self._lock:
+            for uid, job in self._jobs.items():
+                if job.state == "submitted" and now - job.chosen_at > KEPT:
+                    self._jobs[uid] = replace(job, state="unknown")
+            return [job for job in self._jobs.values() if job.state == "submitted"]
+
+    def newest(self, count: int) -> list[Sent]:
+        """The jobs that were sent last, the newest first."""
+        with self._lock:
+            return list(self._jobs.values())[: -count - 1 : -1]
+
+    def known(self, sites: Sequence[str]) -> Mapping[str, Known]:
+        """What is known of each site: how far it is believed, and what was sent there and may not be visible."""
+        now, found = self._now(), {}
+        with self._lock:
+            for name in sites:
+                site = self._of(name)
+                sent = tuple(
+                    _as_load(job, now)
+                    for job in self._jobs.values()
+                    if job.site == name and job.state in ("chosen", "submitted")
+                )
+                last = None if site.last is None else now - site.last
+                found[name] = Known(trust(list(site.ratios)), sent, last)
+        return found
+
+    def bandwidths(self) -> dict[str, float]:
+        """The bandwidth to each site that transfers have shown (Mbit/s)."""
+        with self._lock:
+            return {name: site.bandwidth for name, site in self._sites.items() if site.bandwidth is not None}
+
+    def _open(self, uid: str) -> Sent:
+        job = self._jobs.get(uid)
+        if job is None:
+            raise InputError(f"no job {uid[:32]} was sent")
+        if job.state not in ("chosen", "submitted"):
+            raise InputError(f"job {uid} is {job.state}, expected one that was not reported yet")
+        return job
+
+    def _of(self, site: str) -> _Site:
+        return self._sites.setdefault(site, _Site())
+
+
+def _as_load(job: Sent, now: float) -> SentJob:
+    place = job.place
+    submitted = None if job.submitted_at is None else now - job.submitted_at
+    return SentJob(place.offer.cluster, place.offer.processors, place.offer.execution_time, place.transfer.counted,
+                   now - job.chosen_at, submitted)  # fmt: skip
+
+
+def _names(places: Sequence[SitePlacement]) -> str:
+    return ", ".join(each.offer.site for each in places)

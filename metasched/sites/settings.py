@@ -1,0 +1,64 @@
+"""How a site is configured: :class:`SiteTable`, a ``[[site]]`` of the grid's daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class SiteTable(BaseModel):
+    """One site of a grid.
+
+    Parameters
+    ----------
+    name : what people call it.
+    url : where its daemon listens: a URL, or the path of a Unix socket on this host.
+    token_file : file with the token of a client that may read there, and see jobs where outcomes are to be learned.
+    ca_file : certificates that are trusted for it; the system's where there is none.
+    deadline : how long its answer may take in all (s).
+    bandwidth : to bring data there (Mbit/s), where it is known.
+    grid : whether it is a grid itself, whose sites are asked too.
+    ssh : where OpenSSH submits jobs, ``user@host`` or a name of ssh_config; empty where none are.
+    scheduler : the kind of its scheduler, for the command that submits.
+
+    Examples
+    --------
+    >>> SiteTable(name="east", url="https://east.example:8765", bandwidth=1000).deadline
+    3.0
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+    url: Annotated[str, Field(min_length=1, max_length=1000)]
+    token_file: Path | None = None
+    ca_file: Path | None = None
+    deadline: Annotated[float, Field(ge=0.1, le=60)] = 3.0
+    bandwidth: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = None
+    grid: bool = False
+    ssh: Annotated[str, Field(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.@:-]{0,254})?$")] = ""
+    scheduler: Literal["slurm", "grid_engine"] = "slurm"
+
+    @model_validator(mode="after")
+    def _no_token_in_the_clear(self) -> SiteTable:
+        scheme, found, rest = self.url.partition("://")
+        if found and (scheme not in ("http", "https") or not rest):
+            raise ValueError(f"site {self.name}: url is {self.url!r}, expected http://, https:// or a socket's path")
+        host = rest.rpartition("@")[2].partition("/")[0]
+        here = host.startswith(("127.", "localhost", "[::1]"))
+        if scheme == "http" and found and self.token_file is not None and not here:
+            raise ValueError(f"site {self.name}: a token would go to {self.url} unencrypted, expected https://")
+        return self
+
+
+def placed(tables: Iterable[SiteTable], folder: Path) -> list[SiteTable]:
+    """The tables with the paths of their files starting at a folder."""
+    found = []
+    for table in tables:
+        files = {name: folder / path for name in ("token_file", "ca_file") if (path := getattr(table, name))}
+        url = {} if "://" in table.url else {"url": str(folder / table.url)}
+        found.append(table.model_copy(update=files | url))
+    return found

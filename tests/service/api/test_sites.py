@@ -1,0 +1,88 @@
+"""The routes of sites: what a site answers a grid where all is taken, and who may send jobs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from metasched.history.queue import QueuedJob
+from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.state import ClusterState
+from metasched.service.app import make_app
+from metasched.service.daemon import Daemon
+from metasched.sites.offer import offers_in
+from tests.service.daemons import running
+
+FULL = Partition(ClusterState.make("c/p", ["n1", "n2"], processors=0), "east", "c", "p", total=4)
+ASK = {"application": "cg", "problem_size": 900, "processors": [2], "scheduler": "c", "later": True}
+UID = 32 * "0"
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with running(tmp_path_factory.mktemp("daemon"), site=[{"name": "far", "url": "/nowhere/d.sock"}]) as made:
+        runs = QueuedJob("1", frozenset("p"), 4, 7200.0, 3600.0, ("n1", "n2"))
+        made.queues.put("c", [FULL], [runs], time.time())
+        made.clusters.put("c", [FULL], time.time() - 5.0)
+        made.clusters.refresh(time.time())
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(daemon: Daemon) -> TestClient:
+    return TestClient(make_app(daemon))
+
+
+def as_(daemon: Daemon, role: str) -> dict[str, str]:
+    name = f"{role} {time.monotonic_ns()}"
+    secret = daemon.store.tokens.add(name, role)  # type: ignore[arg-type]
+    daemon.access.refresh()
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def test_a_site_where_all_is_taken_says_how_long_the_job_would_wait(daemon: Daemon, client: TestClient) -> None:
+    answer = client.post("/v1/rankings", json=ASK, headers=as_(daemon, "reader")).json()
+    assert answer["placements"] == []
+    (found,) = offers_in(answer, "here")
+    assert (found.processors, found.free, found.capacity) == (2, 0, 4)
+    assert found.wait == pytest.approx(3600.0, rel=0.1)
+    assert found.age is not None
+    assert found.age >= 5.0
+    assert (found.scheduler, found.partition) == ("c", "p")
+
+
+def test_without_later_a_ranking_is_what_it_was(daemon: Daemon, client: TestClient) -> None:
+    answer = client.post("/v1/rankings", json=ASK | {"later": False}, headers=as_(daemon, "reader")).json()
+    assert answer.keys() == {"application", "problem_size", "placements", "why", "for_now"}
+
+
+def test_only_schedulers_send_and_report_jobs(daemon: Daemon, client: TestClient) -> None:
+    ask = {"application": "cg", "problem_size": 900}
+    reader, scheduler = as_(daemon, "reader"), as_(daemon, "scheduler")
+    assert client.post("/v1/sites/rankings", json=ask).status_code == 401
+    answer = client.post("/v1/sites/rankings", json=ask, headers=reader)
+    assert answer.status_code == 200
+    assert "does not answer" in answer.json()["left_out"][0]["why"]
+    assert client.post("/v1/sites/rankings", json=ask | {"send": True}, headers=reader).status_code == 403
+    assert "id" not in client.post("/v1/sites/rankings", json=ask | {"send": True}, headers=scheduler).json()
+    assert client.put(f"/v1/sites/jobs/{UID}", json={}, headers=reader).status_code == 403
+    missing = client.put(f"/v1/sites/jobs/{UID}", json={"site": "far", "job": "1"}, headers=scheduler)
+    assert (missing.status_code, missing.json()["detail"]) == (422, f"no job {UID} was sent")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"data": -1}, {"sites": ["x"]}, {"via": 17 * ["a"]}, {"within": 0}, {"lag": 1}], ids=str
+)
+def test_wrong_questions_are_refused(wrong: dict[str, object], daemon: Daemon, client: TestClient) -> None:
+    asked = {"application": "cg", "problem_size": 900} | wrong
+    assert client.post("/v1/sites/rankings", json=asked, headers=as_(daemon, "reader")).status_code == 422
+
+
+def test_the_sites_are_shown(daemon: Daemon, client: TestClient, tmp_path: Path) -> None:
+    answer = client.get("/v1/sites", headers=as_(daemon, "reader")).json()
+    assert [each["site"] for each in answer["sites"]] == ["far"]
+    assert answer["jobs"] == []

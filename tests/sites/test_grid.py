@@ -1,0 +1,216 @@
+"""The sites of a grid: asked at once, left out with why, sent to, looked after, and never asked in a circle."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from metasched.records import InputError
+from metasched.sites.grid import MOST_HOPS, Sites, SitesQuestion, answer_document
+from metasched.sites.settings import SiteTable
+from tests.sites.answers import answer, placement, waiting
+
+QUESTION = SitesQuestion("cg", 900.0, data=0.0)
+
+
+class Daemons:
+    """Daemons of sites that answer what a test sets: a document, an error, or what a function says."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers, self.asked = answers, []
+
+    def __call__(
+        self, table: SiteTable, method: str, path: str, document: Any = None, timeout: float | None = None
+    ) -> Any:
+        self.asked.append((table.name, method, path, document))
+        found = self.answers[table.name]
+        found = found(path, document) if callable(found) else found
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def grid(daemons: Callable[..., Any], names: Sequence[str], clock: Clock | None = None, **fields: Any) -> Sites:
+    tables = [SiteTable(name=name, url=f"http://{name}.invalid", deadline=5.0, **fields) for name in names]
+    return Sites(tables, "0.1.0", ask=daemons, now=clock or Clock())
+
+
+def names(sites: Sites, question: SitesQuestion = QUESTION) -> list[str]:
+    return [each.offer.site for each in sites.rank(question).places]
+
+
+def test_one_ranking_of_all_sites_and_why_others_are_left_out() -> None:
+    daemons = Daemons(
+        east=answer(placement(time=100.0)), west=answer(later=[waiting(wait=10.0, time=60.0)]),
+        dead=RuntimeError("the daemon at x does not answer:\nrefused"), old={"placements": []},
+        shut=InputError("the role agent may not do this"), full=answer(why="no model of cg yet"),
+    )  # fmt: skip
+    found = grid(daemons, ["east", "west", "dead", "old", "shut", "full"]).rank(QUESTION)
+    assert [each.offer.site for each in found.places] == ["west", "east"]
+    assert found.left_out == {
+        "dead": "the daemon at x does not answer: refused",
+        "old": "it answers as an older version, expected 1",
+        "shut": "it refuses the question: the role agent may not do this",
+        "full": "no model of cg yet",
+    }
+    document = answer_document(QUESTION, found, "0.1.0")
+    assert [each["site"] for each in document["sites"]] == ["west", "east"]
+    assert not document["why"]
+
+
+def test_a_site_that_hangs_costs_the_others_nothing_and_is_not_asked_more_and_more() -> None:
+    ever = threading.Event()
+    daemons = Daemons(east=answer(placement()), hangs=lambda path, document: ever.wait(60.0))
+    sites = Sites(
+        [SiteTable(name=name, url="http://x.invalid", deadline=0.1) for name in ("east", "hangs")], "0.1.0", ask=daemons
+    )
+    try:
+        said = [sites.rank(QUESTION).left_out["hangs"] for _ in range(18)]
+    finally:
+        ever.set()
+    assert said[0] == "it does not answer in time"
+    assert said[-1] == "it has not answered earlier questions yet"
+    assert sum(each[0] == "hangs" for each in daemons.asked) == 16
+
+
+def test_a_question_passes_demands_on_and_nothing_of_the_grid() -> None:
+    daemons = Daemons(east=answer(placement()))
+    grid(daemons, ["east"]).rank(SitesQuestion("cg", 900.0, {"processors": [4]}, data=3.0, held_by=["east"]))
+    asked = {"application": "cg", "problem_size": 900.0, "processors": [4], "later": True, "top": 5}
+    assert daemons.asked == [("east", "POST", "/v1/rankings", asked)]
+
+
+def test_another_version_is_used_and_said() -> None:
+    found = grid(Daemons(east=answer(placement(), version="9.9")), ["east"]).rank(QUESTION)
+    assert found.places[0].warnings == ("it runs metasched 9.9, here is 0.1.0",)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [SitesQuestion("cg", 9.0, sites=["nowhere"]), SitesQuestion("cg", 9.0, held_by=["nowhere"])],
+)
+def test_a_site_that_there_is_not_is_refused(question: SitesQuestion) -> None:
+    with pytest.raises(InputError, match="no site nowhere, expected one of east"):
+        grid(Daemons(), ["east"]).rank(question)
+
+
+def test_grids_that_ask_each_other_in_a_circle_are_refused_and_shown() -> None:
+    made: dict[str, Sites] = {}
+
+    def ask_grid(name: str) -> Callable[[str, Any], Any]:
+        def answered(path: str, document: Any) -> Any:
+            assert path == "/v1/sites/rankings"
+            question = SitesQuestion("cg", 900.0, data=document["data"], via=document["via"], within=document["within"])
+            return answer_document(question, made[name].rank(question), "0.1.0")
+
+        return answered
+
+    east = [SiteTable(name="here", url="http://e"), SiteTable(name="west", url="http://w", grid=True)]
+    west = [SiteTable(name="there", url="http://t"), SiteTable(name="east", url="http://e", grid=True)]
+    made["west"] = Sites(west, "0.1.0", ask=Daemons(there=answer(placement(time=50.0)), east=ask_grid("east")))
+    made["east"] = Sites(east, "0.1.0", ask=Daemons(here=answer(placement(time=90.0)), west=ask_grid("west")))
+    found = made["east"].rank(QUESTION)
+    assert [(each.offer.site, each.offer.cluster) for each in found.places] == [("west", "there/c/p"), ("here", "c/p")]
+    inner = made["west"].rank(SitesQuestion("cg", 900.0, data=0.0, via=[made["east"].uid]))
+    assert "in a circle" in inner.left_out["east"]
+    with pytest.raises(InputError, match="in a circle"):
+        made["east"].rank(SitesQuestion("cg", 900.0, via=["a", made["east"].uid]))
+    with pytest.raises(InputError, match="went through"):
+        made["east"].rank(SitesQuestion("cg", 900.0, via=MOST_HOPS * ["a"]))
+
+
+def send(sites: Sites, number: str = "7", question: SitesQuestion = QUESTION) -> str:
+    uid = sites.sent.send(sites.rank(question).places).uid
+    sites.sent.submitted(uid, "east", number)
+    return uid
+
+
+def test_a_job_that_was_sent_counts_until_the_site_knows_of_it() -> None:
+    clock = Clock()
+    daemons = Daemons(east=answer(placement(time=100.0, processors=8)), west=answer(placement(time=150.0)))
+    sites = grid(daemons, ["east", "west"], clock)
+    send(sites)
+    assert names(sites) == ["west", "east"]
+    clock.now += 7.0  # the site's knowledge is 5 s old
+    assert names(sites) == ["east", "west"]
+
+
+def test_outcomes_come_back_by_the_clock_of_the_site_and_teach_its_score() -> None:
+    clock, jobs = Clock(), []
+    outcome = {"job": "7", "start": 1e6 + 60.0, "execution_time": 240.0, "exit_status": 0}
+
+    def answers(path: str, document: Any) -> Any:
+        return jobs if path.startswith("/v1/placements") else answer(placement(time=100.0))
+
+    sites = grid(Daemons(east=answers), ["east"], clock)
+    uid = send(sites)
+    jobs += [{"made_at": 1e6, "outcome": outcome}, {"made_at": "x", "outcome": {}}, None, 7]
+    sites.look()
+    found = sites.sent.newest(1)[0]
+    assert (found.uid, found.state, found.took) == (uid, "ended", 300.0)
+    assert sites.rank(QUESTION).places[0].trust.multiplier > 1.1
+    assert sites.status()[0]["trust"]["outcomes"] == 1
+
+
+def test_a_job_without_advice_is_looked_for_in_the_queue() -> None:
+    clock, queue = Clock(), {"job": "7", "state": "running"}
+
+    def answers(path: str, document: Any) -> Any:
+        if path.startswith("/v1/rankings"):
+            return answer(placement(time=100.0))
+        return [] if path.startswith("/v1/placements") else dict(queue) or InputError("no job 7 in the queue")
+
+    sites = grid(Daemons(east=answers), ["east"], clock)
+    send(sites)
+    clock.now += 90.0
+    sites.look()
+    assert sites.sent.newest(1)[0].state == "submitted"
+    queue.clear()
+    clock.now += 20.0
+    sites.look()
+    assert (sites.sent.newest(1)[0].state, sites.sent.newest(1)[0].took) == ("ended", 100.0)
+
+
+def test_a_job_of_a_silent_site_is_kept_and_a_failed_one_teaches_nothing() -> None:
+    daemons = Daemons(east=answer(placement(time=100.0)))
+    sites = grid(daemons, ["east"])
+    send(sites)
+    daemons.answers["east"] = RuntimeError("silent")
+    sites.look()
+    assert [job.state for job in sites.sent.open()] == ["submitted"]
+    outcome = {"job": "7", "start": 50.0, "execution_time": 1.0, "exit_status": 9}
+    daemons.answers["east"] = [{"made_at": 40.0, "outcome": outcome}]
+    sites.look()
+    assert (sites.sent.newest(1)[0].state, sites.status()[0]["trust"]["outcomes"]) == ("failed", 0)
+
+
+def test_transfers_teach_the_bandwidth() -> None:
+    daemons = Daemons(east=answer(placement()))
+    sites = grid(daemons, ["east"], bandwidth=100.0)
+    uid = sites.sent.send(sites.rank(QUESTION).places).uid
+    sites.sent.submitted(uid, "east", "7", gigabytes=1.0, seconds=8.0)
+    assert sites.bandwidths() == {"east": 1000.0}
+
+
+def test_what_was_not_sent_or_is_reported_twice_is_refused() -> None:
+    sites = grid(Daemons(east=answer(placement())), ["east"])
+    uid = sites.sent.send(sites.rank(QUESTION).places).uid
+    with pytest.raises(InputError, match="no job"):
+        sites.sent.submitted("0" * 32, "east", "1")
+    with pytest.raises(InputError, match="expected one of east"):
+        sites.sent.submitted(uid, "west", "1")
+    sites.sent.withdrawn(uid)
+    with pytest.raises(InputError, match="is withdrawn"):
+        sites.sent.submitted(uid, "east", "1")
+    assert not sites.sent.known(["east"])["east"].sent

@@ -1,0 +1,150 @@
+"""A grid of real daemons: two sites, one of them by TLS, one that hangs, one whose certificate has expired.
+
+The grid's daemon has no models of its own. What it answers comes from the sites, and it goes on when one is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import certificates
+import pytest
+
+from metasched.store.database.store import Store
+from tests.service.daemons import CLUSTERS, learned_database
+from tests.system.bad_daemons import FAULTS, Bad
+from tests.system.real_daemon import ROOT, Daemon
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(bool(certificates.why_not()), reason=certificates.why_not()),
+]
+
+SITE = """
+[[site]]
+name = "{name}"
+url = "{url}"
+bandwidth = {bandwidth}
+{more}
+"""
+
+
+@dataclass
+class Grid:
+    near: Daemon
+    far: Daemon
+    grid: Daemon
+
+    def rank(self, **fields: Any) -> Any:
+        question = {"application": "cg", "problem_size": 900, "max_processors": 4, "data": 0.0}
+        return self.grid.ask("POST", "/v1/sites/rankings", question | fields)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        return int(made.getsockname()[1])
+
+
+def site(folder: Path, *, expired: bool = False) -> tuple[Daemon, str]:
+    """A daemon with two clusters that listens by TLS, and its URL."""
+    folder.mkdir()
+    (folder / "metasched.db").write_bytes(learned_database())
+    (folder / "clusters.toml").write_text(CLUSTERS)
+    certificate, key = certificates.make(folder, expired=expired)
+    with Store.open(folder / "metasched.db") as store:
+        (folder / "token").write_text(store.tokens.add("grid", "scheduler"))
+    port = free_port()
+    listen = f'certificate = "{certificate}"\nkey = "{key}"\n'
+    return Daemon(folder, 'clusters = "clusters.toml"', port=port, listen=listen), f"https://localhost:{port}"
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grid]:
+    above = tmp_path_factory.mktemp("sites")
+    near, near_url = site(above / "near")
+    far, far_url = site(above / "far")
+    old, old_url = site(above / "old", expired=True)
+    hanging = Bad(FAULTS["hangs"])
+    (above / "grid").mkdir()
+
+    def by_tls(name: str) -> str:
+        return f'token_file = "../{name}/token"\nca_file = "../{name}/certificate.pem"\ndeadline = 5.0'
+
+    tables = [
+        SITE.format(name="near", url=near_url, bandwidth=8000.0, more=by_tls("near")),
+        SITE.format(name="far", url=far_url, bandwidth=80.0, more=by_tls("far")),
+        SITE.format(name="old", url=old_url, bandwidth=80.0, more=by_tls("old")),
+        SITE.format(name="hangs", url=f"http://{hanging.address}", bandwidth=80.0, more="deadline = 0.5"),
+        SITE.format(name="circle", url="d.sock", bandwidth=80.0, more="grid = true\ndeadline = 2.0"),
+    ]
+    made = Grid(near, far, Daemon(above / "grid", "".join(tables)))
+    for daemon in (near, far, old, made.grid):
+        daemon.start()
+    yield made
+    for daemon in (near, far, old, made.grid):
+        daemon.stop()
+    hanging.close()
+
+
+def test_sites_are_ranked_and_the_others_named_with_why(grid: Grid) -> None:
+    answer = grid.rank(data=1.0)
+    assert [each["site"] for each in answer["sites"]] == ["near", "far"]
+    assert [each["transfer"] for each in answer["sites"]] == [pytest.approx(1.0), pytest.approx(100.0)]
+    why = {each["site"]: each["why"] for each in answer["left_out"]}
+    assert set(why) == {"old", "hangs", "circle"}
+    assert "certificate has expired" in why["old"]
+    assert "\n" not in why["old"]
+    assert "in time" in why["hangs"] or "within" in why["hangs"]
+    assert "in a circle" in why["circle"] or "no site" in why["circle"]
+
+
+def test_jobs_sent_one_after_another_go_to_both_sites(grid: Grid) -> None:
+    sent = [grid.rank(send=True, processors=[4], sites=["near", "far"]) for _ in range(12)]
+    assert {each["sites"][0]["site"] for each in sent} == {"near", "far"}
+    report = {"site": sent[0]["sites"][0]["site"], "job": "7", "data": 1.0, "seconds": 16.0}
+    noted = grid.grid.ask("PUT", f"/v1/sites/jobs/{sent[0]['id']}", report)
+    assert (noted["state"], noted["job"]) == ("submitted", "7")
+    assert grid.grid.ask("PUT", f"/v1/sites/jobs/{sent[1]['id']}", {})["state"] == "withdrawn"
+    status = {each["site"]: each for each in grid.grid.ask("GET", "/v1/sites")["sites"]}
+    assert status[report["site"]]["bandwidth"] == pytest.approx(500.0)
+
+
+def test_the_command_line_shows_the_ranking_and_the_sites(grid: Grid) -> None:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        config = grid.grid.folder / "metasched.toml"
+        return subprocess.run(
+            [sys.executable, "-m", "metasched", "sites", *words, "--config", str(config)],
+            cwd=ROOT, capture_output=True, text=True, timeout=120, env=os.environ | {"COLUMNS": "160"},
+        )  # fmt: skip
+
+    ranked = run("rank", "--application", "cg", "--problem-size", "900", "--data", "2")
+    assert ranked.returncode == 0, ranked.stderr
+    assert "old is left out: the certificate of https://localhost" in ranked.stderr
+    assert "2 GB at" in ranked.stdout
+    document = json.loads(run("rank", "--application", "cg", "--problem-size", "900", "--json").stdout)
+    assert document["data"] is None
+    assert "size of the data is not known" in document["warnings"][0]
+    shown = run("status")
+    assert shown.returncode == 0
+    assert "certificate has expired" in shown.stdout
+    nothing = run("rank", "--application", "cg", "--problem-size", "900", "--site", "hangs")
+    assert nothing.returncode == 1
+    assert "no site can take the job" in nothing.stderr
+
+
+def test_a_site_that_is_killed_drops_out_and_comes_back(grid: Grid) -> None:
+    grid.near.kill()
+    answer = grid.rank(sites=["near", "far"])
+    assert [each["site"] for each in answer["sites"]] == ["far"]
+    assert "does not answer" in answer["left_out"][0]["why"]
+    grid.near.start()
+    assert {each["site"] for each in grid.rank(sites=["near", "far"])["sites"]} == {"near", "far"}
