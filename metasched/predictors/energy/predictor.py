@@ -23,7 +23,8 @@ from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
 from metasched.predictors.memory.window import RunWindow
-from metasched.predictors.robust.predictor import REVISIT, RobustPredictor, imagined
+from metasched.predictors.robust.learning import REVISIT, imagined
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction, Request, Run, Settings
 
 #: Runs as many as which speak against the errors of time and power belonging together.

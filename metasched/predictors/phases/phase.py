@@ -9,7 +9,8 @@ import numpy as np
 
 from metasched.predictors.contract import Floats
 from metasched.predictors.phases.profile import WorkProfile
-from metasched.predictors.robust.predictor import REVISIT, RobustPredictor
+from metasched.predictors.robust.learning import REVISIT
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import PhaseMark, Run
 
 #: Runs of processes between two searches for their model: there are several in a run of the application.

@@ -121,30 +121,6 @@ class Effects:
             of_second[self.names.index("inside")] = 0.0
         return Factors(weights @ first, of_second @ second + inside_cost, first, second)
 
-    def texts(self, numbers: tuple[float, ...]) -> tuple[str, str]:
-        """The factors of computation and communication, written out."""
-        first, second = "", ""
-        places = iter(numbers)
-        for column in self.columns.columns:
-            number = next(places)
-            if column.kind == "per_node":
-                linking, inside = next(places), np.exp(next(places))
-                first += _power("k", number)
-                second += _power("k", linking) + f" ({inside:.2g} + {1.0 - inside:.2g} (P - k) / (P - 1))"
-            elif column.kind == "threads":
-                first += _power("threads", -number)
-            elif column.kind == "word":
-                both = f" ({np.exp(number):.3g} if {column.name} is {column.word})"
-                first, second = first + both, second + both
-            else:
-                both = (
-                    _power(f"({column.name} / {column.middle:.3g})", number)
-                    if column.kind in ("clock", "power")
-                    else f" exp({number / column.unit:.3g} ({column.name} - {column.middle:.3g}))"
-                )
-                first, second = first + both, second + both
-        return first, second
-
 
 NO_EFFECTS = Effects()
 
@@ -153,8 +129,3 @@ def _outside(log_p: Floats, log_k: Floats) -> Floats:
     """Share of a process's partners that are on other nodes; 1 for a process alone."""
     p, k = np.exp(log_p), np.exp(log_k)
     return np.where(p > 1.0, np.maximum(p - k, 0.0) / np.maximum(p - 1.0, 1.0), 1.0)
-
-
-def _power(name: str, exponent: float) -> str:
-    exponent = round(exponent, 2)
-    return "" if exponent == 0.0 else f" {name}" + (f"^{exponent:g}" if exponent != 1.0 else "")

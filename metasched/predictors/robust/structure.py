@@ -25,6 +25,7 @@ import scipy
 from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
 from metasched.predictors.robust.effects import NO_EFFECTS, Effects
+from metasched.predictors.robust.formula_text import texts
 
 #: Steps of the search for the most probable numbers at most, and the gain at which it ends.
 STEPS, ENOUGH = 15, 1e-5
@@ -258,17 +259,7 @@ class Structure:
     @cached_property
     def texts(self) -> tuple[str, str]:
         """Both terms of the formula as text, with their numbers: computation, then communication."""
-        t = self.numbers
-        amount = np.exp(t.amount) * self.size**-t.growth
-        shared, serial = self.processors**t.speedup, np.exp(t.serial)
-        sent = 2.0 * np.exp(t.amount + t.communication - (t.growth + t.volume) * np.log(self.size))
-        sent *= self.bandwidth**t.bandwidth * 2.0**-t.spreading
-        computation = f"{amount * shared:.3g}{_power('N', t.growth)} ({_power('P', -t.speedup).strip()} + "
-        computation += f"{serial / shared:.2g}){_power('cpu', -t.cpu)}"
-        communication = f"{sent:.3g}{_power('N', t.growth + t.volume)} (1 - 1/P){_power('P', t.spreading)}"
-        on_first, on_second = self.effects.texts(self.powers)
-        communication += _power("bw", -t.bandwidth) + _power("cpu", -t.waiting)
-        return computation + on_first, communication + on_second
+        return texts(self)
 
 
 def factors(sent: Any, log_size: Any, log_cpu: Any, log_link: Any, serial: Any, fewest: Any, two: Any) -> Numbers:
@@ -287,12 +278,3 @@ def factors(sent: Any, log_size: Any, log_cpu: Any, log_link: Any, serial: Any, 
         bandwidth=(-sent, log_link),
         waiting=(-sent, log_cpu),
     )
-
-
-def _power(name: str, exponent: float) -> str:
-    exponent = round(exponent, 2)
-    if exponent == 0.0:
-        return ""
-    if name in ("cpu", "bw"):
-        return f" / {name}" + (f"^{-exponent:g}" if exponent != -1.0 else "")
-    return f" {name}" + (f"^{exponent:g}" if exponent != 1.0 else "")

@@ -15,7 +15,8 @@ from metasched.predictors.memory.setting_columns import MOST_COLUMNS
 from metasched.predictors.memory.window import RunWindow, measured
 from metasched.predictors.robust.drift import Drift, Surprise
 from metasched.predictors.robust.model import Model
-from metasched.predictors.robust.predictor import RobustPredictor, RobustState
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.predictors.robust.state import RobustState
 from metasched.predictors.robust.structure import Numbers, Structure
 from metasched.records import InputError, Run
 from metasched.store.documents.parts import (

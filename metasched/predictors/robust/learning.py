@@ -1,0 +1,242 @@
+"""How the robust method learns: its model is fitted again after every run, at a cost that does not grow.
+
+While runs are few the scales of the process are looked for after each; later every tenth run, in the background.
+Outcomes teach how far the intervals must reach. Users who contradict the others teach only what is predicted for
+themselves, see ``trust``; what changes for all is followed, see ``drift``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Self, cast
+
+import numpy as np
+import scipy
+
+from metasched.predictors.contract import columns_of
+from metasched.predictors.memory.background import BackgroundSearch
+from metasched.predictors.memory.calibration import Calibration
+from metasched.predictors.memory.domain import Domain
+from metasched.predictors.memory.learned_state import LearnedState, at_least_one
+from metasched.predictors.memory.window import RunWindow, measured
+from metasched.predictors.robust.drift import REMEMBERED, Drift, Surprise
+from metasched.predictors.robust.known_runs import KnownRuns, borrowed
+from metasched.predictors.robust.model import Model
+from metasched.predictors.robust.notes import counted, notes_on
+from metasched.predictors.robust.state import RobustState
+from metasched.predictors.robust.trust import FARTHEST, doubted
+from metasched.records import InputError, Run
+
+#: Runs between two searches for the scales of the process, and up to how many runs each run sets one off.
+REVISIT, AT_ONCE = 10, 20
+#: Scores that intervals start from: as many as this, distributed as the model says. Each outcome drives out two.
+IMAGINED = 80
+#: Runs between two whole searches for users to believe.
+JUDGED = 10
+#: Decimal digits that a size or a time may have before or after the point.
+LARGEST_DIGITS = 60
+
+
+def imagined() -> Calibration:
+    """Scores before any outcome: |z| of a normal z at even steps, as they would be were spreads exactly right.
+
+    Examples
+    --------
+    >>> round(imagined().reach(0.9), 1)
+    1.7
+    """
+    steps = (np.arange(IMAGINED) + 0.5) / IMAGINED
+    return Calibration.starting(scipy.special.ndtri(0.5 + 0.5 * steps))
+
+
+class RobustLearner(LearnedState[RobustState]):
+    """What learns from runs.
+
+    Parameters
+    ----------
+    application, cluster : what it models, for the record.
+    capacity : runs that it looks back at.
+    revisit : runs between two searches.
+    """
+
+    def __init__(
+        self, application: str = "", cluster: str = "", *, capacity: int = 512, revisit: int = REVISIT
+    ) -> None:
+        self.application = application
+        self.cluster = cluster
+        self.revisit = revisit
+        self.window = RunWindow(capacity=capacity)
+        self.lent: tuple[Run, ...] = ()
+        self._search: BackgroundSearch[Model] = BackgroundSearch()
+        self._since_start = 0
+
+    def borrowing(self, runs: Iterable[Run]) -> Self:
+        """Count with runs of other platforms from the next run learned on, while there are few here; the predictor.
+
+        Those of earlier calls are given back.
+        """
+        self.lent = tuple(run for run in runs if representable(run))
+        return self
+
+    def fit(self, runs: Iterable[Run]) -> Self:
+        """Fit to training runs, perhaps none where others were borrowed, and forget everything learned before."""
+        runs = tuple(runs) if self.lent else at_least_one(runs)
+        if not all(map(representable, runs)):
+            raise InputError("no model can be fitted to these runs: their numbers are too large or too small")
+        self.window = RunWindow(runs, self.window.capacity)
+        not_believed = doubted(self.window)
+        taught, first = self._teaching(not_believed), self.window.seen - len(self.window)
+        numbers = [first + place for place, run in enumerate(self.window) if run.user not in not_believed]
+        known = self.known(not_believed)
+        model = known.model()
+        # As if they had been predicted: the others' predictions of the last runs.
+        own = range(len(known.runs) - len(taught), len(known.runs))
+        last = range(len(taught))[-REMEMBERED:] if len(model.weights) == len(known.runs) else ()
+        error, spread = (values[own] for values in model.process.leave_one_out())
+        surprises = tuple(Surprise(numbers[k], taught[k].user, float(error[k]), float(spread[k])) for k in last)
+        self._state = RobustState(
+            model,
+            imagined(),
+            Domain.of(known.runs),
+            known.notes,
+            doubted=not_believed,
+            surprises=surprises,
+        )
+        return self
+
+    def for_user(self, user: str) -> Self:
+        """What predicts for a user: this, unless the others' runs contradict the user's; then what these taught."""
+        state = self.state
+        if user not in state.doubted:
+            return self
+        if user not in state.own:
+            runs = [run for run in self.window if run.user == user]
+            if not runs:
+                return self
+            made = type(self)(self.application, self.cluster, capacity=self.window.capacity)
+            made.window = RunWindow(runs, self.window.capacity)
+            kept = measured(runs)
+            model = Model.fit(kept, settings=[run.settings for run in runs])
+            note = "your runs contradict those of the other users: this was learned from yours alone"
+            made.state = RobustState(model, imagined(), Domain.of(runs), (*notes_on(kept), note))
+            state.own[user] = made
+        return cast(Self, state.own[user])
+
+    @property
+    def teaching(self) -> tuple[Run, ...]:
+        """The runs that the model has learned from, oldest first."""
+        return tuple(self._teaching(self.state.doubted))
+
+    def _teaching(self, not_believed: frozenset[str]) -> list[Run]:
+        """The runs that are learned from."""
+        return [run for run in self.window if run.user not in not_believed]
+
+    def known(self, not_believed: frozenset[str]) -> KnownRuns:
+        """All that is learned from while some users are not believed."""
+        own = self._teaching(not_believed)
+        return KnownRuns(self.cluster, (*borrowed(self.lent, len(own)), *own), len(own))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Whom the model does not believe, and what has changed for all; each a clause for the user."""
+        state, found = self.state, []
+        if state.doubted:
+            count = sum(run.user in state.doubted for run in self.window)
+            whose = ", ".join(sorted(user or "nobody named" for user in state.doubted))
+            found.append(f"{counted(count, 'run')} of {whose} that the other users' contradict: they teach nobody else")
+        if state.drift is not None:
+            found.append(state.drift.text)
+        return tuple(found)
+
+    def learn(self, run: Run) -> None:
+        """Absorb one run: score its prediction, fit again, maybe start a search in the background."""
+        if not representable(run):
+            return
+        state, calibration, drift = self.state, self.state.calibration, self.state.drift
+        surprise = self._surprise(run)
+        self.window.add(run)
+        not_believed = self._doubted(run, surprise)
+        surprises = state.surprises
+        if surprise is not None:
+            surprises = (*surprises, surprise)[-REMEMBERED:]
+            if run.user not in not_believed:
+                calibration = calibration.learned(abs(surprise.error) / surprise.spread)
+                if drift is not None:
+                    drift, more = drift.with_run(surprise)
+                    self.window.slow_down(more, before=drift.since)
+            found = Drift.in_errors(surprises)
+            if found is not None:
+                drift, surprises = found, ()
+                self.window.slow_down(found.factor, before=found.since)
+                not_believed = doubted(self.window)
+        kept, scales = self.known(not_believed), state.model.process.scales
+        searched = self._search.take()
+        if searched is not None:
+            scales = searched.process.scales
+            since = self._since_start + 1
+        else:
+            since = state.since_search + 1
+        at_once = kept.own <= AT_ONCE
+        self._state = RobustState(
+            kept.model(scales, search=at_once),
+            calibration,
+            state.domain if run.user in not_believed else state.domain.learned(run),
+            kept.notes,
+            0 if at_once else since,
+            doubted=not_believed,
+            surprises=surprises,
+            drift=drift,
+        )
+        self.for_user(run.user)  # so that nobody waits for it later
+        if self._search.running:
+            self._since_start += 1
+        elif not at_once and since >= self.revisit:
+            self._since_start = 0
+            self._search.start(lambda: kept.model(scales))
+
+    def _surprise(self, run: Run) -> Surprise | None:
+        """How far a run was from its prediction; None where its loads were not measured."""
+        if not run.measured:
+            return None
+        try:
+            time, spread = self.state.under(run.settings).model.predict(*columns_of(run.request))
+        except InputError:  # the first run with a new parameter
+            return None
+        if not 0.0 < time[0] < math.inf:
+            return None
+        error = math.log(run.execution_time / float(time[0]))
+        return Surprise(self.window.seen, run.user, error, float(spread[0]))
+
+    def _doubted(self, run: Run, surprise: Surprise | None) -> frozenset[str]:
+        """Whom not to believe after one more run: the same users, unless it may have changed something."""
+        known = self.state.doubted
+        if len(self.window.users) < 2:
+            return frozenset()
+        if self.window.seen % JUDGED == 0 or len(self.window) <= AT_ONCE:
+            return doubted(self.window)
+        if run.user in known or surprise is None or abs(surprise.error) > FARTHEST * surprise.spread:
+            return doubted(self.window, known)
+        return known
+
+    def settle(self) -> None:
+        """Wait for a search that is running and take its result."""
+        self._search.wait()
+        found = self._search.take()
+        if found is not None:
+            model = found
+            if self._since_start:
+                model = self.known(self.state.doubted).model(found.process.scales, search=False)
+            self._state = replace(self.state, model=model, since_search=self._since_start)
+
+
+def representable(run: Run) -> bool:
+    """Whether size and time of a run are such that products of their powers are numbers; no real run is otherwise.
+
+    Examples
+    --------
+    >>> representable(Run("a", "c", 1e300, 1, 1.0, 90.0, 1e-300))
+    False
+    """
+    return max(abs(math.log10(run.problem_size)), abs(math.log10(run.execution_time))) < LARGEST_DIGITS

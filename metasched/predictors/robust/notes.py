@@ -1,0 +1,65 @@
+"""What the runs of a robust model cannot tell, as a user of its predictions should know."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from candidate_functions.terms import Observations
+
+#: Runs from which on they decide most of the model.
+FEW = 10
+#: Inputs whose logarithms vary by less than this say nothing about their effect.
+HARDLY = 0.1
+
+
+def notes_on(runs: Observations) -> tuple[str, ...]:
+    """What runs cannot tell and had to be assumed, each a clause for the user.
+
+    Examples
+    --------
+    >>> notes_on(Observations.of([100.0], [1], [1.0], [90.0], [2.0]))[1]
+    '1 run on 1 processor count with 1 problem size: how time grows with N and falls with P is mostly assumed'
+    """
+    notes = []
+    if len(runs) < FEW:
+        notes.append(f"with {counted(len(runs), 'run')} the model is largely what is usual of parallel applications")
+    sizes, counts = len(np.unique(runs.problem_size)), len(np.unique(runs.processors))
+    assumed = [what for few, what in ((sizes < 2, "grows with N"), (counts < 2, "falls with P")) if few]
+    if assumed:
+        where = (
+            f"{counted(len(runs), 'run')} on {counted(counts, 'processor count')} with {counted(sizes, 'problem size')}"
+        )
+        notes.append(f"{where}: how time {' and '.join(assumed)} is mostly assumed")
+    unmeasured = int(np.count_nonzero(np.isnan(runs.cpu) | np.isnan(runs.bw)))
+    if unmeasured:
+        notes.append(
+            f"loads were not measured during {unmeasured} of {counted(len(runs), 'run')}, which count for less"
+        )
+    return tuple(notes)
+
+
+def assumed_effects(runs: Observations) -> tuple[str, ...]:
+    """The loads whose effect runs cannot tell, as they hardly varied, each a clause for the user.
+
+    Examples
+    --------
+    >>> assumed_effects(Observations.of([100.0, 200.0], [2, 2], [1.0, 0.5], [90.0, 90.0], [2.0, 3.0]))
+    ('available bandwidth hardly varied in the runs: its effect is assumed',)
+    """
+    notes = []
+    for name, values in (("available CPU", runs.cpu), ("available bandwidth", runs.bw[runs.processors > 1])):
+        known = np.log(values[~np.isnan(values)])
+        if not len(known) or np.ptp(known) < HARDLY:
+            notes.append(f"{name} hardly varied in the runs: its effect is assumed")
+    return tuple(notes)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "run"), counted(3, "run")
+    ('1 run', '3 runs')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

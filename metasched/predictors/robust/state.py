@@ -1,0 +1,87 @@
+"""All that the robust method knows at one moment, and what it answers from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metasched.predictors.contract import Floats
+from metasched.predictors.memory.calibration import Calibration
+from metasched.predictors.memory.domain import Domain
+from metasched.predictors.robust.drift import Drift, Surprise
+from metasched.predictors.robust.model import Model
+from metasched.predictors.robust.tabulated import Tabulated
+from metasched.records import DEFAULT_SETTINGS, Settings
+
+if TYPE_CHECKING:
+    from metasched.predictors.robust.learning import RobustLearner
+
+#: Settings whose answers are kept ready at most.
+MOST_VIEWS = 64
+
+
+@dataclass(frozen=True)
+class RobustState:
+    """All that the robust method knows at one moment.
+
+    Parameters
+    ----------
+    model : formula and process.
+    calibration : scores of past predictions.
+    domain : what was learned from.
+    notes : what a user of the predictions should know.
+    since_search : runs learned since the last search for scales.
+    doubted : users whose runs teach nobody but themselves.
+    surprises : errors of the last predictions, oldest first.
+    drift : the last one.
+    asked : the settings that it answers for.
+    """
+
+    model: Model
+    calibration: Calibration
+    domain: Domain
+    notes: tuple[str, ...] = ()
+    since_search: int = 0
+    asked: Settings = DEFAULT_SETTINGS
+    doubted: frozenset[str] = frozenset()
+    surprises: tuple[Surprise, ...] = ()
+    drift: Drift | None = None
+
+    @cached_property
+    def own(self) -> dict[str, RobustLearner]:
+        """What was learned from each doubted user alone, as far as it was asked for."""
+        return {}
+
+    @cached_property
+    def tabulated(self) -> Tabulated:
+        """The model's answers to many requests at once, from tables that are filled as they are needed."""
+        return Tabulated(self.model)
+
+    def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+        """Log times and their spreads, for arrays of one shape (n,)."""
+        time, spread = self.tabulated.predict(n, p, cpu, bw)
+        return np.log(time), spread
+
+    def under(self, settings: Settings) -> RobustState:
+        """The same knowledge, answering for other settings; InputError where they are none that it knows."""
+        if settings is DEFAULT_SETTINGS or settings == DEFAULT_SETTINGS:
+            return self
+        view = self._views.get(settings)
+        if view is None:
+            view = replace(self, model=self.model.under(settings), asked=settings)
+            if len(self._views) >= MOST_VIEWS:
+                self._views.clear()
+            self._views[settings] = view
+        return view
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """What a user should know of the settings that it answers for."""
+        return self.model.formula.effects.columns.doubts(self.asked)
+
+    @cached_property
+    def _views(self) -> dict[Settings, RobustState]:
+        return {}
