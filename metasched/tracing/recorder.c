@@ -1,4 +1,4 @@
-// Records what one process does through MPI, with its computing time between calls: preloaded into C programs.
+// Records what one process does through MPI, with its computing time between calls: preloaded into programs in C and Fortran.
 //
 //   METASCHED_TRACE=DIR LD_PRELOAD=recorder.so mpirun -np 16 ./app
 //
@@ -729,3 +729,128 @@ int MPI_Reduce_scatter(const void* out, void* in, const int in_counts[], MPI_Dat
   ended();
   return status;
 }
+
+// Open MPI's bindings for Fortran (mpif.h, mpi, mpi_f08) end in a library that calls PMPI_* of C, past the functions
+// above. What that library calls is passed on to them; whatever else calls PMPI_* gets the true ones. MPICH's bindings
+// call MPI_* themselves.
+#ifdef OPEN_MPI
+#include <link.h>
+
+static uintptr_t bindings, bindings_end;
+static __thread int passing_on; // a call from Fortran, whose function in C ends in PMPI_* itself
+
+static int look(struct dl_phdr_info* library, size_t size, void* none)
+{
+  (void)size, (void)none;
+  if (!strstr(library->dlpi_name, "libmpi_mpifh"))
+    return 0;
+  for (int i = 0; i < library->dlpi_phnum; i++)
+    if (library->dlpi_phdr[i].p_type == PT_LOAD && library->dlpi_phdr[i].p_flags & PF_X) {
+      bindings     = library->dlpi_addr + library->dlpi_phdr[i].p_vaddr;
+      bindings_end = bindings + library->dlpi_phdr[i].p_memsz;
+    }
+  return 1;
+}
+
+static int from_fortran(const void* caller)
+{
+  static int looked;
+  if (!looked) {
+    dl_iterate_phdr(look, NULL);
+    looked = 1;
+  }
+  return (uintptr_t)caller - bindings < bindings_end - bindings;
+}
+
+#define PASSED_ON(function, parameters, arguments)                                                                     \
+  int PMPI_##function parameters                                                                                       \
+  {                                                                                                                    \
+    static int(*actual) parameters;                                                                                    \
+    if (!actual)                                                                                                       \
+      *(void**)&actual = dlsym(RTLD_NEXT, "PMPI_" #function);                                                          \
+    if (passing_on || !from_fortran(__builtin_return_address(0)))                                                      \
+      return actual arguments;                                                                                         \
+    passing_on       = 1;                                                                                              \
+    const int status = MPI_##function arguments;                                                                       \
+    passing_on       = 0;                                                                                              \
+    return status;                                                                                                     \
+  }
+#define SENT (const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm)
+#define POSTED (const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request)
+#define POSTED_TO (void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request)
+#define REDUCED (const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+#define ROOTED                                                                                                         \
+  (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root,      \
+   MPI_Comm comm)
+#define SHARED                                                                                                         \
+  (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, MPI_Comm comm)
+
+PASSED_ON(Init, (int* argc, char*** argv), (argc, argv))
+PASSED_ON(Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided))
+PASSED_ON(Finalize, (void), ())
+PASSED_ON(Abort, (MPI_Comm comm, int code), (comm, code))
+PASSED_ON(Send, SENT, (data, count, type, peer, tag, comm))
+PASSED_ON(Ssend, SENT, (data, count, type, peer, tag, comm))
+PASSED_ON(Bsend, SENT, (data, count, type, peer, tag, comm))
+PASSED_ON(Rsend, SENT, (data, count, type, peer, tag, comm))
+PASSED_ON(Isend, POSTED, (data, count, type, peer, tag, comm, request))
+PASSED_ON(Issend, POSTED, (data, count, type, peer, tag, comm, request))
+PASSED_ON(Send_init, POSTED, (data, count, type, peer, tag, comm, request))
+PASSED_ON(Irecv, POSTED_TO, (data, count, type, peer, tag, comm, request))
+PASSED_ON(Recv_init, POSTED_TO, (data, count, type, peer, tag, comm, request))
+PASSED_ON(Recv, (void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* told),
+          (data, count, type, peer, tag, comm, told))
+PASSED_ON(Sendrecv,
+          (const void* out, int out_count, MPI_Datatype out_type, int to, int out_tag, void* in, int in_count,
+           MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* told),
+          (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, told))
+PASSED_ON(Sendrecv_replace,
+          (void* data, int count, MPI_Datatype type, int to, int out_tag, int from, int in_tag, MPI_Comm comm,
+           MPI_Status* told),
+          (data, count, type, to, out_tag, from, in_tag, comm, told))
+PASSED_ON(Wait, (MPI_Request* request, MPI_Status* told), (request, told))
+PASSED_ON(Waitall, (int count, MPI_Request requests[], MPI_Status told[]), (count, requests, told))
+PASSED_ON(Waitany, (int count, MPI_Request requests[], int* index, MPI_Status* told), (count, requests, index, told))
+PASSED_ON(Waitsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status told[]),
+          (count, requests, many, indices, told))
+PASSED_ON(Test, (MPI_Request* request, int* flag, MPI_Status* told), (request, flag, told))
+PASSED_ON(Testall, (int count, MPI_Request requests[], int* flag, MPI_Status told[]), (count, requests, flag, told))
+PASSED_ON(Testany, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* told),
+          (count, requests, index, flag, told))
+PASSED_ON(Testsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status told[]),
+          (count, requests, many, indices, told))
+PASSED_ON(Start, (MPI_Request* request), (request))
+PASSED_ON(Startall, (int count, MPI_Request requests[]), (count, requests))
+PASSED_ON(Request_free, (MPI_Request* request), (request))
+PASSED_ON(Barrier, (MPI_Comm comm), (comm))
+PASSED_ON(Bcast, (void* data, int count, MPI_Datatype type, int root, MPI_Comm comm), (data, count, type, root, comm))
+PASSED_ON(Reduce,
+          (const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),
+          (out, in, count, type, op, root, comm))
+PASSED_ON(Allreduce, REDUCED, (out, in, count, type, op, comm))
+PASSED_ON(Scan, REDUCED, (out, in, count, type, op, comm))
+PASSED_ON(Exscan, REDUCED, (out, in, count, type, op, comm))
+PASSED_ON(Gather, ROOTED, (out, out_count, out_type, in, in_count, in_type, root, comm))
+PASSED_ON(Scatter, ROOTED, (out, out_count, out_type, in, in_count, in_type, root, comm))
+PASSED_ON(Allgather, SHARED, (out, out_count, out_type, in, in_count, in_type, comm))
+PASSED_ON(Alltoall, SHARED, (out, out_count, out_type, in, in_count, in_type, comm))
+PASSED_ON(Alltoallv,
+          (const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in,
+           const int in_counts[], const int in_at[], MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_counts, out_at, out_type, in, in_counts, in_at, in_type, comm))
+PASSED_ON(Allgatherv,
+          (const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int in_at[],
+           MPI_Datatype in_type, MPI_Comm comm),
+          (out, out_count, out_type, in, in_counts, in_at, in_type, comm))
+PASSED_ON(Gatherv,
+          (const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int in_at[],
+           MPI_Datatype in_type, int root, MPI_Comm comm),
+          (out, out_count, out_type, in, in_counts, in_at, in_type, root, comm))
+PASSED_ON(Scatterv,
+          (const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in, int in_count,
+           MPI_Datatype in_type, int root, MPI_Comm comm),
+          (out, out_counts, out_at, out_type, in, in_count, in_type, root, comm))
+PASSED_ON(Reduce_scatter,
+          (const void* out, void* in, const int in_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+          (out, in, in_counts, type, op, comm))
+#endif

@@ -52,6 +52,6 @@ def record(launcher: Sequence[str], to: Path, compiler: str = "mpicc") -> int:
         to.rmdir()
         raise InputError(
             f"no process was recorded, and {launcher[0]} ended with status {status}: is the program built with the MPI "
-            f"of {compiler}, and in C?"
+            f"of {compiler}?"
         )
     return status

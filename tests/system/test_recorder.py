@@ -181,3 +181,58 @@ def test_from_runs_to_a_prediction(
         main(["signature", "expand", application, "--processes", "16", "-o", str(tmp_path / "16.ti"), "--json"])
     assert end.value.code == 0
     assert json.loads(capsys.readouterr().out)["processes"] == 16
+
+
+#: A ring with sums, one of them in place, by the binding that is put in.
+FORTRAN = """
+program ring
+  {use}
+  integer :: rank, n, step, before, next, ierr
+  {request} :: requests(2)
+  double precision :: out(1000), in(1000), total(1), part(1)
+  call MPI_Init(ierr)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
+  call MPI_Comm_size(MPI_COMM_WORLD, n, ierr)
+  next = mod(rank + 1, n)
+  before = mod(rank + n - 1, n)
+  do step = 1, 20
+     call MPI_Irecv(in, 100, MPI_DOUBLE_PRECISION, before, 1, MPI_COMM_WORLD, requests(1), ierr)
+     call MPI_Isend(out, 100, MPI_DOUBLE_PRECISION, next, 1, MPI_COMM_WORLD, requests(2), ierr)
+     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
+     part(1) = rank
+     call MPI_Allreduce(part, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, ierr)
+     call MPI_Allreduce(MPI_IN_PLACE, part, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, ierr)
+     if (part(1) /= total(1)) call MPI_Abort(MPI_COMM_WORLD, 3, ierr)
+  end do
+  call MPI_Bcast(out, 3, MPI_INTEGER, 1, MPI_COMM_WORLD, ierr)
+  call MPI_Finalize(ierr)
+end program ring
+"""
+BINDINGS = {
+    "mpif.h": ("implicit none\n  include 'mpif.h'", "integer"),
+    "mpi": ("use mpi", "integer"),
+    "mpi_f08": ("use mpi_f08", "type(MPI_Request)"),
+}
+
+
+@pytest.mark.parametrize(
+    ("library", "binding"),
+    [("openmpi", "mpif.h"), ("openmpi", "mpi"), ("openmpi", "mpi_f08"), ("mpich", "mpif.h"), ("mpich", "mpi")],
+)
+def test_programs_in_fortran_are_recorded(library: str, binding: str, tmp_path: Path) -> None:
+    compiler = f"mpif90.{library}"
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    use, request = BINDINGS[binding]
+    source, program, to = tmp_path / "ring.f90", tmp_path / "ring", tmp_path / "trace"
+    source.write_text(FORTRAN.format(use=use, request=request), encoding="utf-8")
+    subprocess.run([compiler, "-w", "-fallow-argument-mismatch", str(source), "-o", str(program)], check=True)
+    launcher = [*MPIRUN, "-np", "3"] if library == "openmpi" else ["mpiexec.mpich", "-np", "2"]
+    assert record([*launcher, str(program)], to, f"mpicc.{library}") == 0
+    recorded = read_recorded(to)
+    n, table = len(recorded.trace.processes), recorded.trace.table
+    texts = [table.text(action) for action in recorded.trace.processes[1].tolist()]
+    turn = ["irecv 0 1 800 -1", f"isend {2 % n} 1 800 -1", "waitall 2", "allreduce 8 0 -1", "allreduce 8 0 -1"]
+    assert [text for text in texts if not text.startswith("compute")] == [
+        "init", *(20 * turn), "bcast 12 1 -1", "finalize",
+    ]  # fmt: skip
