@@ -8,8 +8,9 @@ two clocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -24,6 +25,8 @@ MEANS = np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.3])
 SPREADS = np.array([1.5, 0.7, 1.0, 0.5, 0.5, 0.7, 0.6])
 #: What times do besides: noise, and how smooth they are in N and P. Loads count by levers of prior spread 1.
 _SCALES = Scales(0.3, (1.5, 1.5), 0.3, 0.01)
+#: Spread of log time for a clock a factor e outside those learned.
+OUTSIDE = 0.15
 #: Standardised log P beyond which its square grows no more.
 WITHIN = 2.5
 #: Runs that the clock is found from at most: the newest.
@@ -40,6 +43,7 @@ class Clock:
     least, most : of the clocks learned (MHz).
     numbers : share and exponent, as :data:`MEANS` has them, shape (7,).
     middle, unit : of the logarithms of N, P, CPU and bandwidth, each of shape (4,).
+    doubt : root of the covariance of the numbers that the runs leave, shape (7, 7), flat; none where not known.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class Clock:
     numbers: tuple[float, ...]
     middle: tuple[float, ...]
     unit: tuple[float, ...]
+    doubt: tuple[float, ...] = ()
 
     @classmethod
     def fit(cls, points: Floats, log_time: Floats, frequency: Floats) -> Clock | None:
@@ -77,7 +82,7 @@ class Clock:
         usual = float(np.sort(frequency)[len(frequency) // 2])
         found = cls(usual, least, most, tuple(MEANS), tuple(middle), tuple(unit))
         if least == most:
-            return found
+            return replace(found, doubt=tuple(np.diag(SPREADS).ravel().tolist()))
         covariance = form_covariance(_SCALES, points[:, :2], points[:, :2])
         levers = np.hstack([np.ones((len(points), 1)), points - middle])
         # Size, count and loads move times by powers of about one; the bend takes what is left.
@@ -92,16 +97,24 @@ class Clock:
             return np.concatenate([white, moves])
 
         solved = scipy.optimize.least_squares(left, np.zeros(len(MEANS)))
-        return found._with(MEANS + SPREADS * solved.x)
+        slopes = np.asarray(solved.jac, dtype=np.float64)
+        root = np.linalg.inv(np.linalg.cholesky(slopes.T @ slopes)) * SPREADS
+        # Runs that scatter more than by the noise above tell as much less.
+        root *= max(1.0, math.sqrt(float(np.square(solved.fun[: len(points)]).mean())))
+        return replace(found._with(MEANS + SPREADS * solved.x), doubt=tuple(root.ravel().tolist()))
 
     def _with(self, numbers: Floats) -> Clock:
-        return Clock(self.reference, self.least, self.most, tuple(numbers.tolist()), self.middle, self.unit)
+        return replace(self, numbers=tuple(numbers.tolist()))
+
+    def _features(self, points: Floats) -> Floats:
+        """What the logit of the share is linear in, shape (n, 6)."""
+        scaled = (points - np.array(self.middle)) / np.array(self.unit)
+        bend = np.square(np.clip(scaled[:, 1], -WITHIN, WITHIN))
+        return np.column_stack([np.ones(len(points)), scaled, bend])
 
     def share(self, points: Floats) -> Floats:
         """The share of the time at the reference clock that the clock paces, for points (n, 4): shape (n,)."""
-        scaled = (points - np.array(self.middle)) / np.array(self.unit)
-        features = np.column_stack([scaled, np.square(np.clip(scaled[:, 1], -WITHIN, WITHIN))])
-        logit = self.numbers[0] + features @ np.array(self.numbers[1:6])
+        logit = self._features(points) @ np.array(self.numbers[:6])
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logit, -30.0, 30.0))))
 
     def factor(self, points: Floats, frequency: Floats) -> Floats:
@@ -109,6 +122,23 @@ class Clock:
         ratio = self.reference / np.where(np.isfinite(frequency), frequency, self.reference)
         share, power = self.share(points), float(np.exp(self.numbers[6]))
         return np.asarray((share * ratio**power + 1.0 - share) ** (1.0 / power))
+
+    def spread(self, points: Floats, frequency: float) -> Floats:
+        """Spread of the logarithm of :meth:`factor`, for points (n, 4) and a clock (MHz); shape (n,).
+
+        The doubt about the numbers, by the slopes of that logarithm in them, and what a clock outside those learned
+        adds.
+        """
+        ratio, power = self.reference / frequency, float(np.exp(self.numbers[6]))
+        away = OUTSIDE * max(np.log(frequency / self.most), np.log(self.least / frequency), 0.0)
+        if not self.doubt or ratio == 1.0:
+            return np.full(len(points), away)
+        share, paced = self.share(points), ratio**power
+        mixed = share * paced + 1.0 - share
+        by_logit = (paced - 1.0) * share * (1.0 - share) / (power * mixed)
+        by_power = share * paced * np.log(ratio) / mixed - np.log(mixed) / power
+        slopes = np.column_stack([by_logit[:, None] * self._features(points), by_power])
+        return np.asarray(np.hypot(np.linalg.norm(slopes @ np.reshape(self.doubt, (len(MEANS), -1)).T, axis=1), away))
 
     def pace(self, points: Floats, frequency: Floats) -> Floats:
         """What the work that the clock paces would take alone over the whole time, at clocks (MHz).

@@ -29,8 +29,6 @@ from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction
 
 #: Runs as many as which speak against the errors of time and power belonging together.
 UNRELATED = 10
-#: Spread of log time for a clock a factor e outside those learned; of log energy, the spread of power knows.
-OUTSIDE = 0.15
 #: Clocks that far outside those learned, as a share, are warned of.
 WARNED = 0.02
 
@@ -227,6 +225,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         if state.clock is not None:
             points = np.log(np.stack([n, p, cpu, bw], axis=1))
             log_time = log_time + np.log(state.clock.factor(points, np.full(len(n), self._frequency)))
+            spread = np.hypot(spread, state.clock.spread(points, self._frequency))
         mixed = spread**2 + doubt**2 + 2.0 * state.together * spread * doubt
         return log_time + log_watts, np.sqrt(np.maximum(mixed, doubt**2 / 4.0))
 
@@ -277,14 +276,13 @@ class MeteredPredictor(LearnedState[MeteredState]):
         view._state = replace(self.state, times=self.times.for_user(user))
         return view
 
-    def _by_clock(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, float]:
-        """Times over those at the reference clock, and the factor that doubts a clock never learned."""
+    def _by_clock(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
+        """Times over those at the reference clock, and the spreads of their logarithms, both of shape (n,)."""
         clock = self.state.clock
         if clock is None or self.asked is None:
-            return np.ones(len(n)), 1.0
+            return np.ones(len(n)), np.zeros(len(n))
         points = np.log(np.stack([n, p, cpu, bw], axis=1))
-        away = clock.outside(self.asked)
-        return clock.factor(points, np.full(len(n), self.asked)), math.exp(2.0 * OUTSIDE * away)
+        return clock.factor(points, np.full(len(n), self.asked)), clock.spread(points, self.asked)
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict the execution time (s) at the clock that the request states."""
@@ -293,10 +291,10 @@ class MeteredPredictor(LearnedState[MeteredState]):
         columns = broadcast(
             request.problem_size, request.processors, request.available_cpu, request.available_bandwidth
         )
-        factor, doubt = view._by_clock(*columns)
-        by = float(factor[0])
-        interval = Interval(found.interval.low * by / doubt, found.interval.high * by * doubt, level)
-        return Prediction(found.execution_time * by, interval, found.model, (*found.warnings, *view.doubts))
+        time, low, high = (np.array([end]) for end in (found.execution_time, found.interval.low, found.interval.high))
+        many = _at_clock(Predictions(time, low, high, level), *view._by_clock(*columns))
+        interval = Interval(float(many.low[0]), float(many.high[0]), level)
+        return Prediction(float(many.execution_time[0]), interval, found.model, (*found.warnings, *view.doubts))
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -322,10 +320,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
     ) -> Predictions:
         """Predict the execution times (s) of many requests at once."""
         columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
-        found, (factor, doubt) = self.times.predict_many(*columns, level=level), self._by_clock(*columns)
-        return Predictions(
-            found.execution_time * factor, found.low * factor / doubt, found.high * factor * doubt, level
-        )
+        return _at_clock(self.times.predict_many(*columns, level=level), *self._by_clock(*columns))
 
     def expect_many(
         self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
@@ -438,6 +433,17 @@ class EnergyPredictor(ByBatch):
         """Upper ends of the intervals of mean power (W), shape (n,)."""
         log_watts, doubt = self._metered.power(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
         return np.asarray(np.exp(log_watts + scipy.special.ndtri(0.5 + 0.5 * level) * doubt))
+
+
+def _at_clock(found: Predictions, factor: Floats, spread: Floats) -> Predictions:
+    """Predictions at the reference clock, as they are at another; factors and spreads of their logarithms (n,).
+
+    On the logarithm of the time the doubts are independent: their reaches add up as squares.
+    """
+    reach = scipy.special.ndtri(0.5 + 0.5 * found.level) * spread
+    low, high = (np.exp(np.hypot(np.log(end / found.execution_time), reach)) for end in (found.low, found.high))
+    time = found.execution_time * factor
+    return Predictions(time, time / low, time * high, found.level)
 
 
 def _points(runs: Sequence[Run]) -> Floats:

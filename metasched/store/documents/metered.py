@@ -29,6 +29,8 @@ class _Clock(Part):
     numbers: Annotated[list[FiniteFloat], Field(min_length=len(CLOCK_MEANS), max_length=len(CLOCK_MEANS))]
     middle: _Four
     unit: Annotated[list[Positive], Field(min_length=4, max_length=4)]
+    #: Root of the covariance of the numbers, row by row; none in documents of earlier versions.
+    doubt: Annotated[list[FiniteFloat], Field(max_length=len(CLOCK_MEANS) ** 2)] = Field(default_factory=list)
 
 
 class _Power(Part):
@@ -103,6 +105,8 @@ class MeteredDocument(Part):
         clock = None
         if self.clock is not None:
             learned = self.clock
+            if len(learned.doubt) not in (0, len(CLOCK_MEANS) ** 2):
+                raise InputError(f"doubt of clock has {len(learned.doubt)} numbers, expected {len(CLOCK_MEANS) ** 2}")
             clock = Clock(
                 learned.reference,
                 learned.least,
@@ -110,6 +114,7 @@ class MeteredDocument(Part):
                 tuple(learned.numbers),
                 tuple(learned.middle),
                 tuple(learned.unit),
+                tuple(learned.doubt),
             )
         power = None
         if self.power is not None:

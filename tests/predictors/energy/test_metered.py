@@ -95,6 +95,16 @@ def test_a_clock_never_learned_widens_the_interval_and_is_warned_of(learned: Met
     assert "all runs learned were at 2000 MHz: the effect of 1500 MHz is guessed" in guessed.warnings
 
 
+def test_intervals_hold_the_doubt_about_the_clock_the_more_the_fewer_runs_told_of_it() -> None:
+    few, many = (MeteredPredictor("a", "c").fit(made(count, seed=11)).state.clock for count in (8, 60))
+    assert few is not None
+    assert many is not None
+    point = np.log([[800.0, 4.0, 0.9, 90.0]])
+    assert many.spread(point, many.reference)[0] == 0.0
+    assert 0.0 < many.spread(point, 1600.0)[0] < few.spread(point, 1600.0)[0]
+    assert many.spread(point, 1600.0)[0] < 0.03
+
+
 def test_many_are_predicted_as_one_is(learned: MeteredPredictor) -> None:
     asked = Settings(frequency=1500.0)
     for predictor in (learned, energy_predictor(learned)):
@@ -127,6 +137,19 @@ def test_it_answers_after_a_document_as_before_and_goes_on_learning(learned: Met
         ("energies", [None], "energies and users are not"),
         ("together", 2.0, "together"),
         ("clock", {"reference": -1}, "clock"),
+        (
+            "clock",
+            {
+                "reference": 2000,
+                "least": 1200,
+                "most": 2000,
+                "numbers": [0.0] * 7,
+                "middle": [0.0] * 4,
+                "unit": [1.0] * 4,
+                "doubt": [1.0],
+            },
+            "doubt of clock has 1 numbers, expected 49",
+        ),
     ],
 )
 def test_a_spoiled_document_is_refused(learned: MeteredPredictor, field: str, value: object, expected: str) -> None:
