@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "hooks")]
 sys.dont_write_bytecode = True
 
-from metasched_advice import Advised, Asking, Submitted, left_alone, listed, seconds
+from metasched_advice import Advised, Submitted, asking, left_alone, listed, seconds
 from metasched_hooks import check, run, settings
 
 #: Requests that leave open which hosts a job may have; a job with others is left alone.
@@ -89,7 +89,6 @@ class Verifier:
 
     def __init__(self) -> None:
         self._job = {}  # type: Job
-        self._asking = Asking(HERE)
 
     def take(self, line: str) -> List[str]:
         """What is answered to a line."""
@@ -106,7 +105,7 @@ class Verifier:
         job, self._job = self._job, {}
         if "metasched=" not in job.get("ac", ""):
             return ["RESULT STATE ACCEPT"]
-        advised, why = self._asking.about(lambda found: submitted(job, found))
+        advised, why = asking(HERE).about(lambda found: submitted(job, found))
         if advised is not None:
             return [*changes(job, advised, settings(HERE)), "RESULT STATE CORRECT"]
         if why:

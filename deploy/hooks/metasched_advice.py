@@ -9,15 +9,12 @@ import os
 import pwd
 import random
 import re
-import threading
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from metasched_hooks import ask, plain, settings
+from metasched_hooks import ask, begin, deadline_of, plain, settings
 
-#: Longest deadline that is taken from hooks.conf, well below any scheduler's own patience with its hooks (s).
-LONGEST = 2.0
 #: Nodes that an answer may name, and processors that a mark may.
 MOST_NODES, MOST_PROCESSORS = 10000, 10000000
 #: What a partition or a node may be called.
@@ -253,7 +250,7 @@ class Asking:
 
     def __init__(self, here: Path) -> None:
         self._here = here
-        self._thread = None  # type: Optional[threading.Thread]
+        self._thread = None  # type: Any
 
     def about(self, read: Callable[[Dict[str, str]], Optional[Submitted]]) -> Tuple[Optional[Advised], str]:
         """Where a job should run, None where it is to be left as it is; and why there is no answer, empty where not.
@@ -262,22 +259,8 @@ class Asking:
         ----------
         read : gives the job, by what hooks.conf says, or None where it is to be left alone.
         """
-        answers = []  # type: List[Optional[Advised]]
-        wrong = []  # type: List[str]
         found = settings(self._here)
-        try:
-            deadline = float(found.get("deadline", "0.2"))
-        except ValueError:
-            deadline = 0.2
-        deadline = deadline if 0 < deadline <= LONGEST else LONGEST
-        ends = time.monotonic() + deadline
-
-        def think(job: Submitted) -> None:
-            try:
-                answers.append(advised(job, self._here, ends))
-            except Exception as error:
-                wrong.append(str(error))
-
+        ends = time.monotonic() + deadline_of(found)
         try:
             job = read(found)
         except Exception as error:
@@ -286,12 +269,19 @@ class Asking:
             return None, ""
         if self._thread is not None and self._thread.is_alive():
             return None, "an earlier question is still being asked"
-        self._thread = threading.Thread(target=think, args=(job,), daemon=True)
-        self._thread.start()
+        self._thread, (answers, wrong) = begin(lambda: advised(job, self._here, ends))
         self._thread.join(max(0.0, ends + 0.02 - time.monotonic()))
         if answers:
             return answers[0], ""
         return None, said(" ".join(wrong) or "no answer in time")
+
+
+_ASKING = {}  # type: Dict[str, Asking]
+
+
+def asking(here: Path) -> Asking:
+    """What asks by the hooks.conf of a folder: the same for all jobs of a process."""
+    return _ASKING.setdefault(str(here), Asking(here))
 
 
 def said(text: str) -> str:

@@ -8,13 +8,16 @@ import json
 import os
 import socket
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 #: How long the daemon may take in all to take jobs (s), and how many jobs one epilog tells of.
 PATIENCE, MOST = 5.0, 50
+#: Longest deadline that is taken from hooks.conf, well below any scheduler's own patience with its hooks (s).
+LONGEST = 2.0
 #: Statuses that say that a job itself cannot be taken, whenever it is sent. All others may be different tomorrow.
 REFUSED = (400, 413, 422)
 #: Bytes of a script that count, and of an answer that are read.
@@ -185,6 +188,50 @@ def tell(found: Dict[str, str], waiting: List[Path]) -> None:
             return
 
 
+def keep(found: Dict[str, str], job: Optional[Dict[str, Any]]) -> List[Path]:
+    """Keep a job that has ended in a file; the files of all jobs that are kept, oldest first."""
+    state = Path(found["state"])
+    if job is not None and "metasched:off" not in str(job["comment"]):
+        path = state / "ended.{}.{}.json".format(job["job"], job["start"])
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(job))
+        fresh.rename(path)
+    kept = []
+    for path in state.glob("ended.*.json"):
+        with suppress(FileNotFoundError):
+            kept.append((path.stat().st_mtime, path))
+    return [path for _, path in sorted(kept)]
+
+
+#: What a thread that is waited for came to: results, and what went wrong.
+Outcome = Tuple[List[Any], List[str]]
+
+
+def begin(work: Callable[[], Any]) -> Tuple[threading.Thread, Outcome]:
+    """Begin some work in a thread, to be waited for no longer than there is time: names are looked up without end."""
+    results = []  # type: List[Any]
+    wrong = []  # type: List[str]
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except Exception as error:
+            wrong.append(str(error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, (results, wrong)
+
+
+def deadline_of(found: Dict[str, str]) -> float:
+    """How long a scheduler is kept waiting at most (s)."""
+    try:
+        deadline = float(found.get("deadline", "0.2"))
+    except ValueError:
+        deadline = 0.2
+    return deadline if 0 < deadline <= LONGEST else LONGEST
+
+
 #: Tells of the job that has ended, None where there is none: given the folder of kept jobs, the settings and the time.
 Ended = Callable[[Path, Dict[str, str], float], Optional[Dict[str, Any]]]
 
@@ -198,17 +245,7 @@ def epilog(here: Path, ended: Ended) -> None:
     if os.path.exists(found["off"]):
         return
     state = Path(found["state"])
-    job = None if sys.argv[1:] == ["--tell"] else ended(state, found, now)
-    if job is not None and "metasched:off" not in str(job["comment"]):
-        path = state / "ended.{}.{}.json".format(job["job"], job["start"])
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(job))
-        fresh.rename(path)
-    kept = []
-    for path in state.glob("ended.*.json"):
-        with suppress(FileNotFoundError):
-            kept.append((path.stat().st_mtime, path))
-    tell(found, [path for _, path in sorted(kept)])
+    tell(found, keep(found, None if sys.argv[1:] == ["--tell"] else ended(state, found, now)))
 
 
 def run(main: Callable[[], None]) -> None:

@@ -99,6 +99,34 @@ def grid_engine(
     _carry_out(planned, where / installation.JOURNAL, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
 
 
+@setup.command("pbs")
+def pbs(
+    folder: Annotated[Path | None, typer.Option(help="Where the files go. [/etc/pbs/metasched]")] = None,
+    config: ConfigOption = None,
+    name: Annotated[str, typer.Option(help="The cluster's name in the daemon's configuration.")] = "pbs",
+    socket: SocketOption = "/run/metasched/metasched.sock",
+    state: Annotated[str, typer.Option(help="Folder where the hook stores jobs.")] = "/var/lib/metasched/hooks",
+    plan: PlanOption = False,
+    yes: YesOption = False,
+    undo: UndoOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Install the files of OpenPBS's hook, as root on the server's host. Shows the plan and asks first.
+
+    The hook itself is made by two lines for qmgr, which are only shown.
+    """
+    from metasched.installation import pbs as installation
+
+    where = (folder or installation.FOLDER).absolute()
+
+    def planned() -> Plan:
+        conf = Path(config or CONFIGURATION).absolute()
+        return installation.plan(where, conf, name=_checked(name), socket=socket, state=state)
+
+    then = ('qmgr -c "delete hook metasched"', "systemctl restart metasched")
+    _carry_out(planned, where / installation.JOURNAL, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
+
+
 def _checked(name: str) -> str:
     if not re.fullmatch(r"[\w.-]+", name):
         raise InputError(f"--name is {name!r}, expected letters, digits and _.-")

@@ -13,6 +13,8 @@ from metasched.store.files.whole_files import read_text
 
 #: The folder of the files that all schedulers' hooks share, and the files with settings of the site.
 SHARED = {"metasched_hooks.py": "hooks", "metasched_advice.py": "hooks"}
+#: The folder that a hook's text names.
+DEFAULT = {"metasched_pbs.py": "/etc/pbs/metasched"}
 SETTINGS = frozenset({"rules.lua", "hooks.conf"})
 
 
@@ -43,6 +45,8 @@ def hook_file(
     if file == "hooks.conf":
         for key, value in values.items():
             text = re.sub(rf"(?m)^{key} = .*$", lambda _, line=f"{key} = {value}": line, text)  # type: ignore[misc]
+    # A scheduler that reads its hook once has it know the folder by its text.
+    text = text.replace(f'"{DEFAULT.get(file)}"', f'"{folder}"')
     known = journal.files.get(str(folder / file), "")
     write = Write(folder / file, text, 0o755 if file.startswith("metasched-") else 0o644, known, file in SETTINGS)
     if (folder / file).exists() and write.kept:

@@ -8,10 +8,12 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+Found = TypeVar("Found")
 
 #: How long a command may take (s), and how much it may print (bytes): the jobs of a large cluster take some 100 MB.
 TIMEOUT, MOST_OUTPUT = 30.0, 1 << 29
@@ -28,11 +30,13 @@ class Commands:
     environment : variables that name the cluster to its commands.
     timeout : how long a command may take (s).
     spelling : further variables that say how they print.
+    nothing : the document that they mean where they print none at all; None where they always print one.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float = TIMEOUT
     spelling: Mapping[str, str] = field(default_factory=dict)
+    nothing: Any = None
 
     def run(self, *words: str) -> str:
         """Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
@@ -52,10 +56,50 @@ class Commands:
         RuntimeError
             When it fails, or prints something else.
         """
+        text = self.run(*words)
+        if self.nothing is not None and not text.strip():
+            return self.nothing
         try:
-            return json.loads(self.run(*words), strict=False)
+            return json.loads(text, strict=False)
         except (ValueError, RecursionError) as error:
             raise RuntimeError(f"{' '.join(words)} does not print JSON: {error}") from None
+
+    def read(self, parse: Callable[[Any], Found], *words: str) -> Found:
+        """Run a command that prints JSON, and parse what it says.
+
+        Parameters
+        ----------
+        parse : makes of the document what is asked for; whatever it stumbles on, the command printed something else.
+        words : the command.
+
+        Raises
+        ------
+        RuntimeError
+            When it fails, or prints something else.
+        """
+        document = self.json(*words)
+        try:
+            return parse(document)
+        except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
+            raise RuntimeError(f"{' '.join(words)} prints something else: {error}") from None
+
+
+def count(value: Any) -> int:
+    """A number of things, as a command prints it.
+
+    Raises
+    ------
+    ValueError
+        When it is none that can be.
+
+    Examples
+    --------
+    >>> count(4), count("12")
+    (4, 12)
+    """
+    if not isinstance(value, bool) and isinstance(value, int | str) and str(value).isdecimal() and len(str(value)) < 10:
+        return int(value)
+    raise ValueError(f"{str(value)[:40]!r} is no number of anything")
 
 
 def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -> str:

@@ -186,6 +186,18 @@ class GridEngineCell(_Table):
     cell: str = ""
 
 
+class PbsServer(_Table):
+    """A server of OpenPBS whose queues jobs may be sent to, all where none is named.
+
+    ``server`` is PBS_SERVER, where it is not that of the usual pbs.conf.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    partitions: list[str] = []
+    platform: str = ""
+    server: str = ""
+
+
 class ProblemSize(_Table):
     """Which number in a job's name is its problem size: jobs of such names are runs of an application.
 
@@ -223,6 +235,7 @@ class Configuration(_Table):
     moving: Moving = Moving()
     slurm: list[SlurmCluster] = []
     grid_engine: list[GridEngineCell] = []
+    pbs: list[PbsServer] = []
     source: list[SourceTable] = []
     problem_size: list[ProblemSize] = []
     site: Annotated[list[SiteTable], Field(max_length=256)] = []
@@ -243,7 +256,7 @@ class Configuration(_Table):
     @property
     def schedulers(self) -> tuple[str, ...]:
         """Names of all clusters with a scheduler."""
-        return (*(each.name for each in self.slurm), *(each.name for each in self.grid_engine))
+        return tuple(each.name for tables in (self.slurm, self.grid_engine, self.pbs) for each in tables)
 
 
 def read_configuration(path: str | os.PathLike[str]) -> Configuration:

@@ -6,6 +6,7 @@ from metasched.placement.clusters.description import hardware_of
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import Source
 from metasched.schedulers.grid_engine.source import GridEngineSource
+from metasched.schedulers.pbs.source import PbsSource
 from metasched.schedulers.slurm.source import SlurmSource
 from metasched.service.configuration import Configuration
 from metasched.store.files.hardware import read_entry
@@ -36,9 +37,14 @@ def sources(settings: Configuration, *, timeout: float = TIMEOUT, powered: bool 
         )
         for each in settings.slurm
     ]
-    return found + [
+    found += [
         GridEngineSource(
             each.name, each.partitions, platform=each.platform, root=each.root, cell=each.cell, timeout=timeout
         )
         for each in settings.grid_engine
     ]
+    found += [
+        PbsSource(each.name, each.partitions, platform=each.platform, server=each.server, timeout=timeout)
+        for each in settings.pbs
+    ]
+    return found

@@ -225,7 +225,7 @@ def oldest_python(script: Path) -> tuple[int, int]:
 
 
 DEPLOYED = SLURM.parent
-HOOKS = [EPILOG, *(path for room in ("hooks", "gridengine") for path in (DEPLOYED / room).glob("*.py"))]
+HOOKS = [EPILOG, *(path for room in ("hooks", "gridengine", "pbs") for path in (DEPLOYED / room).glob("*.py"))]
 
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda path: path.name)

@@ -25,6 +25,7 @@ from metasched.schedulers import commands
 from metasched.schedulers.contract import Source
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
+from tests.schedulers import pbs_answers
 from tests.schedulers.test_grid_engine import QSTAT
 from tests.schedulers.test_slurm import SINFO, table
 from tests.system.bad_daemons import FAULTS, Bad, changed
@@ -58,7 +59,22 @@ SCHEDULERS = {
         ("-ac", "metasched=app=cg,n=1400", "-pe", "mpi", "2", "job.sh", "-q", "a b;$(c)"),
         {"qstat": QSTAT, "qconf": "jsv_url none\n", "qalter": ""},
     ),
+    "pbs": Scheduler(
+        "[[pbs]]\nname = 'c'\n",
+        "qsub",
+        ("-v", "METASCHED=app=cg:n=1400", "-l", "select=2:ncpus=1", "job.sh", "-q", "a b;$(c)"),
+        {"pbsnodes": pbs_answers.FILES["pbsnodes.sound"], "qstat": pbs_answers.FILES["qstat.jobs"], "qalter": ""},
+        lambda folder: several(folder, "qstat", pbs_answers.QSTAT, pbs_answers.FILES),
+    ),
 }
+
+
+def several(folder: Path, command: str, body: str, files: Mapping[str, str]) -> None:
+    """A command that prints one of some files, by what it is asked."""
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (folder / command).write_text(f"#!/bin/sh\n{body}\n")
+
 
 #: What a command does instead of what it should, as the body of a script.
 FAULTY: dict[str, str] = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from metasched.schedulers.accounted import Accounted
-from metasched.schedulers.grid_engine.listing import seconds
+from metasched.schedulers.durations import seconds
 
 #: Bytes at the end of the file that are read.
 MOST_READ = 32 * 1024 * 1024

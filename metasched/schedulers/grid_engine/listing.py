@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from xml.etree import ElementTree
 
+from metasched.schedulers.durations import seconds
 from metasched.schedulers.listing import Instance, Listed, Listing
 
 #: The words that print it.
@@ -120,23 +121,6 @@ def moment(text: str) -> float | None:
         return time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
     except (ValueError, OverflowError):
         return None
-
-
-def seconds(text: str) -> float | None:
-    """A limit, such as 3600, 1:0:0 or infinity, in seconds; None where there is none.
-
-    Examples
-    --------
-    >>> [seconds(text) for text in ("500", "1:0:30", ":10:", "3600.000000", "infinity", "")]
-    [500.0, 3630.0, 600.0, 3600.0, None, None]
-    """
-    total = 0.0
-    try:
-        for part in text.split(":"):
-            total = 60.0 * total + float(part or 0)
-    except ValueError:
-        return None
-    return total if math.isfinite(total) and total > 0 else None
 
 
 def megabytes(text: str) -> float:

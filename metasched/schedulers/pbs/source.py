@@ -1,0 +1,100 @@
+"""A server of OpenPBS as the daemon knows it: its queues now, and its jobs that ended while nobody listened."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pwd
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.commands import TIMEOUT, Commands
+from metasched.schedulers.listed_cluster import ListedCluster
+from metasched.schedulers.listing import Listing
+from metasched.schedulers.pbs.listing import ENDED, JOBS, NODES, QUEUES, SERVER, ended, freed, hosts, instances, listed
+from metasched.schedulers.pbs.submission import asked_for, placed
+from metasched.schedulers.submission import Asked, Submission
+
+_log = logging.getLogger(__name__)
+
+
+class PbsSource(ListedCluster):
+    """One server of OpenPBS.
+
+    Parameters
+    ----------
+    name : the cluster's name, in placements and in runs.
+    partitions : names of the queues that jobs may be sent to, all where empty.
+    platform : what its models are kept by; the name where empty.
+    server : the server's host as PBS_SERVER, empty for that of the usual pbs.conf.
+    timeout : how long a command may take (s).
+    """
+
+    kind = "pbs"
+
+    def __init__(
+        self,
+        name: str,
+        partitions: Sequence[str] = (),
+        *,
+        platform: str = "",
+        server: str = "",
+        timeout: float = TIMEOUT,
+    ) -> None:
+        super().__init__(name, partitions, platform=platform)
+        # Times in English, whatever the daemon's language is; without jobs some versions print nothing.
+        self._commands = Commands({"PBS_SERVER": server} if server else {}, timeout, {"LC_ALL": "C"}, {})
+        self._operates: bool | None = None
+
+    def _listing(self) -> Listing:
+        known = self._commands.read(hosts, *NODES)
+        parts = self._commands.read(lambda document: instances(document, known), *QUEUES)
+        return Listing(parts, self._commands.read(listed, *JOBS))
+
+    def _ended(self) -> Iterable[Accounted]:
+        return self._commands.read(ended, *ENDED)
+
+    def _may_release(self) -> bool:
+        """Whether PBS lets our user alter others' jobs: as root, or as a manager or operator."""
+        if self._operates is None:
+            try:
+                user = pwd.getpwuid(os.geteuid()).pw_name
+                named = self._commands.read(_operators, *SERVER)
+            except (RuntimeError, KeyError) as error:
+                _log.info("whether jobs of %s may be let go is not known: %s", self.name, error)
+                return False
+            self._operates = os.geteuid() == 0 or user in named
+        return self._operates
+
+    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+        """Let a waiting job start on any hosts of its queue; its other requests, and its time limit, stay.
+
+        Raises
+        ------
+        RuntimeError
+            When PBS does not let it go.
+        """
+        document = self._commands.json("qstat", "-f", "-F", "json", number)
+        try:
+            (job,) = document["Jobs"].values()
+            select = freed(job["Resource_List"]["select"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise RuntimeError(f"qstat does not tell what job {number} selects") from None
+        self._commands.run("qalter", "-l", f"select={select}", number)
+
+    def asked(self, words: Sequence[str]) -> Asked:
+        """What the words of a qsub command ask for, and the ``#PBS`` lines of its script."""
+        return asked_for(words)
+
+    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
+        """The qsub command of a job, with the queue that it is to have, as its words say where that is empty."""
+        handed = placed(words, partition) if partition else words
+        return Submission(("qsub", *handed), self._commands.environment)
+
+
+def _operators(document: Any) -> frozenset[str]:
+    """The names of managers and operators, without their hosts."""
+    (server,) = document["Server"].values()
+    named = ",".join(str(server.get(role, "")) for role in ("managers", "operators"))
+    return frozenset(name.partition("@")[0] for name in named.split(","))

@@ -1,0 +1,105 @@
+"""What OpenPBS's commands print becomes partitions, jobs and outcomes; no server was ever run: they are scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from metasched.schedulers.pbs.source import PbsSource
+from metasched.service.configuration import Configuration
+from metasched.service.sources import sources
+from tests.schedulers.pbs_answers import FILES, NODES, QSTAT, QUEUES, STARTED, SUBMITTED, job, node, printed, queue
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the commands; qalter notes what it was asked."""
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    for name, body in (("pbsnodes", 'cat "$0.sound"'), ("qstat", QSTAT), ("qalter", 'printf "%s\\n" "$@" >"$0.asked"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+def source(*queues: str) -> PbsSource:
+    return PbsSource("c", queues)
+
+
+def test_execution_queues_are_partitions_with_the_free_processors_of_their_hosts(server: Path) -> None:
+    new, old = source().partitions()
+    assert (new.name, new.scheduler, new.state.name, new.time_limit) == ("new", "c", "c/new", 86_400.0)
+    assert (new.state.nodes, new.state.processors.tolist()) == (("n1", "n2", "n3"), [1, 4, 0])
+    assert (new.state.up.tolist(), new.state.memory.tolist()) == ([True, True, False], [1024.0] * 3)
+    assert (old.name, old.time_limit) == ("old", None)
+    with pytest.raises(RuntimeError, match="no queue gpu, expected one of new, old"):
+        source("gpu").partitions()
+
+
+def test_queues_have_the_hosts_that_are_tied_to_them_and_vnodes_of_a_host_are_one(server: Path) -> None:
+    vnodes = {f"n4[{place}]": node("n4", used=place) for place in (0, 1)}
+    tied = node("n5", resources_available={"ncpus": 8, "Qlist": "fast,more", "mem": "4gb"}), node("n6", queue="own")
+    everything = NODES | vnodes | {"n5": tied[0], "n6": tied[1]}
+    (server / "pbsnodes.sound").write_text(printed(nodes=everything))
+    more = {"fast": queue(default_chunk={"Qlist": "fast"}), "own": queue(), "shut": queue(started="False")}
+    (server / "qstat.queues").write_text(printed(Queue=QUEUES | more))
+    found = {each.name: each.state for each in source().partitions()}
+    assert (found["fast"].nodes, found["own"].nodes) == (("n5",), ("n6",))
+    assert found["new"].nodes == ("n1", "n2", "n3", "n4", "n5")
+    assert found["new"].processors.tolist() == [1, 4, 0, 7, 8]
+    assert not found["shut"].up.any()
+
+
+def test_jobs_run_on_their_hosts_and_wait_with_what_they_select(server: Path) -> None:
+    seven, task, waits, held = source().queue()
+    assert (seven.number, seven.nodes, seven.processors, seven.limit) == ("7", ("n1", "n2"), 3, 600.0)
+    assert (seven.started, seven.partitions, task.number) == (STARTED, {"new"}, "8[1]")
+    assert (waits.processors, waits.ran, waits.ready, waits.submitted, held.ready) == (3, None, True, SUBMITTED, False)
+    started = source().running()[0]
+    assert (started.processors, started.application, started.problem_size) == ((2, 1), "cg", 1400.0)
+
+
+def test_a_bound_job_is_let_go_with_its_other_parts(server: Path) -> None:
+    select = "1:ncpus=2:mem=4kb:host=n1+1:ncpus=1:host=n2"
+    bound = job("Q", Resource_List={"select": select}, Variable_List={"METASCHED": "app=cg:n=1400:p=3:placement=0f"})
+    (server / "qstat.jobs").write_text(printed(Jobs={"9.pbs": bound}))
+    (found,) = source().bound()
+    assert (found.number, found.placement, found.nodes, found.partition) == ("9", "0f", {"n1", "n2"}, "new")
+    source().release("9", 60.0, 2)
+    assert (server / "qalter.asked").read_text().split("\n") == ["-l", "select=1:ncpus=2:mem=4kb+1:ncpus=1", "9", ""]
+
+
+def test_fates_and_finished_jobs_come_from_the_history_of_the_server(server: Path) -> None:
+    fates = source().fates({"3", "4", "9", "99"})
+    assert {number: fate.completed for number, fate in fates.items()} == {"3": True, "4": False, "9": None}
+    three, four = source().finished(STARTED)
+    assert (three.nodes, three.processors, three.end - three.start) == (("n1", "n2"), 3, 50.0)
+    assert (three.comment, three.exit_status, four.exit_status, four.partition) == (
+        "metasched:app=cg,n=1400", 0, 143, "old"
+    )  # fmt: skip
+    log = source().accounted(0.0)
+    assert log is not None
+    assert (log.run_time.tolist(), log.wait.tolist()) == ([50.0, 5.0], [100.0, 100.0])
+
+
+def test_without_jobs_the_lists_are_empty_though_nothing_is_printed(server: Path) -> None:
+    (server / "qstat.jobs").write_text("")
+    (server / "qstat.ended").write_text(printed())
+    assert (source().queue(), source().finished(0.0)) == ([], [])
+
+
+@pytest.mark.parametrize("spoil", [{"job_state": 7}, {"Resource_List": 3}, {"queue": None, "exec_vnode": []}], ids=str)
+def test_jobs_that_are_none_are_one_clear_error(spoil: dict[str, object], server: Path) -> None:
+    (server / "qstat.jobs").write_text(printed(Jobs={"7.pbs": job() | spoil, "forged": job()}))
+    with pytest.raises(RuntimeError, match="qstat -f -t -F json prints something else: "):
+        source().queue()
+
+
+def test_the_configuration_names_servers(tmp_path: Path) -> None:
+    settings = Configuration.model_validate({"pbs": [{"name": "c", "server": "head", "partitions": ["new"]}]})
+    (found,) = sources(settings)
+    assert (found.name, found.kind, settings.schedulers) == ("c", "pbs", ("c",))
+    assert found.submission(["job.sh"], "new").environment == {"PBS_SERVER": "head"}
+    assert found.submission(["-qold", "job.sh"], "new").words == ("qsub", "-q", "new", "job.sh")
