@@ -82,7 +82,8 @@ class Ask(Demands):
     ``user`` and ``name`` of the job, and the digests of the ``script`` or the ``command`` line that showed its problem
     size, are how its outcome is found where nothing is noted in its comment. A ``trial`` is answered and forgotten:
     nothing is noted, and no nodes are taken for used. ``job`` is the job's number where its scheduler gives numbers
-    before it asks: then its outcome is found by that. ``qos`` is the quality of service that limits it.
+    before it asks: then its outcome is found by that. ``qos``, its quality of service, and its user's ``login`` and
+    ``account`` are what limits it.
     """
 
     time_limit: Positive | None = None
@@ -92,6 +93,8 @@ class Ask(Demands):
     script: Digest = ""
     command: Digest = ""
     qos: Annotated[str, Field(max_length=255)] = ""
+    login: Annotated[str, Field(max_length=255)] = ""
+    account: Annotated[str, Field(max_length=255)] = ""
     trial: bool = False
 
 

@@ -276,7 +276,8 @@ local function question(job, job_desc, part_list, uid)
   local asked = { application = job.application, problem_size = job.size, scheduler = settings.cluster,
                   user = string.format("%d", given(job_desc.user_id) or uid), name = plain(job_desc.name or ""),
                   script = job.script, command = job.command, exclusive = (job_desc.shared == 0) or nil,
-                  parameters = job.parameters, qos = job_desc.qos or job_desc.default_qos }
+                  parameters = job.parameters, qos = job_desc.qos or job_desc.default_qos,
+                  login = job_desc.user_name, account = job_desc.account or job_desc.default_account }
   local tasks, nodes = given(job_desc.num_tasks), given(job_desc.min_nodes)
   local per_node = given(job_desc.ntasks_per_node)
   if per_node == 0 then per_node = nil end

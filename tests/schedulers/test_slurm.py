@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from metasched.jobs import digest
-from metasched.placement.clusters.partition import JobLimits
+from metasched.placement.clusters.partition import Holder, JobLimits
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
 from metasched.schedulers.slurm.commands import SlurmCommands
 from metasched.schedulers.slurm.node_failures import failure_rate
@@ -255,20 +256,43 @@ def test_node_failures_are_counted_over_the_time_that_nodes_were_up(commands: Pa
         failure_rate(SlurmCommands.of(), now)
 
 
-def test_the_limits_of_each_qos_are_asked_for_where_there_is_accounting(commands: Path) -> None:
-    (commands / "sacctmgr").write_text("#!/bin/sh\necho 'normal|||||'\necho 'small|cpu=4,node=2|cpu=3|||01:00:00'\n")
+ACCOUNTING = """#!/bin/sh
+case "$*" in
+*" qos "*) echo 'normal||||||'; echo 'small||cpu=4,node=2|cpu=3|||01:00:00'; echo 'wide|OverPartQOS|node=9||||';;
+*cluster=site*) echo 'root||||||'; echo 'bio|||root||cpu=6|'; echo 'bio|ann|||node=1||00:30:00';;
+esac
+"""
+
+
+def test_the_limits_of_the_accounting_and_of_partitions_are_asked_for(commands: Path) -> None:
+    (commands / "sacctmgr").write_text(ACCOUNTING)
     (commands / "sacctmgr").chmod(0o755)
+    ann = Holder("normal", "ann", "bio")
+
+    def of(holder: Holder, partition: str = "racka") -> JobLimits:
+        return next(each for each in SlurmSource("c").partitions() if each.name == partition).limits(holder)
+
     scontrol(commands, "accounting_storage/slurmdbd")
-    assert {dict(each.limits)["small"] for each in SlurmSource("c").partitions()} == {JobLimits(3, 2, 3600.0)}
+    assert of(Holder("small")) == JobLimits(3, 2, 3600.0)
+    assert of(ann) == of(replace(ann, account="")) == JobLimits(6, 1, 1800.0)
+    assert of(replace(ann, qos="small")) == JobLimits(3, 2, 3600.0)
+    scontrol(commands, "accounting_storage/slurmdbd", "PartitionName=racka MaxNodes=5 MaxTime=UNLIMITED QoS=small")
+    assert of(ann) == JobLimits(3, 2, 3600.0)
+    assert of(Holder("wide")) == JobLimits(3, 5, 3600.0)
+    scontrol(commands, "accounting_storage/slurmdbd", enforced="associations")
+    assert of(ann) == JobLimits()
     scontrol(commands, "accounting_storage/none")
-    assert [dict(each.limits) for each in SlurmSource("c").partitions()] == [{}, {}]
+    assert of(ann) == JobLimits()
     scontrol(commands, "accounting_storage/slurmdbd")
     failing(commands / "sacctmgr")
-    assert [dict(each.limits) for each in SlurmSource("c").partitions()] == [{}, {}]
+    assert of(ann) == JobLimits()
 
 
-def scontrol(commands: Path, kind: str) -> None:
-    (commands / "scontrol").write_text(f"#!/bin/sh\necho AccountingStorageType = {kind}\n")
+def scontrol(commands: Path, kind: str, partitions: str = "", enforced: str = "associations,limits") -> None:
+    configured = f"AccountingStorageType = {kind}\nAccountingStorageEnforce = {enforced}\nClusterName = site\n"
+    (commands / "scontrol").write_text(
+        f"#!/bin/sh\ncase \"$*\" in *partition*) echo '{partitions}';; *) echo '{configured}';; esac\n"
+    )
     (commands / "scontrol").chmod(0o755)
 
 

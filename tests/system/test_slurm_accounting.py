@@ -41,6 +41,8 @@ def accounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Slurm,
     ):
         for name, limits in QOS.items():
             slurm.run("sacctmgr", "--immediate", "add", "qos", name, *limits)
+        slurm.run("sacctmgr", "--immediate", "add", "account", "tight", "MaxTRESPerJob=cpu=3")
+        slurm.run("sacctmgr", "--immediate", "add", "user", "root", "account=tight")
         every = ",".join(("normal", *QOS))
         slurm.run("sacctmgr", "--immediate", "modify", "user", "root", "set", f"qos={every}", "defaultqos=normal")
         with Store.open(folder / "metasched.db") as store:
@@ -57,20 +59,20 @@ def accounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Slurm,
             daemon.stop()
 
 
-def test_a_job_is_not_made_larger_or_longer_than_its_qos_allows(accounted: tuple[Slurm, Daemon]) -> None:
+def test_a_job_is_not_made_larger_or_longer_than_its_qos_or_account_allows(accounted: tuple[Slurm, Daemon]) -> None:
     slurm, _ = accounted
     slurm.stand_still()
     found = {}
-    for qos in ("normal", "small", "narrow", "short"):
-        sent = slurm.sbatch(f"--qos={qos}", "-n1", f"{MARK},p=1-16")
-        assert sent.job, (qos, sent.said)
-        found[qos] = slurm.job(sent.job)
+    for name in ("normal", "small", "narrow", "short", "tight"):
+        sent = slurm.sbatch("--account=tight" if name == "tight" else f"--qos={name}", "-n1", f"{MARK},p=1-16")
+        assert sent.job, (name, sent.said)
+        found[name] = slurm.job(sent.job)
         slurm.run("scancel", str(sent.job))
     slurm.stand_still(False)
-    processors = {qos: int(told["NumTasks"]) for qos, told in found.items()}
+    processors = {name: int(told["NumTasks"]) for name, told in found.items()}
     print(f"processors advised: {processors}")
     assert processors["normal"] > 2
-    assert processors["small"] == 2
+    assert (processors["small"], processors["tight"]) == (2, 3)
     assert found["narrow"]["NumNodes"].partition("-")[0] == "1"
     assert found["short"]["TimeLimit"] == "00:01:00"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from metasched.placement.clusters.state import ClusterState
 
@@ -23,7 +23,24 @@ class JobLimits:
     time: float | None = None
 
 
-_NO_LIMITS = JobLimits()
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whose job it is, for what limits jobs; each empty where it is not known.
+
+    Parameters
+    ----------
+    qos : name of its quality of service.
+    user, account : that it is run and billed by.
+    """
+
+    qos: str = ""
+    user: str = ""
+    account: str = ""
+
+
+def no_limits(holder: Holder) -> JobLimits:
+    """The limits of jobs that nothing limits."""
+    return JobLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +57,7 @@ class Partition:
     releases : whether a job that waits for nodes that it was bound to can be let go to others.
     default_time : what a job may run that names no limit (s), None where there is no limit.
     total : processors of its nodes that are up, whether free or not; None where only the free ones are known.
-    limits : of the jobs of each quality of service (QOS) that has any, by its name.
+    limits : what a job of somebody may have at most.
     """
 
     state: ClusterState
@@ -51,11 +68,7 @@ class Partition:
     releases: bool = False
     default_time: float | None = None
     total: int | None = None
-    limits: Mapping[str, JobLimits] = field(default_factory=dict)
-
-    def limits_of(self, qos: str) -> JobLimits:
-        """The limits of a job of a quality of service, by its name; none where it has none."""
-        return self.limits.get(qos, _NO_LIMITS)
+    limits: Callable[[Holder], JobLimits] = no_limits
 
     @classmethod
     def of(cls, state: ClusterState) -> Partition:

@@ -8,7 +8,7 @@ import os
 import pwd
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,14 +19,13 @@ from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate, Kind, digest, plain, read_mark
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
-from metasched.placement.clusters.partition import JobLimits, Partition
+from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.commands import SlurmCommands, until_now
-from metasched.schedulers.slurm.qos import COLUMNS as OF_QOS
-from metasched.schedulers.slurm.qos import limits_of_qos
+from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.submission import asked_for, placed
 from metasched.schedulers.submission import Asked, Submission
@@ -41,8 +40,8 @@ ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "O
 AGAIN = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 #: How long a job that is put back may need to end (s): Slurm kills it after KillWait, and nodes tidy up.
 HELD_WITHIN = 120.0
-#: How long what the accounting says of each QOS holds (s): it changes seldom.
-QOS_FOR = 60.0
+#: How long what the accounting says of limits holds, and Slurm's configuration (s): they change seldom.
+LIMITS_FOR, CONFIGURED_FOR = 60.0, 600.0
 #: Jobs that the accounting is asked for at once at most.
 MOST_NAMED = 1000
 #: What the controller, and the accounting, tell of a job.
@@ -98,8 +97,9 @@ class SlurmSource:
         self._platform = platform or name
         self._commands = SlurmCommands.of(configuration, timeout)
         self._operates: bool | None = None
-        self._accounts: bool | None = None
-        self._limits: tuple[float, Mapping[str, JobLimits]] = -math.inf, {}
+        self._configured: tuple[float, Mapping[str, str]] = -math.inf, {}
+        self._limited: tuple[float, AccountingLimits] = -math.inf, AccountingLimits()
+        self._described: tuple[float, Mapping[str, Mapping[str, str]]] = -math.inf, {}
         self._covers: str | None = None
         self._cpus: dict[str, int] = {}
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
@@ -129,7 +129,7 @@ class SlurmSource:
             for name in limits
             if not self._wanted or name in self._wanted
         }
-        of_qos = self._limits_of_qos()
+        accounted, described = self._limits(), self._partitions_described()
         cpus = self._cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
         return [
             Partition(
@@ -141,7 +141,7 @@ class SlurmSource:
                 self._may_release(),
                 limits[name][1] or limits[name][0],
                 sum(cpus[node] for node, up in zip(state.nodes, state.up.tolist(), strict=True) if up),
-                of_qos,
+                _limits_in(name, described.get(name, {}), accounted),
             )
             for name, state in states.items()
         ]
@@ -197,23 +197,61 @@ class SlurmSource:
         handed = placed(words, partition) if partition else words
         return Submission(("sbatch", *handed), self._commands.environment)
 
-    def _has_accounting(self) -> bool:
-        if self._accounts is None:
-            self._accounts = "accounting_storage/slurmdbd" in self._commands.run("scontrol", "show", "config")
-        return self._accounts
+    def _configuration(self) -> Mapping[str, str]:
+        """What Slurm is configured to, by the words of ``scontrol show config``.
 
-    def _limits_of_qos(self) -> Mapping[str, JobLimits]:
-        """What each QOS allows a job; what was known last while the accounting does not answer."""
-        asked_at, limits = self._limits
-        if time.monotonic() - asked_at > QOS_FOR:
+        Raises
+        ------
+        RuntimeError
+            When Slurm does not answer.
+        """
+        asked_at, found = self._configured
+        if time.monotonic() - asked_at > CONFIGURED_FOR:
+            lines = self._commands.run("scontrol", "show", "config").splitlines()
+            found = {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
+            self._configured = time.monotonic(), found
+        return found
+
+    def _has_accounting(self) -> bool:
+        return self._configuration().get("AccountingStorageType") == "accounting_storage/slurmdbd"
+
+    def _limits(self) -> AccountingLimits:
+        """What the accounting allows jobs; what was known last while it does not answer."""
+        asked_at, found = self._limited
+        if time.monotonic() - asked_at > LIMITS_FOR:
             try:
-                if self._has_accounting():
-                    words = ("--noheader", "--parsable2", "show", "qos", f"format={','.join(OF_QOS)}")
-                    limits = limits_of_qos(self._commands.run("sacctmgr", *words))
+                if self._has_accounting() and self._enforces():
+                    show = ("--noheader", "--parsable2", "show")
+                    cluster = self._configuration().get("ClusterName", "")
+                    found = read_limits(
+                        self._commands.run("sacctmgr", *show, "qos", f"format={','.join(OF_QOS)}"),
+                        self._commands.run("sacctmgr", *show, "associations", f"cluster={cluster}",
+                                           f"format={','.join(OF_ASSOCIATIONS)}"),
+                    )  # fmt: skip
+                else:
+                    found = AccountingLimits()
             except RuntimeError as error:
-                _log.info("what each QOS of %s allows is not known now: %s", self.name, error)
-            self._limits = time.monotonic(), limits
-        return limits
+                _log.info("what the accounting of %s allows jobs is not known now: %s", self.name, error)
+            self._limited = time.monotonic(), found
+        return found
+
+    def _enforces(self) -> bool:
+        """Whether Slurm enforces the limits of the accounting; yes where its configuration does not say."""
+        words = self._configuration().get("AccountingStorageEnforce")
+        return words is None or not {"limits", "safe", "all"}.isdisjoint(words.lower().split(","))
+
+    def _partitions_described(self) -> Mapping[str, Mapping[str, str]]:
+        """What ``scontrol show partition`` tells of each; what was known last while it does not answer."""
+        asked_at, found = self._described
+        if time.monotonic() - asked_at > LIMITS_FOR:
+            try:
+                lines = self._commands.run("scontrol", "--oneliner", "show", "partition").splitlines()
+                rows = [dict(word.partition("=")[::2] for word in line.split()) for line in lines]
+                found = {row["PartitionName"]: row for row in rows if "PartitionName" in row}
+            except RuntimeError as error:
+                _log.info("the limits of the partitions of %s are not known now: %s", self.name, error)
+            self._described = time.monotonic(), found
+        return found
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes.
@@ -290,10 +328,9 @@ class SlurmSource:
         """Whether Slurm lets our user change others' jobs: as root, SlurmUser, or an operator in the accounting."""
         if self._operates is None:
             try:
-                shown = self._commands.run("scontrol", "show", "config")
-                owner = re.search(r"(?m)^SlurmUser\s*=.*\((\d+)\)", shown)
+                owner = re.search(r"\((\d+)\)", self._configuration().get("SlurmUser", ""))
                 self._operates = os.geteuid() in (0, int(owner[1]) if owner else 0)
-                if not self._operates and "accounting_storage/slurmdbd" in shown:
+                if not self._operates and self._has_accounting():
                     asked = self._commands.run("sacctmgr", "--noheader", "--parsable2", "show", "user",
                                                pwd.getpwuid(os.geteuid()).pw_name, "format=adminlevel")  # fmt: skip
                     self._operates = asked.strip() in ("Operator", "Administrator")
@@ -353,12 +390,11 @@ class SlurmSource:
         """Whether this Slurm measures energy, as AcctGatherEnergyType of its configuration says."""
         if self._covers is None:
             try:
-                shown = self._commands.run("scontrol", "show", "config")
+                plugin = self._configuration().get("AcctGatherEnergyType", "")
             except RuntimeError as error:
                 _log.info("whether %s measures energy is not known: %s", self.name, error)
                 return False
-            plugin = re.search(r"(?m)^AcctGatherEnergyType\s*=\s*(?:acct_gather_energy/)?(\w+)", shown)
-            self._covers = _METERS.get(plugin[1].lower(), "") if plugin else ""
+            self._covers = _METERS.get(plugin.removeprefix("acct_gather_energy/").lower(), "")
         return bool(self._covers)
 
     def _all_of(self, nodes: str) -> int:
@@ -432,6 +468,19 @@ class SlurmSource:
             )
         except (InputError, ValueError):
             return None
+
+
+def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLimits) -> Callable[[Holder], JobLimits]:
+    """What a job may have in a partition that ``scontrol show partition`` describes so."""
+    qos, most = described.get("QoS", ""), described.get("MaxNodes", "")
+    own = int(most) if most.isdecimal() and len(most) < 16 else None
+
+    def limits(holder: Holder) -> JobLimits:
+        found = accounted.of(holder, name, qos)
+        nodes = [limit for limit in (own, found.nodes) if limit is not None]
+        return replace(found, nodes=min(nodes, default=None))
+
+    return limits
 
 
 def _fate(row: Mapping[str, str]) -> Fate:

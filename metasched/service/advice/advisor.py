@@ -14,7 +14,7 @@ from dataclasses import replace
 from metasched.advised_placements import Answer, Ask, Demands
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.energy import tells_energy
-from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.partition import Holder, Partition
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Loads, counted
@@ -27,7 +27,7 @@ from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor, clocks_of
 from metasched.records import InputError, Placement
-from metasched.service.advice.answers import answer, nothing
+from metasched.service.advice.answers import answer, holder_of, nothing
 from metasched.service.advice.fronts import FrontCache
 from metasched.service.advice.recent import RecentPlacements
 from metasched.service.configuration import Configuration
@@ -91,9 +91,9 @@ class Placer:
         usable = usable_for(view, ask)
         if not usable:
             return nothing(uid, "no known partition is open to the job", configuration)
-        constraints = _within(self.constraints(ask), usable, ask.qos)
-        if constraints is None:
-            return nothing(uid, f"the job asks for more processors than its QOS {ask.qos} allows", configuration)
+        usable, constraints = _within(self.constraints(ask), usable, holder_of(ask))
+        if not usable:
+            return nothing(uid, "the job asks for more processors than its QOS or its account allows", configuration)
         doubts: tuple[str, ...] = ()
         try:
             known = self._models.on(ask.application, usable, ask.settings, user=ask.user)
@@ -110,9 +110,10 @@ class Placer:
         if not math.isfinite(best.slowdown * best.prediction.interval.high):
             return nothing(uid, "the predicted time is not a finite number", configuration)
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
-        most = chosen.limits_of(ask.qos).nodes
+        most = chosen.limits(holder_of(ask)).nodes
         if most is not None and len(best.resource_set.nodes) > most:
-            return nothing(uid, f"the best placement takes more nodes than the QOS {ask.qos} allows", configuration)
+            why = "the best placement takes more nodes than the partition, the QOS or the account of the job allows"
+            return nothing(uid, why, configuration)
         name = chosen.state.name
         others = [each for each in able if each.scheduler == chosen.scheduler and each is not chosen]
         ties = self._near_ties(ask, best, chosen, others, known, constraints, view, uid, now)
@@ -147,7 +148,7 @@ class Placer:
             shape = found.resource_set
             if (len(shape.nodes), shape.place[1:]) != (len(sets.nodes), sets.place[1:]):
                 continue
-            allowed = each.limits_of(ask.qos)
+            allowed = each.limits(holder_of(ask))
             if allowed.nodes is not None and len(shape.nodes) > allowed.nodes:
                 continue
             longest = min((limit for limit in (each.time_limit, allowed.time) if limit is not None), default=math.inf)
@@ -255,17 +256,17 @@ def _reach(placement: Placement) -> Reach:
     return Reach(placement.completion, low, high)
 
 
-def _within(constraints: Constraints, partitions: list[Partition], qos: str) -> Constraints | None:
-    """The constraints within what a QOS allows, since Slurm may refuse a larger job; None where more is asked for."""
-    allowed = [each.limits_of(qos).processors for each in partitions] if qos else [None]
-    if None in allowed:
-        return constraints
-    most = min(limit for limit in allowed if limit is not None)
-    if most < max(constraints.min_processors, min(constraints.processors, default=1)):
-        return None
-    if constraints.max_processors is not None and constraints.max_processors <= most:
-        return constraints
-    return constraints.model_copy(update={"max_processors": most})
+def _within(
+    constraints: Constraints, partitions: list[Partition], holder: Holder
+) -> tuple[list[Partition], Constraints]:
+    """The partitions that a job of somebody is not too large for, and the constraints within what all of them allow."""
+    least = max(constraints.min_processors, min(constraints.processors, default=1))
+    most = {each.state.name: each.limits(holder).processors for each in partitions}
+    open_to = [each for each in partitions if (limit := most[each.state.name]) is None or limit >= least]
+    limits = [limit for each in open_to if (limit := most[each.state.name]) is not None]
+    if not limits or (constraints.max_processors is not None and constraints.max_processors <= min(limits)):
+        return open_to, constraints
+    return open_to, constraints.model_copy(update={"max_processors": min(limits)})
 
 
 def usable_for(view: View, ask: Demands) -> list[Partition]:

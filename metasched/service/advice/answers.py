@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from metasched.advised_placements import Answer, Ask
 from metasched.node_names import fold
-from metasched.placement.clusters.partition import Partition
+from metasched.placement.clusters.partition import Holder, Partition
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.explaining.energy_words import energy_words
 from metasched.plain_numbers import span
@@ -24,6 +24,11 @@ WORTH_SAYING = 1.01
 def nothing(uid: str, why: str, configuration: Configuration) -> Answer:
     """The answer where nothing is advised."""
     return Answer(id=uid, mode=configuration.mode, steer=configuration.steer, placed=False, message=why)
+
+
+def holder_of(ask: Ask) -> Holder:
+    """Whose job is asked about, for what limits jobs."""
+    return Holder(ask.qos, ask.login, ask.account)
 
 
 def answer(
@@ -101,8 +106,8 @@ def _time_limit(
     found = predict_one(predictor, ask.problem_size, p, cpu, bandwidth, level, counted.doubt(p, level))
     high = found.interval.high * best.slowdown * configuration.time_limit_margin
     wanted = 60.0 * math.ceil(high / 60.0) if math.isfinite(high) else math.inf
-    of_qos = chosen.limits_of(ask.qos).time
-    limits = [limit for limit in (wanted, ask.time_limit, chosen.time_limit, of_qos) if limit is not None]
+    accounted = chosen.limits(holder_of(ask)).time
+    limits = [limit for limit in (wanted, ask.time_limit, chosen.time_limit, accounted) if limit is not None]
     return min(limits) if math.isfinite(min(limits)) else None
 
 

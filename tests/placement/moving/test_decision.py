@@ -47,6 +47,13 @@ def test_more_doubt_never_makes_a_job_move(done: float, here: float, there: floa
     assert sure.move or not unsure.move
 
 
+def test_a_sure_gain_that_is_a_small_part_of_what_is_left_moves_no_job() -> None:
+    found = decide(0.0, Outlook(1000.0), Outlook(700.0), Costs())
+    assert (found.move, found.gain, found.doubt) == (False, 300.0, 0.0)
+    assert found.why == "the move would save 30% of what is left, and is worth it from 35% on"
+    assert decide(0.0, Outlook(1000.0), Outlook(600.0), Costs()).move
+
+
 def test_a_job_rests_ten_times_what_a_move_costs() -> None:
     places = Outlook(1000.0), Outlook(300.0)
     assert not decide(0.1, *places, Costs(10.0, 10.0, 10.0), moved_ago=299.0).move

@@ -10,7 +10,7 @@ from pathlib import Path
 from metered_runs import made
 
 from metasched.advised_placements import Answer, Ask
-from metasched.placement.clusters.partition import JobLimits, Partition
+from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.predictors.energy.predictor import MeteredPredictor
@@ -77,9 +77,13 @@ def test_partitions_that_may_all_be_done_first_are_left_to_slurm(tmp_path: Path)
             assert "near ties" not in alone.message
 
 
-def test_no_job_gets_more_than_its_qos_allows(tmp_path: Path) -> None:
+def test_no_job_gets_more_than_its_qos_or_account_allows(tmp_path: Path) -> None:
     with running(tmp_path) as daemon:
-        limits = {"small": JobLimits(processors=2), "narrow": JobLimits(nodes=1), "short": JobLimits(time=30.0)}
+        of_qos = {"small": JobLimits(processors=2), "narrow": JobLimits(nodes=1), "short": JobLimits(time=30.0)}
+
+        def limits(holder: Holder) -> JobLimits:
+            return JobLimits(processors=1) if holder.account == "poor" else of_qos.get(holder.qos, JobLimits())
+
         (east,) = [each for each in daemon.clusters.view.partitions if each.state.name == "east"]
         daemon.clusters.put("slurm", [replace(east, limits=limits, scheduler="slurm", name="all")])
         daemon.views.refresh()
@@ -92,8 +96,10 @@ def test_no_job_gets_more_than_its_qos_allows(tmp_path: Path) -> None:
         assert (free.processors or 0) > 2
         assert (free.time_limit or 0.0) > 30.0
         assert (small.processors, short.processors, short.time_limit) == (2, free.processors, 30.0)
-        assert "more nodes than the QOS narrow allows" in answered("narrow").message
-        assert "more processors than its QOS small" in answered("small", processors=(4,), max_processors=None).message
+        assert answered("", account="poor").processors == 1
+        assert "more nodes than the partition, the QOS or the account" in answered("narrow").message
+        refused = answered("small", processors=(4,), max_processors=None)
+        assert refused.message == "the job asks for more processors than its QOS or its account allows"
 
 
 def metered(folder: Path) -> None:
