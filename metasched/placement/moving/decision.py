@@ -1,4 +1,4 @@
-"""The rule: a job moves where its gain, less the costs of the move, exceeds its doubt and is a good part of what is left.
+"""The rule: a job moves where its gain, less what the move costs, exceeds its doubt and is much of what is left.
 
 A fraction ``d`` of the job is done; the whole job would take ``T`` here and ``T'`` elsewhere under the loads to come.
 Staying takes (1 - d) T; moving takes the checkpoint, the transfer, the restart and the wait there, and (1 - d) T'.
