@@ -70,7 +70,7 @@ def authorized(found: Dict[str, str]) -> Dict[str, str]:
 
 
 def ask(found: Dict[str, str], path: str, document: Any, ends: float) -> Any:
-    """Post a document to the daemon and return its answer, a JSON document.
+    """Post a document to the daemon, or get what it has where there is none, and return its answer, a JSON document.
 
     Parameters
     ----------
@@ -83,10 +83,11 @@ def ask(found: Dict[str, str], path: str, document: Any, ends: float) -> Any:
     OSError, ValueError
         When there is no such answer in time, or it is longer than is read.
     """
-    body = json.dumps(document).encode()
+    body = b"" if document is None else json.dumps(document).encode()
     headers = dict(authorized(found), Host="metasched", Connection="close")
     headers["Content-Length"] = str(len(body))
-    lines = ["POST {} HTTP/1.0".format(path)] + ["{}: {}".format(*each) for each in headers.items()]
+    method = "GET" if document is None else "POST"
+    lines = ["{} {} HTTP/1.0".format(method, path)] + ["{}: {}".format(*each) for each in headers.items()]
     request = "\r\n".join([*lines, "", ""]).encode() + body
     where = found["socket"] if "socket" in found else _host_and_port(found)
     with socket.socket(socket.AF_UNIX if "socket" in found else socket.AF_INET) as connection:

@@ -198,6 +198,18 @@ class PbsServer(_Table):
     server: str = ""
 
 
+class HTCondorPool(_Table):
+    """A pool of HTCondor whose partitions jobs may be sent to, all where none is named.
+
+    ``pool`` is the host of its collector, where it is not that of the usual configuration.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    partitions: list[str] = []
+    platform: str = ""
+    pool: str = ""
+
+
 class ProblemSize(_Table):
     """Which number in a job's name is its problem size: jobs of such names are runs of an application.
 
@@ -236,6 +248,7 @@ class Configuration(_Table):
     slurm: list[SlurmCluster] = []
     grid_engine: list[GridEngineCell] = []
     pbs: list[PbsServer] = []
+    htcondor: list[HTCondorPool] = []
     source: list[SourceTable] = []
     problem_size: list[ProblemSize] = []
     site: Annotated[list[SiteTable], Field(max_length=256)] = []
@@ -256,7 +269,7 @@ class Configuration(_Table):
     @property
     def schedulers(self) -> tuple[str, ...]:
         """Names of all clusters with a scheduler."""
-        return tuple(each.name for tables in (self.slurm, self.grid_engine, self.pbs) for each in tables)
+        return tuple(each.name for tables in (self.slurm, self.grid_engine, self.pbs, self.htcondor) for each in tables)
 
 
 def read_configuration(path: str | os.PathLike[str]) -> Configuration:

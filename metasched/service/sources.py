@@ -6,6 +6,7 @@ from metasched.placement.clusters.description import hardware_of
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import Source
 from metasched.schedulers.grid_engine.source import GridEngineSource
+from metasched.schedulers.htcondor.source import HTCondorSource
 from metasched.schedulers.pbs.source import PbsSource
 from metasched.schedulers.slurm.source import SlurmSource
 from metasched.service.configuration import Configuration
@@ -46,5 +47,9 @@ def sources(settings: Configuration, *, timeout: float = TIMEOUT, powered: bool 
     found += [
         PbsSource(each.name, each.partitions, platform=each.platform, server=each.server, timeout=timeout)
         for each in settings.pbs
+    ]
+    found += [
+        HTCondorSource(each.name, each.partitions, platform=each.platform, pool=each.pool, timeout=timeout)
+        for each in settings.htcondor
     ]
     return found

@@ -225,7 +225,8 @@ def oldest_python(script: Path) -> tuple[int, int]:
 
 
 DEPLOYED = SLURM.parent
-HOOKS = [EPILOG, *(path for room in ("hooks", "gridengine", "pbs") for path in (DEPLOYED / room).glob("*.py"))]
+ROOMS = ("hooks", "gridengine", "htcondor", "pbs")
+HOOKS = [EPILOG, *(path for room in ROOMS for path in (DEPLOYED / room).glob("*.py"))]
 
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda path: path.name)

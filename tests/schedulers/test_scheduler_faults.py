@@ -25,7 +25,7 @@ from metasched.schedulers import commands
 from metasched.schedulers.contract import Source
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
-from tests.schedulers import pbs_answers
+from tests.schedulers import htcondor_answers, pbs_answers
 from tests.schedulers.test_grid_engine import QSTAT
 from tests.schedulers.test_slurm import SINFO, table
 from tests.system.bad_daemons import FAULTS, Bad, changed
@@ -65,6 +65,12 @@ SCHEDULERS = {
         ("-v", "METASCHED=app=cg:n=1400", "-l", "select=2:ncpus=1", "job.sh", "-q", "a b;$(c)"),
         {"pbsnodes": pbs_answers.FILES["pbsnodes.sound"], "qstat": pbs_answers.FILES["qstat.jobs"], "qalter": ""},
         lambda folder: several(folder, "qstat", pbs_answers.QSTAT, pbs_answers.FILES),
+    ),
+    "htcondor": Scheduler(
+        "[[htcondor]]\nname = 'c'\n",
+        "condor_submit",
+        ("request_cpus=2", "-a", '+Metasched = "app=cg,n=1400"', "job.sub"),
+        htcondor_answers.PRINTED,
     ),
 }
 

@@ -1,0 +1,162 @@
+"""What ``condor_status``, ``condor_q`` and ``condor_history`` print as JSON: lists of ClassAds.
+
+HTCondor has no queues. A partition is the machines whose ClassAd says so by ``MetaschedPartition``; all others are the
+partition ``pool``. A job has one machine.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import Any
+
+from metasched.jobs import Kind
+from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.commands import count
+from metasched.schedulers.listing import Instance, Listed
+
+#: The partition of machines that name none.
+POOL = "pool"
+#: The attributes that say a machine's, or a job's, partition, and a job's mark.
+PARTITION, MARK = "MetaschedPartition", "Metasched"
+#: Ended jobs that are asked for at most, the newest first.
+MOST_ENDED = 10_000
+_SLOTS = ("Machine", "Name", "SlotType", "State", "Cpus", "TotalCpus", "TotalMemory", PARTITION)
+_JOB = ("ClusterId", "ProcId", "JobStatus", "JobUniverse", "Owner", "JobBatchName", "Cmd", "RequestCpus", "QDate",
+        "JobCurrentStartDate", "AllowedJobDuration", MARK, PARTITION)  # fmt: skip
+#: The words that print slots, jobs, and jobs that have ended.
+STATUS = ("condor_status", "-json", "-attributes", ",".join(_SLOTS))
+JOBS = ("condor_q", "-json", "-allusers", "-attributes", ",".join((*_JOB, "RemoteHost")))
+ENDED = (
+    "condor_history", "-json", "-limit", str(MOST_ENDED), "-attributes",
+    ",".join((*_JOB, "LastRemoteHost", "CompletionDate", "ExitBySignal", "ExitSignal", "ExitCode")),
+)  # fmt: skip
+#: States of a slot in which a job holds its processors, and those in which HTCondor may start none.
+_HELD, _SHUT = frozenset({"Claimed", "Preempting", "Matched"}), frozenset({"Owner", "Drained", "Backfill", "Delete"})
+#: JobStatus of jobs that wait, run, are held, and have completed; the universe of jobs on several machines.
+_IDLE, _RUNNING, _HOLD, _COMPLETED, _PARALLEL = 1, (2, 6, 7), 5, 4, 11
+
+
+def instances(slots: Any) -> tuple[Instance, ...]:
+    """The machines, each with the slots of its jobs.
+
+    Examples
+    --------
+    >>> whole = {"Machine": "n1.site", "State": "Unclaimed", "Cpus": 5, "TotalCpus": 8, "TotalMemory": 16000}
+    >>> found = instances([whole, whole | {"State": "Claimed", "Cpus": 3}])[0]
+    >>> found.queue, found.host, found.slots, found.used, found.up
+    ('pool', 'n1', 8, 3, True)
+    """
+    used: Counter[str] = Counter()
+    up: dict[str, bool] = {}
+    last: dict[str, Any] = {}
+    for each in slots:
+        host = _host(each["Machine"])
+        cpus = count(each["Cpus"])
+        used[host] += cpus if each["State"] in _HELD else 0
+        up[host] = up.get(host, True) and each["State"] not in _SHUT
+        last[host] = each
+    return tuple(
+        Instance(
+            _partition(each) or POOL,
+            host,
+            count(int(each["TotalCpus"])),
+            used[host],
+            up[host],
+            None,
+            float(count(each["TotalMemory"])) if "TotalMemory" in each else math.nan,
+        )
+        for host, each in last.items()
+    )
+
+
+def listed(jobs: Any) -> tuple[Listed, ...]:
+    """The jobs that run and wait; those on several machines are left out."""
+    return tuple(
+        _listed(each)
+        for each in jobs
+        if each["JobStatus"] in (_IDLE, _HOLD, *_RUNNING) and each.get("JobUniverse") != _PARALLEL
+    )
+
+
+def _listed(job: Any) -> Listed:
+    runs = job["JobStatus"] in _RUNNING and bool(job.get("RemoteHost"))
+    named = _partition(job)
+    return Listed(
+        _number(job),
+        _name(job),
+        str(job["Owner"]),
+        {_host(job["RemoteHost"]) if runs else "": _cpus(job)},
+        job["JobStatus"] == _IDLE,
+        (named,) if named else (),
+        _seconds(job.get("AllowedJobDuration")),
+        frozenset(),
+        _seconds(job.get("JobCurrentStartDate" if runs else "QDate")),
+        comment=comment(job.get(MARK)),
+    )
+
+
+def ended(jobs: Any) -> tuple[Accounted, ...]:
+    """The jobs that have ended, as far as they ran."""
+    found = []
+    for job in jobs:
+        start, end = _seconds(job.get("JobCurrentStartDate")), _seconds(job.get("CompletionDate"))
+        if start is None or end is None or not job.get("LastRemoteHost") or job.get("JobUniverse") == _PARALLEL:
+            continue
+        signalled = bool(job.get("ExitBySignal"))
+        status = 128 + int(job.get("ExitSignal", 0)) if signalled else int(job.get("ExitCode", 1))
+        kind: Kind = "array" if count(job["ProcId"]) else ""
+        found.append(
+            Accounted(
+                _number(job), _partition(job) or POOL, (_host(job["LastRemoteHost"]),), str(job["Owner"]), _name(job),
+                _seconds(job.get("QDate")) or 0.0, start, end, job["JobStatus"] != _COMPLETED, status, _cpus(job),
+                _seconds(job.get("AllowedJobDuration")), kind, comment(job.get(MARK)),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def comment(mark: Any) -> str:
+    """The mark in a job's ClassAd, spelt as in a comment, empty where there is none.
+
+    Examples
+    --------
+    >>> comment("app=cg,n=1400")
+    'metasched:app=cg,n=1400'
+    """
+    return f"metasched:{mark}" if isinstance(mark, str) and mark else ""
+
+
+def _number(job: Any) -> str:
+    return f"{count(job['ClusterId'])}.{count(job['ProcId'])}"
+
+
+def _name(job: Any) -> str:
+    return str(job.get("JobBatchName") or str(job.get("Cmd", "")).rpartition("/")[2])
+
+
+def _cpus(job: Any) -> int:
+    asked = job.get("RequestCpus", 1)
+    # An expression is printed as a text, of which only its slot knows the value.
+    return max(1, count(asked)) if isinstance(asked, int) else 1
+
+
+def _host(name: Any) -> str:
+    """A machine's name without its domain and its slot: ``n1`` of ``slot1_2@n1.site``."""
+    found = re.fullmatch(r"(?:[^@\s]*@)?(\w[\w-]{0,254})(?:\.[\w.-]*)?", str(name), re.ASCII)
+    if found is None:
+        raise ValueError(f"a machine is called {str(name)[:40]!r}")
+    return found[1]
+
+
+def _partition(advert: Any) -> str:
+    named = advert.get(PARTITION)
+    return named if isinstance(named, str) else ""
+
+
+def _seconds(value: Any) -> float | None:
+    """A time or a span (s), None where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
+        return None
+    return float(value)

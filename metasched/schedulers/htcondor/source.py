@@ -1,0 +1,66 @@
+"""A pool of HTCondor as the daemon knows it: its machines now, and its jobs that have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.commands import TIMEOUT, Commands
+from metasched.schedulers.htcondor.listing import ENDED, JOBS, STATUS, ended, instances, listed
+from metasched.schedulers.htcondor.submission import asked_for, placed
+from metasched.schedulers.listed_cluster import ListedCluster
+from metasched.schedulers.listing import Listing
+from metasched.schedulers.submission import Asked, Submission
+
+
+class HTCondorSource(ListedCluster):
+    """One pool of HTCondor, with the schedd of this host.
+
+    Parameters
+    ----------
+    name : the cluster's name, in placements and in runs.
+    partitions : names of the partitions that jobs may be sent to, all where empty.
+    platform : what its models are kept by; the name where empty.
+    pool : host of its collector, empty for that of the usual configuration.
+    timeout : how long a command may take (s).
+    """
+
+    kind = "htcondor"
+    word = "partition"
+
+    def __init__(
+        self, name: str, partitions: Sequence[str] = (), *, platform: str = "", pool: str = "", timeout: float = TIMEOUT
+    ) -> None:
+        super().__init__(name, partitions, platform=platform)
+        # Where there is no job some versions print nothing.
+        self._commands = Commands({"_CONDOR_COLLECTOR_HOST": pool} if pool else {}, timeout, nothing=[])
+
+    def _listing(self) -> Listing:
+        return Listing(self._commands.read(instances, *STATUS), self._commands.read(listed, *JOBS))
+
+    def _ended(self) -> Iterable[Accounted]:
+        found: Iterable[Accounted] = self._commands.read(ended, *ENDED)
+        return found
+
+    def _may_release(self) -> bool:
+        """Never: a job's Rank prefers machines, and binds it to none."""
+        return False
+
+    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
+        """Refuse: no job waits for certain machines.
+
+        Raises
+        ------
+        RuntimeError
+            Always.
+        """
+        raise RuntimeError(f"job {number} of HTCondor is not bound to any machine")
+
+    def asked(self, words: Sequence[str]) -> Asked:
+        """What the words of a condor_submit command ask for, and the lines of its description."""
+        return asked_for(words)
+
+    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
+        """The condor_submit command of a job, with the partition that it is to have where one is named."""
+        handed = placed(words, partition) if partition else words
+        return Submission(("condor_submit", *handed), self._commands.environment)
