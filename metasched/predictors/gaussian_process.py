@@ -207,8 +207,7 @@ class ResidualProcess:
     def spread(self, variance: Floats, levers: Floats, noise: Floats | float) -> Floats:
         """Spread of a new run, from the variance of its form, the levers (l, m) left to it and its relative noise."""
         free = self.roots @ levers
-        free *= free
-        return np.asarray(np.sqrt(free.sum(axis=0) + variance + self.scales.noise**2 * noise))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->j", free, free) + variance + self.scales.noise**2 * noise))
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
         """Error of every run predicted from the others under these scales, and its spread (Eqs. 5.10-12 there).

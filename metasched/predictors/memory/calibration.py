@@ -93,6 +93,8 @@ class Calibration:
 
     def ends(self, prediction: Floats, spread: Floats | float, level: float) -> tuple[Floats, Floats]:
         """Low and high ends of the intervals around predictions, all arrays of shape (n,)."""
-        factor = np.exp(np.minimum(self.reach(level) * np.asarray(spread), 50.0))
+        factor = self.reach(level) * np.broadcast_to(spread, prediction.shape)
+        np.exp(np.minimum(factor, 50.0, out=factor), out=factor)
         with np.errstate(over="ignore"):  # what overflows is infinite
-            return prediction / factor, prediction * factor
+            high = prediction * factor
+        return np.divide(prediction, factor, out=factor), high

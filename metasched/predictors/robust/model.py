@@ -180,7 +180,7 @@ class Model:
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s), and spreads of the logarithms of what will be measured, for arrays of one shape (n,)."""
         points = np.log(np.stack([n, p], axis=1))
-        return self.at(points[:, 0], cpu, bw, points[:, 1], self.formula.of_counts(p), self.bend(points))
+        return self.at(points[:, 0], cpu, bw, self.of_counts(p), self.bend(points))
 
     def predict_one(self, n: float, p: int, cpu: float, bw: float) -> tuple[float, float]:
         """The same for one request, in a fifth of the time: what does not need arrays is done without."""
@@ -251,27 +251,33 @@ class Model:
             points = np.hstack([points, columns.filled(np.array(self.formula.setting), points[:, 1])])
         return np.minimum(np.maximum(points, low), high)
 
-    def at(
-        self, log_n: Floats, cpu: Floats, bw: Floats, log_p: Floats, of_counts: Floats, bend: Floats
-    ) -> tuple[Floats, Floats]:
+    def of_counts(self, p: Floats) -> Floats:
+        """All that depends on P alone, shape (7 + 2 e, k): what the formula says, then two variances of log time.
+
+        The first is that of counts beyond those learned, the second that of the noise, relative to the usual.
+        """
+        beyond = self._outside**2 * self._away(np.log(p), 1)
+        return np.vstack([self.formula.of_counts(p), beyond, self.wildness * relative_noise(p, self.loads)])
+
+    def at(self, log_n: Floats, cpu: Floats, bw: Floats, of_counts: Floats, bend: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms.
 
         Parameters
         ----------
-        log_n, cpu, bw, log_p : arrays of shape (n,).
-        of_counts : what the formula says of P alone, shape (5 + 2 e, n).
+        log_n, cpu, bw : arrays of shape (n,).
+        of_counts : of the P of each, see :meth:`of_counts`, shape (7 + 2 e, n).
         bend : what the process says of N and P, shape (n, 2 + m).
         """
         formula, logs = self.formula, (log_n - self._middle[0], np.log(cpu), np.log(bw) - self._middle[1])
         computation, communication = formula.log_terms(*logs, of_counts[0], of_counts[1])
-        time = _sum(computation + bend[:, 0], communication + bend[:, 0])
-        with np.errstate(over="ignore"):
-            computation -= communication
-            sent = 1.0 / (1.0 + np.exp(computation, out=computation))
-        slopes = formula.slopes(sent, *logs, of_counts)
+        computation += bend[:, 0]
+        communication += bend[:, 0]
+        time, sent = _sum(computation, communication), np.ones_like(log_n)
+        np.divide(communication, time, out=sent, where=(time > 0.0) & (time < np.inf))
+        slopes = formula.slopes(sent, *logs, of_counts[:-2])
         slopes -= bend[:, 2:].T
-        variance = bend[:, 1] + self._outside**2 * (self._away(log_n, 0) + self._away(log_p, 1))
-        return time, self.process.spread(variance, slopes, self.wildness * relative_noise(np.exp(log_p), self.loads))
+        variance = bend[:, 1] + self._outside**2 * self._away(log_n, 0) + of_counts[-2]
+        return time, self.process.spread(variance, slopes, of_counts[-1])
 
     def time_at(
         self, log_n: Floats | np.float64, cpu: Floats, bw: Floats, computation: Floats, communication: Floats
@@ -331,11 +337,9 @@ class Model:
 
 
 def _sum(computation: Floats, communication: Floats) -> Floats:
-    """The sum of two terms from their logarithms, which it overwrites; what is larger than all numbers is infinite."""
+    """The sum of two terms, whose logarithms become the terms; what is larger than all numbers is infinite."""
     with np.errstate(over="ignore"):
-        time = np.exp(computation, out=computation)
-        time += np.exp(communication, out=communication)
-    return time
+        return np.asarray(np.exp(computation, out=computation) + np.exp(communication, out=communication))
 
 
 def noise_numbers(loads: Loads) -> tuple[float, float]:

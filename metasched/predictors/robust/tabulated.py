@@ -83,14 +83,14 @@ class Tabulated:
         if counts is None:
             return self._one_by_one(n, p, cpu, bw)
         different, where = counts
-        of_counts, log_p = self.model.formula.of_counts(different.astype(np.float64)), np.log(different)
+        of_counts = self.model.of_counts(different.astype(np.float64))
         grid = (self._of_size(float(n[0]), True) if same else self._everywhere[True]).of(different)
         time, spread = np.empty(len(n)), np.empty(len(n))
         for piece in _pieces(len(n)):
             here, log_n = where[piece], np.log(n[piece])
             known = grid[:, 0].take(here, axis=0) if same else _between(grid, here, (log_n - self._first) / STEP)
             time[piece], spread[piece] = self.model.at(
-                log_n, cpu[piece], bw[piece], log_p.take(here), of_counts.take(here, axis=1), known
+                log_n, cpu[piece], bw[piece], of_counts.take(here, axis=1), known
             )
         return time, spread
 
