@@ -85,6 +85,7 @@ def asked(folder: Path, job: dict[str, str]) -> dict[str, Any]:
     """What the daemon is asked about a job."""
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(20.0)  # a verifier that does not ask
         conf = f"address = 127.0.0.1:{listening.getsockname()[1]}\ndeadline = 2\ncluster = c\n"
         with Verifier(folder, conf) as verifier:
             answer = answering(listening, heard)
