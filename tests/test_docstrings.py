@@ -22,7 +22,7 @@ MEASURED = re.compile(
 NUMBER = re.compile(r"(float|Floats|ArrayLike)\b")
 #: A unit in parentheses or spelled out, that of something else, or that there is none.
 UNIT = re.compile(
-    r"\((?:[^()]*[ ,;])?(?:1/s|s|h|W|J|kWh|MHz|GHz|Mbit/s|bit/s|bytes?|megabytes|%|G?flop/s)\b[^()]*\)"
+    r"\((?:[^()]*[ ,;])?(?:1/s|s|h|W|J|kWh|MHz|GHz|Mbit/s|bit/s|[kMG]i?B|bytes?|megabytes|%|G?flop/s)\b[^()]*\)"
     r"|\b(seconds?|minutes?|hours?|Mbit/s|MHz|GHz|joules?|watts?|bytes|megabytes|in s|\d s)\b"
     r"|(the|any|same) unit|relative to|probabilit|parts? of|share of|: 1 is"
 )

@@ -68,7 +68,7 @@ class PbsSource(ListedCluster):
         return self._operates
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any hosts of its queue; its other requests, and its time limit, stay.
+        """Let a waiting job start on any hosts of its queue; its other requests, and its time limit (s), stay.
 
         Raises
         ------
