@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 import pytest
@@ -53,8 +53,15 @@ def numbers(node: ast.AST) -> Iterator[str]:
             yield name
 
 
-def without_unit(source: str) -> list[str]:
-    """Times, rates and amounts whose unit neither the docstring says nor what the class says of the name."""
+def agreed(contract: str) -> set[tuple[str, str]]:
+    """The methods of a contract with each number that they are given: what it says of them need not be said again."""
+    classes = [node for node in ast.walk(ast.parse(contract)) if isinstance(node, ast.ClassDef)]
+    methods = [node for each in classes for node in each.body if isinstance(node, ast.FunctionDef)]
+    return {(method.name, name) for method in methods for name in numbers(method)}
+
+
+def without_unit(source: str, known: Container[tuple[str, str]] = ()) -> list[str]:
+    """Times, rates and amounts of which neither the docstring, nor the class, nor what is known says the unit."""
     found: list[str] = []
 
     def look(node: ast.AST, classes: tuple[str, ...]) -> None:
@@ -64,7 +71,7 @@ def without_unit(source: str) -> list[str]:
             text = ast.get_docstring(each) or ""
             for name in filter(MEASURED.search, numbers(each)):
                 of_class = [line for text in classes for line in text.splitlines() if re.search(rf"\b{name}\b", line)]
-                if not any(map(UNIT.search, (text, *of_class))):
+                if (each.name, name) not in known and not any(map(UNIT.search, (text, *of_class))):
                     found.append(f"{each.lineno} {each.name}: {name}")
             if isinstance(each, ast.ClassDef):
                 look(each, (*classes, text))
@@ -88,7 +95,10 @@ def test_docstrings_say_more_than_names(package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_times_rates_and_amounts_have_their_unit(package: str) -> None:
-    found = {path: without_unit(source) for path, source in files(package).items()}
+    sources = files(package)
+    contracts = {path: source for path, source in sources.items() if path.endswith("contract.py")}
+    known = set().union(*map(agreed, contracts.values()))
+    found = {path: without_unit(source, () if path in contracts else known) for path, source in sources.items()}
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
@@ -108,3 +118,9 @@ def test_a_time_without_unit_is_found(docstring: str, found: list[str]) -> None:
 def test_a_brief_docstring_is_found() -> None:
     assert brief('def f():\n    """What it is."""\n') == ["1 f: What it is."]
     assert brief('def f():\n    """See :class:`Other`."""\n') == []
+
+
+def test_what_a_contract_says_of_a_time_holds_for_those_who_keep_it() -> None:
+    contract = 'class C:\n    def f(self, timeout: float):\n        """Wait so long (s)."""\n'
+    assert agreed(contract) == {("f", "timeout")}
+    assert without_unit('def f(timeout: float):\n    """Wait."""\n', agreed(contract)) == []
