@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +19,9 @@ from metasched.sites.offer import one_line
 
 sites = typer.Typer(help="Rank the sites of a grid for a job, submit it to the best, and show how they do.",
                     no_args_is_help=True)  # fmt: skip
+
+#: Folders at a site: what a shell there could take for anything else is refused.
+_FOLDER = re.compile(r"[A-Za-z0-9_.~/][A-Za-z0-9_./-]{0,1000}", re.ASCII)
 
 DataOption = Annotated[
     float | None, typer.Option("--data", min=0, help="Data that the job needs, GB; 0 where it needs none.")
@@ -92,6 +97,76 @@ def site_status(
                 span(each["took"]),
             )  # fmt: skip
         output.out.print(jobs)
+
+
+@sites.command("submit")
+def submit_to_site(
+    words: Annotated[
+        list[str], typer.Argument(metavar="-- ARGUMENTS...", help="Of sbatch: -n, -p, -t, -J, --comment, and a script.")
+    ],
+    data: DataOption = None,
+    held_by: HeldOption = None,
+    only: OnlyOption = None,
+    brought: Annotated[
+        list[Path] | None, typer.Option("--bring", help="File or folder to copy there first, by scp; repeatable.")
+    ] = None,
+    folder: Annotated[str, typer.Option(help="Folder for it there; by default the home folder.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the choice and submit nothing.")] = False,
+    url: consulting.UrlOption = None,
+    config: consulting.ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Submit a job by ssh to the site where it should be done first; where that fails, to the next one.
+
+    The job names its application: --comment=metasched:app=cg,n=1400. Its script is sent, so it needs no shared folder.
+    """
+    from metasched.schedulers.psij import portable
+    from metasched.sites import ssh
+
+    job = portable(words)
+    if job.asked.mark is None:
+        raise InputError("the job names no application, expected --comment=metasched:app=NAME,n=SIZE")
+    if job.arguments:
+        raise InputError(f"the script has the argument {job.arguments[0]}, expected it to be written into the script")
+    paths = brought or []
+    for path in paths:
+        if not path.exists():
+            raise InputError("is not there, expected a file or folder to bring", where=str(path))
+    if folder and not _FOLDER.fullmatch(folder):
+        raise InputError(f"--folder is {folder!r}, expected a path of letters, digits and ._/-")
+    size = data if data is not None else ssh.size_of(paths) if paths else None
+    mark = job.asked.mark
+    asked: dict[str, Any] = {
+        "application": mark.application, "problem_size": mark.problem_size, "data": size, "held_by": held_by or [],
+        "processors": [mark.processors or job.asked.processors], "sites": only or [], "send": not dry_run,
+    }  # fmt: skip
+    answer = consulting.consult(config, url, "POST", "/v1/sites/rankings", asked)
+    show(answer, table=not as_json)
+    reached = {each["site"]: each for each in consulting.consult(config, url, "GET", "/v1/sites")["sites"]}
+    report: dict[str, Any] = {}
+    for each in [] if dry_run else answer["sites"]:
+        name, site = each["site"], reached.get(each["site"], {"ssh": ""})
+        if not site["ssh"]:
+            output.to_stderr(f"{name} is passed over: its table has no ssh")
+            continue
+        try:
+            moved, seconds = ssh.bring(site["ssh"], paths, folder) if paths and name not in (held_by or ()) else (0, 0)
+            partition = each["partition"] if not job.asked.partitions else ""
+            number = ssh.submit(site["ssh"], job, ssh.submit_words(job, site["scheduler"], partition))
+        except RuntimeError as error:
+            output.to_stderr(f"{name} is passed over: {one_line(str(error))}")
+            continue
+        report = {"site": name, "job": number, "data": moved, "seconds": seconds}
+        break
+    if not dry_run and "id" in answer:
+        consulting.consult(config, url, "PUT", f"/v1/sites/jobs/{answer['id']}", report)
+    if as_json:
+        output.print_json(answer | {"submitted": report or None})
+    elif report:
+        output.say(f"submitted to {report['site']} as job {report['job']}")
+    if not report and not dry_run:
+        output.to_stderr(answer["why"] or "no site took the job")
+        raise typer.Exit(1)
 
 
 def show(answer: dict[str, Any], *, table: bool) -> None:

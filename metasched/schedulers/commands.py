@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 Found = TypeVar("Found")
@@ -102,7 +103,7 @@ def count(value: Any) -> int:
     raise ValueError(f"{str(value)[:40]!r} is no number of anything")
 
 
-def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -> str:
+def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT, given: Path | None = None) -> str:
     r"""Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
 
     Parameters
@@ -110,6 +111,7 @@ def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -
     words : the command and its arguments.
     environment : variables besides ours.
     timeout : how long it may take (s). What it has started is ended with it.
+    given : the file that it reads from standard input, nothing where None.
 
     Raises
     ------
@@ -123,14 +125,15 @@ def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -
     """
     end = time.monotonic() + timeout
     try:
-        process = subprocess.Popen(  # noqa: S603
-            words,
-            env={**os.environ, **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with (given or Path(os.devnull)).open("rb") as file:
+            process = subprocess.Popen(  # noqa: S603
+                words,
+                env={**os.environ, **environment},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                stdin=file,
+                start_new_session=True,
+            )
     except OSError as error:
         raise RuntimeError(f"{words[0]} cannot be run: {error.strerror}") from None
     with process:

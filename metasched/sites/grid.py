@@ -176,7 +176,7 @@ class Sites:
             site = known[name]
             found.append(
                 {
-                    "site": name, "url": table.url, "grid": table.grid, "submits": bool(table.ssh),
+                    "site": name, "url": table.url, "grid": table.grid, "ssh": table.ssh, "scheduler": table.scheduler,
                     "asked": None if heard is None else now - at,
                     "seconds": None if heard is None else heard.seconds,
                     "fault": "" if heard is None else heard.why,

@@ -172,16 +172,15 @@ class SentJobs:
     def known(self, sites: Sequence[str]) -> Mapping[str, Known]:
         """What is known of each site: how far it is believed, and what was sent there and may not be visible."""
         now, found = self._now(), {}
+        sent: dict[str, list[SentJob]] = {name: [] for name in sites}
         with self._lock:
-            for name in sites:
+            for job in self._jobs.values():
+                if job.state in ("chosen", "submitted") and job.site in sent:
+                    sent[job.site].append(_as_load(job, now))
+            for name, jobs in sent.items():
                 site = self._of(name)
-                sent = tuple(
-                    _as_load(job, now)
-                    for job in self._jobs.values()
-                    if job.site == name and job.state in ("chosen", "submitted")
-                )
                 last = None if site.last is None else now - site.last
-                found[name] = Known(trust(list(site.ratios)), sent, last)
+                found[name] = Known(trust(list(site.ratios)), tuple(jobs), last)
         return found
 
     def bandwidths(self) -> dict[str, float]:

@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 
 from metasched.store.database.store import Store
 from tests.service.daemons import CLUSTERS, learned_database
+from tests.system import real_sshd
 from tests.system.bad_daemons import FAULTS, Bad
 from tests.system.real_daemon import ROOT, Daemon
 
@@ -47,6 +49,14 @@ class Grid:
     def rank(self, **fields: Any) -> Any:
         question = {"application": "cg", "problem_size": 900, "max_processors": 4, "data": 0.0}
         return self.grid.ask("POST", "/v1/sites/rankings", question | fields)
+
+    def verb(self, *words: str, path: str = os.environ["PATH"]) -> subprocess.CompletedProcess[str]:
+        config = self.grid.folder / "metasched.toml"
+        return subprocess.run(
+            [sys.executable, "-m", "metasched", *words[:2], "--config", str(config), *words[2:]],
+            cwd=ROOT, capture_output=True, text=True, timeout=120,
+            env=os.environ | {"COLUMNS": "160", "PATH": path},
+        )  # fmt: skip
 
 
 def free_port() -> int:
@@ -77,7 +87,10 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grid]:
     (above / "grid").mkdir()
 
     def by_tls(name: str) -> str:
-        return f'token_file = "../{name}/token"\nca_file = "../{name}/certificate.pem"\ndeadline = 5.0'
+        reached = {"near": "site", "far": "gone", "old": ""}[name]
+        return (
+            f'token_file = "../{name}/token"\nca_file = "../{name}/certificate.pem"\ndeadline = 5.0\nssh = "{reached}"'
+        )
 
     tables = [
         SITE.format(name="near", url=near_url, bandwidth=8000.0, more=by_tls("near")),
@@ -86,7 +99,7 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grid]:
         SITE.format(name="hangs", url=f"http://{hanging.address}", bandwidth=80.0, more="deadline = 0.5"),
         SITE.format(name="circle", url="d.sock", bandwidth=80.0, more="grid = true\ndeadline = 2.0"),
     ]
-    made = Grid(near, far, Daemon(above / "grid", "".join(tables)))
+    made = Grid(near, far, Daemon(above / "grid", "".join(tables) + "[periods]\nsites = 1.0"))
     for daemon in (near, far, old, made.grid):
         daemon.start()
     yield made
@@ -120,11 +133,7 @@ def test_jobs_sent_one_after_another_go_to_both_sites(grid: Grid) -> None:
 
 def test_the_command_line_shows_the_ranking_and_the_sites(grid: Grid) -> None:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        config = grid.grid.folder / "metasched.toml"
-        return subprocess.run(
-            [sys.executable, "-m", "metasched", "sites", *words, "--config", str(config)],
-            cwd=ROOT, capture_output=True, text=True, timeout=120, env=os.environ | {"COLUMNS": "160"},
-        )  # fmt: skip
+        return grid.verb("sites", *words)
 
     ranked = run("rank", "--application", "cg", "--problem-size", "900", "--data", "2")
     assert ranked.returncode == 0, ranked.stderr
@@ -139,6 +148,50 @@ def test_the_command_line_shows_the_ranking_and_the_sites(grid: Grid) -> None:
     nothing = run("rank", "--application", "cg", "--problem-size", "900", "--site", "hangs")
     assert nothing.returncode == 1
     assert "no site can take the job" in nothing.stderr
+
+
+@pytest.mark.skipif(bool(real_sshd.why_not()), reason=real_sshd.why_not())
+def test_a_job_is_submitted_by_ssh_and_its_outcome_teaches_the_score(grid: Grid, tmp_path: Path) -> None:
+    script, data = tmp_path / "job.sh", tmp_path / "data"
+    script.write_text("#!/bin/sh\necho 'it is; $(here)'\n")
+    script.chmod(0o755)
+    data.write_bytes(bytes(300_000))
+    sshd = real_sshd.Sshd(tmp_path)
+    job = ["-J", "solve", "-n", "4", "--comment=metasched:app=cg,n=900", str(script)]
+    try:
+        arguments = ("--held-by", "far", "--bring", str(data), "--folder", f"{tmp_path}/there", "--json", "--", *job)
+        done = grid.verb("sites", "submit", *arguments, path=sshd.path)
+        assert done.returncode == 0, done.stderr
+        again = grid.verb("sites", "submit", "--site", "near", "--data", "0", "--", *job, path=sshd.path)
+        assert again.returncode == 0, again.stderr
+        assert "submitted to near as job 4711" in again.stdout
+    finally:
+        sshd.stop()
+    document = json.loads(done.stdout)
+    assert (document["submitted"]["site"], document["submitted"]["job"]) == ("near", "4711")
+    assert (tmp_path / "there" / "data").stat().st_size == 300_000
+    assert (tmp_path / "script").read_text() == script.read_text()
+    words = (tmp_path / "words").read_text().splitlines()
+    assert words[0] == "--parsable"
+    assert words[-1] == "metasched:app=cg,n=900"
+    asked = {"application": "cg", "problem_size": 900, "processors": [4], "job": "4711"}
+    placed = grid.near.ask("POST", "/v1/placements", asked)
+    nodes, made_at = placed["nodes"], grid.near.ask("GET", f"/v1/placements/{placed['id']}")["made_at"]
+    ended = {"job": "4711", "nodes": nodes, "processors": 4, "start": made_at + 10.0}
+    comment = f"metasched:app=cg,n=900,placement={placed['id']}"
+    ended |= {"end": made_at + 500.0, "comment": comment, "scheduler": "east"}
+    grid.near.ask("POST", "/v1/jobs", ended)
+    end = time.monotonic() + 60.0
+    while True:
+        jobs = [each for each in grid.grid.ask("GET", "/v1/sites")["jobs"] if each["job"] == "4711"]
+        if jobs and all(each["state"] == "ended" for each in jobs):
+            break
+        assert time.monotonic() < end, jobs
+        time.sleep(0.2)
+    assert [each["took"] for each in jobs] == [pytest.approx(500.0), pytest.approx(500.0)]
+    trust = next(each for each in grid.grid.ask("GET", "/v1/sites")["sites"] if each["site"] == "near")["trust"]
+    assert trust["outcomes"] == 2
+    assert trust["multiplier"] > 1.5
 
 
 def test_a_site_that_is_killed_drops_out_and_comes_back(grid: Grid) -> None:

@@ -1,0 +1,136 @@
+"""Submits jobs at sites by OpenSSH: argument lists here, every word quoted for the login shell there.
+
+Connections to a site are shared (ControlMaster), so that the second job does not wait for a handshake. Nothing is asked
+of the user: a site without a key that is accepted is left out (BatchMode).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from metasched.schedulers.commands import run
+from metasched.schedulers.psij import Portable
+
+#: How long a submission may take, and a connection that nobody uses stays (s).
+TIMEOUT, PERSISTS = 60.0, 600
+#: How long data may take to be brought (s).
+LONGEST = 86_400.0
+_NUMBER = re.compile(r"(?P<number>\d{1,18})(?:[.;].*)?", re.ASCII)
+_DESTINATION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,254}", re.ASCII)
+#: Bytes in a gigabyte.
+_GIGABYTE = 1e9
+
+
+def submit_words(job: Portable, scheduler: str, partition: str = "") -> list[str]:
+    """The command that submits a job whose script is read from standard input.
+
+    Parameters
+    ----------
+    job : what is submitted, without arguments.
+    scheduler : "slurm" or "grid_engine".
+    partition : in the scheduler's words, empty for its own choice.
+
+    Examples
+    --------
+    >>> from metasched.schedulers.psij import portable
+    >>> job = portable(["-n", "4", "-t", "10", "-J", "cg", "--comment=metasched:app=cg,n=900", "/bin/true"])
+    >>> " ".join(submit_words(job, "slurm", "new"))
+    'sbatch --parsable -J cg -n 4 -o cg.out -t 10 -p new --comment metasched:app=cg,n=900'
+    >>> " ".join(submit_words(job, "grid_engine"))
+    'qsub -terse -cwd -j y -N cg -o cg.out -pe * 4 -l h_rt=600 -ac metasched=app=cg,n=900'
+    """
+    output, where = job.output.name, partition or ",".join(job.asked.partitions)
+    if scheduler == "slurm":
+        words = ["sbatch", "--parsable", "-J", job.name, "-n", f"{job.asked.processors}", "-o", output]
+        if job.time_limit is not None:
+            words += ["-t", f"{math.ceil(job.time_limit / 60.0)}"]
+        words += ["-p", where] if where else []
+        return [*words, "--comment", job.comment] if job.comment else words
+    words = ["qsub", "-terse", "-cwd", "-j", "y", "-N", job.name, "-o", output]
+    if job.asked.processors > 1:
+        # Any parallel environment of the queues: their names are the site's own.
+        words += ["-pe", "*", f"{job.asked.processors}"]
+    if job.time_limit is not None:
+        words += ["-l", f"h_rt={math.ceil(job.time_limit)}"]
+    words += ["-q", where] if where else []
+    mark = job.comment.partition("metasched:")[2]
+    return [*words, "-ac", f"metasched={mark}"] if mark else words
+
+
+def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequence[str] = ("ssh",)) -> str:
+    """Submit a job at a site; its number there.
+
+    Parameters
+    ----------
+    destination : ``user@host``, or a name of ssh_config.
+    job : its script is sent.
+    words : the command there.
+    ssh : the command here, with options of its own.
+
+    Raises
+    ------
+    RuntimeError
+        When it cannot be reached in time, refuses, or says no number.
+    """
+    printed = run(
+        *ssh, *_shared(), "--", _checked(destination), shlex.join(words),
+        environment={}, timeout=TIMEOUT, given=job.script,
+    )  # fmt: skip
+    found = next((match for line in printed.splitlines() if (match := _NUMBER.fullmatch(line.strip()))), None)
+    if found is None:
+        raise RuntimeError(f"{destination} says no job number")
+    return found["number"]
+
+
+def bring(
+    destination: str, paths: Sequence[Path], folder: str = "", *, scp: Sequence[str] = ("scp",)
+) -> tuple[float, float]:
+    """Copy files and folders to a site; how much that was (GB), and how long it took (s).
+
+    Parameters
+    ----------
+    destination : as for :func:`submit`.
+    paths : of the data here.
+    folder : where it goes there, by default the home folder.
+    scp : the command here, with options of its own.
+
+    Raises
+    ------
+    RuntimeError
+        When it cannot be copied.
+    """
+    began, size = time.monotonic(), size_of(paths)
+    names = [f"{path.absolute()}" for path in paths]
+    run(*scp, "-r", "-p", "-q", *_shared(), "--", *names, f"{_checked(destination)}:{folder}", environment={},
+        timeout=LONGEST)  # fmt: skip
+    return size, max(time.monotonic() - began, 1e-3)
+
+
+def size_of(paths: Sequence[Path]) -> float:
+    """How much files and folders hold (GB); links are not followed."""
+    files = [each for path in paths for each in ([path] if not path.is_dir() else path.rglob("*"))]
+    return sum(each.lstat().st_size for each in files if not each.is_dir()) / _GIGABYTE
+
+
+def _shared() -> list[str]:
+    folder = Path(tempfile.gettempdir()) / f"metasched-ssh-{Path.home().stat().st_uid}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_mode & 0o077:
+        raise RuntimeError(f"{folder} is open to others, expected mode 700")
+    options: Mapping[str, str] = {
+        "BatchMode": "yes", "ConnectTimeout": "10", "ControlMaster": "auto", "ControlPath": f"{folder}/%C",
+        "ControlPersist": f"{PERSISTS}",
+    }  # fmt: skip
+    return [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+
+
+def _checked(destination: str) -> str:
+    if not _DESTINATION.fullmatch(destination):
+        raise RuntimeError(f"{destination!r:.60} is no destination of ssh")
+    return destination

@@ -1,0 +1,70 @@
+"""Jobs by ssh: words for a shell are quoted, destinations are checked, and what a site says is checked too."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from metasched.schedulers.psij import Portable, portable
+from metasched.sites import ssh
+
+#: Stands in for ssh: it gives the last word to a shell, as sshd does.
+SSH = "import subprocess, sys; sys.exit(subprocess.run(['/bin/sh', '-c', sys.argv[-1]]).returncode)"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Portable:
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\necho hello\n")
+    script.chmod(0o755)
+    return portable(["-n", "4", "-t", "90", "--comment=metasched:app=cg,n=900", str(script)])
+
+
+def submitted(job: Portable, *words: str) -> str:
+    return ssh.submit("grid@east", job, words, ssh=(sys.executable, "-c", SSH))
+
+
+def test_words_reach_the_command_as_they_are_and_the_script_its_input(job: Portable, tmp_path: Path) -> None:
+    odd = ["a b", "$(touch x)", "';", "*", "-o"]
+    program = "import sys; print(sys.argv[1:], sys.stdin.read(), file=open(sys.argv[1], 'w')); print('17;cluster')"
+    assert submitted(job, sys.executable, "-c", program, str(tmp_path / "said"), *odd) == "17"
+    said = (tmp_path / "said").read_text()
+    assert str(odd)[1:-1] in said
+    assert "echo hello" in said
+
+
+@pytest.mark.parametrize("said", ["", "no", "12 34; rm", "-5", "9" * 30])
+def test_what_is_no_number_is_refused(said: str, job: Portable) -> None:
+    with pytest.raises(RuntimeError, match="says no job number"):
+        submitted(job, "echo", said)
+
+
+def test_a_command_that_fails_is_said_in_one_line(job: Portable) -> None:
+    with pytest.raises(RuntimeError, match="failed with status 3: no such queue"):
+        submitted(job, "sh", "-c", "echo no such queue >&2; exit 3")
+
+
+@pytest.mark.parametrize("destination", ["-oProxyCommand=x", "", "a b", "a;b", "x" * 300])
+def test_what_is_no_destination_is_refused(destination: str, job: Portable) -> None:
+    with pytest.raises(RuntimeError, match="no destination"):
+        ssh.submit(destination, job, ["true"])
+
+
+def test_the_words_name_the_partition_and_round_limits_up(job: Portable) -> None:
+    words = shlex.join(ssh.submit_words(job, "slurm", "new"))
+    assert "-t 90 -p new --comment metasched:app=cg,n=900" in words
+    assert "-l h_rt=5400" in shlex.join(ssh.submit_words(job, "grid_engine"))
+
+
+def test_what_is_brought_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a").write_bytes(bytes(1000))
+    (tmp_path / "data" / "b").write_bytes(bytes(500))
+    (tmp_path / "c").write_bytes(bytes(500))
+    assert ssh.size_of([tmp_path / "data", tmp_path / "c"]) == 2000 / 1e9
+    size, seconds = ssh.bring("grid@east", [tmp_path / "c"], scp=(sys.executable, "-c", ""))
+    assert size == 500 / 1e9
+    assert seconds > 0.0
