@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 #: How many times the work of the testbed's applications a job does, and the noise of two equal runs (log).
 LONGER, NOISE = 20.0, 0.05
 #: Jobs of the grid, mean seconds between two arrivals, how likely one is a burst, and of how many jobs within 10 s.
-JOBS, INTERVAL, BURSTS, BURST = 1000, 110.0, 0.04, (5, 20)
+JOBS, INTERVAL, BURSTS, BURST = 1000, 180.0, 0.04, (5, 20)
 #: Numbers of processors that users ask for, and by how much they ask for more time than the slowest site needs.
 PROCESSORS, REQUESTED = (4, 8, 16), (1.3, 3.0)
 #: Share of the jobs without data, and the largest data of the others (GB).
@@ -149,8 +149,8 @@ def own_jobs(seed: int, place: int, until: float) -> Jobs:
     processors = random.choice((1, 2, 4, 8, 10), count)
     limit, expected = time * random.uniform(1.2, 5.0, count), time * random.lognormal(0.0, EXPECTED, count)
     none = np.zeros(count)
-    all_sites = [np.tile(each, (len(SITES), 1)) for each in (time, np.minimum(expected, limit))]
-    return Jobs(arrival, processors, limit, ("",) * count, none, *all_sites, *all_sites, none, none)
+    true, known = (np.tile(each, (len(SITES), 1)) for each in (time, np.minimum(expected, limit)))
+    return Jobs(arrival, processors, limit, ("",) * count, none, true, known, known, known, none, none)
 
 
 @cache
