@@ -6,16 +6,18 @@ numbers are expressions; where neither holds, each step of a short loop has its 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.expressions import MOST_FACTORS, Env, Expression, Rows, atoms
+from metasched.signature.expressions import MOST_FACTORS, ROUNDING, Env, Expression, Rows, atoms
 from metasched.signature.instruction_groups import Placement
 from metasched.signature.topologies import TOPOLOGIES, asks_for_squares, coordinates
 from metasched.signature.transforms import PowerLaw, r_squared
@@ -623,6 +625,69 @@ def shared_out(samples: Samples, values: Floats, steady: float) -> Attribute:
             whole = float(f"{means.mean():.12g}")
             return Attribute(expression=Expression(0.0, ((whole, atom),)) if atom else Expression(whole))
     return regression(samples, values)
+
+
+#: Largest divisor of a product of lengths that the program shares out elsewhere too.
+MOST_DIVIDED = 16
+_SHARED = re.compile(r"floor(\d):(\d+)")
+#: What is dealt out among all, one way or another.
+_DEALT = re.compile(r"(?:floor|most|ceil|block|spread)\d:\d+")
+
+
+def shared_lengths(rules: Iterable[Attribute]) -> dict[str, dict[int, set[int]]]:
+    """The lengths that rules share out along each side of a grid, where a rule has several: edges of its data."""
+    found: dict[str, dict[int, set[int]]] = {}
+    for rule in (part for each in rules for part in (each, *each.table)):
+        for _, atom in rule.expression.terms if rule.expression is not None else ():
+            factors = [_SHARED.fullmatch(each) for each in atom.split("*")]
+            if len(factors) > 1 and all(factors):
+                for factor in filter(None, factors):
+                    found.setdefault(rule.topology, {}).setdefault(int(factor[1]), set()).add(int(factor[2]))
+    return found
+
+
+def of_known_lengths(
+    rule: Attribute, lengths: Mapping[str, Mapping[int, set[int]]], counts: Sequence[int], roles: str
+) -> Attribute:
+    """A share of a whole as a part of a face or block, where the whole is one of lengths that the program shares out.
+
+    Messages of half a face, or of a face and a half, look like a share of all; they are rounded down once the lengths
+    have been.
+
+    Parameters
+    ----------
+    rule : of a number that is no rank.
+    lengths : of :func:`shared_lengths`, by topology and side.
+    counts : where both have to be the same.
+    roles : the topology that rules without one of their own speak of.
+    """
+    if rule.table:
+        return replace(rule, table=tuple(of_known_lengths(each, lengths, counts, roles) for each in rule.table))
+    terms = rule.expression.terms if rule.expression is not None and not rule.expression.constant else ()
+    if len(terms) != 1 or rule.expression is None or rule.expression.modulus:
+        return rule
+    ((_, atom),) = terms
+    if not (atom == "1/n" or _DEALT.fullmatch(atom)):
+        return rule
+    grid = {n: with_grid({"r": np.zeros(1), "n": np.full(1, float(n))}, TOPOLOGIES[roles](n)) for n in counts}
+    values = [float(rule(grid[n], n)[0]) for n in counts]
+    for topology, sides in lengths.items():
+        if any(len(TOPOLOGIES[topology](n)) != len(sides) for n in counts):
+            continue
+        for edges in product(*(sorted(sides[side]) for side in sorted(sides))):
+            shares = "*".join(f"floor{side}:{edge}" for side, edge in zip(sorted(sides), edges, strict=True))
+            whole = Attribute(topology, expression=Expression(0.0, ((1.0, shares),)))
+            faces = [float(whole(grid[n], n)[0]) for n in counts]
+            if min(faces) < 1.0:
+                continue
+            # A part of the face that is rounded down lies between these.
+            low = max(value / face for value, face in zip(values, faces, strict=True))
+            high = min((value + 1.0) / face for value, face in zip(values, faces, strict=True))
+            for below in range(1, MOST_DIVIDED + 1):
+                over = math.ceil(low * below - ROUNDING)
+                if 0 < over < high * below - ROUNDING:
+                    return Attribute(topology, expression=Expression(0.0, ((over / below, shares),)))
+    return rule
 
 
 def regression(samples: Samples, values: Floats) -> Attribute:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,10 @@ from metasched.signature.attributes import (
     Samples,
     attribute,
     number,
+    of_known_lengths,
     off_the_way,
     regression,
+    shared_lengths,
     shared_out,
 )
 from metasched.signature.expanding import expanded
@@ -318,6 +320,7 @@ class _Fitter:
         whole = _whole(self.runs)
         unruled = {name: each / whole for name, each in sorted(self.unruled.items())}
         learned = tuple(run.count for run in self.runs)
+        roles = {cell: _of_lengths(role, self.topology, self.shapes, roles, learned) for cell, role in roles.items()}
         application = Application(self.features, self.topology, tuple(self.shapes), roles, learned)
         return Fit(application, 1.0 - float(sum(each[0] for each in unruled.values())), *_shares(unruled))
 
@@ -591,6 +594,24 @@ class _Fitter:
             found.append(one)
             sound = sound and ruled
         return tuple(found), length, sound
+
+
+def _of_lengths(
+    role: Role, topology: str, shapes: Sequence[Shape], roles: Mapping[Cell, Role], counts: Sequence[int]
+) -> Role:
+    """The role, with the lengths that rules of any role share out seen in all of its messages."""
+    lengths = shared_lengths(each for one in roles.values() for rule in one.rules for each in rule.numbers)
+    if not lengths:
+        return role
+    rules = []
+    for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
+        shape = shapes[leaf.shape]
+        numbers = tuple(
+            each if place in shape.peers or shape.name in AMOUNTS else of_known_lengths(each, lengths, counts, topology)
+            for place, each in enumerate(rule.numbers)
+        )
+        rules.append(replace(rule, numbers=numbers))
+    return replace(role, rules=tuple(rules))
 
 
 def _times(rule: Attribute, factor: float) -> Attribute:

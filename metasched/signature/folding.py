@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
+#: Longest periods of loops between which something is seen to stand twice.
+BETWEEN = 8
 #: Periods up to this are always tried; longer ones where some number comes again just so much later.
 ALWAYS = 16
 
@@ -31,10 +33,14 @@ Node = int | Loop
 def folded(sequence: Sequence[int] | Ints) -> tuple[Node, ...]:
     """The sequence with its repetitions folded, short periods first.
 
+    What only stands twice in a row because one loop ends and another one begins there is left to those loops.
+
     Examples
     --------
     >>> folded([7, 1, 2, 2, 1, 2, 2, 9])
     (7, Loop(count=2, body=(1, Loop(count=2, body=(2,)))), 9)
+    >>> folded([1, 2, 1, 2, 1, 2, 2, 1, 2, 1, 2, 1])
+    (Loop(count=3, body=(1, 2)), Loop(count=3, body=(2, 1)))
     """
     symbols = np.asarray(sequence, dtype=np.int64)
     if not symbols.size:
@@ -83,9 +89,14 @@ def _fold_period(
     """The sequence with all repetitions of one period folded; None where there are none."""
     same = np.concatenate([[False], symbols[:-period] == symbols[period:], [False]])
     edges = np.flatnonzero(same[1:] != same[:-1])
+    long_enough = edges[1::2] - edges[::2] >= period
+    starts, ends = edges[::2][long_enough], edges[1::2][long_enough]
+    if starts.size:
+        taken = _between_loops(symbols, starts, ends, period)
+        starts, ends = starts[~taken], ends[~taken]
     pieces: list[Ints] = []
     done = 0
-    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         begin = max(start, done)
         if end - begin < period:
             continue
@@ -97,6 +108,32 @@ def _fold_period(
         pieces += [symbols[done:begin], np.array([known[key]], dtype=np.int64)]
         done = begin + count * period
     return np.concatenate([*pieces, symbols[done:]]) if pieces else None
+
+
+def _between_loops(symbols: Ints, starts: Ints, ends: Ints, period: int) -> NDArray[np.bool_]:
+    """Which repetitions of a period are two halves of longer ones: one ends within them, and another one begins.
+
+    Parameters
+    ----------
+    starts, ends : of each repetition, of its first symbol and of the last but the period.
+    """
+    behind, before = np.zeros((2, starts.size), dtype=np.bool_)
+    stops = ends + period
+    for longer in range(period + 1, min(BETWEEN, symbols.size // 2) + 1):
+        same = np.concatenate([[False], symbols[:-longer] == symbols[longer:], [False]])
+        edges = np.flatnonzero(same[1:] != same[:-1])
+        often = edges[1::2] - edges[::2] >= 2 * longer
+        first, last = edges[::2][often], edges[1::2][often] + longer
+        if not first.size:
+            continue
+        # The last of the longer ones that begin before the repetition ends within it; the next begins within it.
+        at = np.searchsorted(first, starts, side="left") - 1
+        ending = (at >= 0) & (last[at] > starts) & (last[at] < stops)
+        nearest = np.minimum(np.searchsorted(first, starts, side="right"), first.size - 1)
+        beginning = (first[nearest] > starts) & (first[nearest] < stops) & (last[nearest] > stops)
+        behind |= ending
+        before |= beginning
+    return behind & before
 
 
 def unfolded(nodes: Sequence[Node]) -> Ints:

@@ -11,7 +11,7 @@ from benchmarks.signature.general_equations import completed, distance_form
 from metasched.signature.expanding import expanded
 from metasched.signature.expressions import Expression, Rows
 from metasched.signature.fitting import fit
-from metasched.signature.folding import Loop, folded
+from metasched.signature.folding import Loop, folded, unfolded
 from metasched.signature.local_equations import local_equation
 from metasched.signature.matching import likened, matched, program_of
 from metasched.signature.traces import Trace, trace_of
@@ -148,3 +148,49 @@ def test_a_partner_half_round_is_no_step_along_a_grid(counts: tuple[int, ...]) -
 
 def _texts(trace: Trace) -> list[list[str]]:
     return [[trace.table.text(action) for action in process.tolist()] for process in trace.processes]
+
+
+def _forth_and_back(n: int, steps: int) -> Trace:
+    """One loop ends with what the next one begins with: each sends to all in turn, and then backwards."""
+    forth = [[("bcast", (800, step % n, 1)), ("reduce", (16, 0, 0, 1))] for step in range(steps)]
+    back = [[("reduce", (16, 0, 0, 1)), ("bcast", (8, (steps - 1 - step) % n, 1))] for step in range(steps)]
+    turns = [action for pair in (*forth, *back) for action in pair]
+    return trace_of({rank: [("init", ()), *turns, ("finalize", ())] for rank in range(n)})
+
+
+@pytest.mark.parametrize("counts", [(12, 24, 48), (8, 16, 32)])
+def test_a_loop_keeps_the_turns_that_another_one_follows(counts: tuple[int, ...]) -> None:
+    steps = 2 * counts[-1]
+    rules = fit([_forth_and_back(n, steps) for n in counts]).application
+    for n in (20, 64, 200):
+        assert _texts(expanded(rules, n)) == _texts(_forth_and_back(n, steps))
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=60))
+def test_what_was_folded_comes_back(sequence: list[int]) -> None:
+    assert unfolded(folded(sequence)).tolist() == sequence
+
+
+def _faces(side: int, length: int, parts: tuple[tuple[int, int], ...]) -> Trace:
+    """Parts of the faces of cells of a square, along one side of it; lengths are rounded down, and so are parts."""
+    face = (length // side) ** 2
+
+    def actions(rank: int) -> list[tuple[str, tuple[float, ...]]]:
+        x, y = divmod(rank, side)
+        to, from_ = x * side + (y + 1) % side, x * side + (y - 1) % side
+        turn: list[tuple[str, tuple[float, ...]]] = []
+        for tag, (over, below) in enumerate(parts):
+            size = over * face // below
+            turn += [("isend", (to, tag, size, 0)), ("recv", (from_, tag, size, 0)), ("waitall", (1,))]
+        return [("init", ()), *(6 * turn), ("finalize", ())]
+
+    return trace_of({rank: actions(rank) for rank in range(side * side)})
+
+
+@pytest.mark.parametrize(
+    ("length", "parts"), [(360, ((3, 1), (7, 2))), (600, ((1, 3), (2, 1))), (264, ((5, 1), (9, 2), (1, 2)))]
+)
+def test_parts_of_faces_are_rounded_as_the_faces_are(length: int, parts: tuple[tuple[int, int], ...]) -> None:
+    rules = fit([_faces(side, length, parts) for side in (4, 6, 8)]).application
+    for side in (7, 11, 16):
+        assert _texts(expanded(rules, side**2)) == _texts(_faces(side, length, parts))
