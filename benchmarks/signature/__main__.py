@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.signature import times
+from benchmarks.signature import points, times
 from benchmarks.signature.structure import structure
 from benchmarks.signature.tables import tables
 from benchmarks.signature.truth import record
@@ -30,12 +30,18 @@ def main() -> None:
     timed.add_argument("--only", default="", help="only programs whose name holds this")
     timed.add_argument("--no-replay", action="store_true", help="by blocks only: replays take as long as the truth did")
     timed.add_argument("--json", action="store_true")
+    cached = verbs.add_parser("points", help="an application that leaves its cache, with measurable points and without")
+    cached.add_argument("--json", action="store_true")
     recorded = verbs.add_parser("truth", help="run what is missing in truth.csv under SMPI")
     recorded.add_argument("--most", type=int, default=1024, help="largest number of processes")
     arguments = parser.parse_args()
     if arguments.verb == "truth":
         with tempfile.TemporaryDirectory() as folder:
             record(Path(folder), arguments.most)
+        return
+    if arguments.verb == "points":
+        rows = points.judged()
+        print(json.dumps(rows, indent=1) if arguments.json else "\n".join(points.table(rows)))
         return
     if arguments.verb == "time":
         rows = times.judged(arguments.only, not arguments.no_replay)

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from metasched.records import InputError
@@ -45,15 +46,19 @@ def built(folder: Path) -> Path:
     return program
 
 
-def run(folder: Path, program: Path, name: str, count: int, traced: bool = True) -> tuple[float, float, Path]:
+def run(
+    folder: Path, program: Path, name: str, count: int, traced: bool = True, more: Sequence[str] = ()
+) -> tuple[float, float, Path]:
     """Run a program under SMPI: simulated seconds, seconds that took, and its time-independent trace."""
     platform, hosts = write_machine(folder, count)
-    trace = folder / f"{name}-{count}.ti"
+    trace = folder / f"{'-'.join([name, *more])}-{count}.ti"
     command = ["smpirun", "-np", str(count), "-platform", str(platform), "-hostfile", str(hosts)]
     command += ["--cfg=smpi/simulate-computation:no", "--cfg=smpi/display-timing:yes", "--log=smpi_utils.thres:info"]
     command += ["-trace-ti", "-trace-file", str(trace)] if traced else []
     begin = time.monotonic()
-    done = subprocess.run([*command, str(program), name], capture_output=True, text=True, check=False, cwd=folder)
+    done = subprocess.run(
+        [*command, str(program), name, *more], capture_output=True, text=True, check=False, cwd=folder
+    )
     took = time.monotonic() - begin
     found = re.search(r"Simulated time: ([\d.e+-]+) seconds", done.stdout + done.stderr)
     if done.returncode or found is None or "eadlock" in done.stderr:

@@ -1,16 +1,25 @@
 """The truth that predictions are judged with: programs.c run under SMPI, smallest counts first.
 
-What is written down is kept: only what is missing in ``truth.csv`` is run.
+What is written down is kept: only what is missing in ``truth.csv`` and ``calls.csv`` is run. Of large traces the number
+of calls and a digest are kept: an expansion with the same digest has every call right.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.signature.machine import built, run
+from metasched.signature.traces import Trace
+from metasched.store.files.ti_traces import read_ti_trace
 
 TRUTH = Path(__file__).with_name("truth.csv")
+CALLS = Path(__file__).with_name("calls.csv")
+#: From which number of processes on calls are judged by digests: simulating them again takes minutes.
+DIGESTED = 512
 #: The programs, and the counts that each is learned from and judged at.
 LEARNED = {
     "partition": (16, 36, 64),
@@ -25,20 +34,47 @@ LEARNED = {
 }
 JUDGED = {name: (144, 256, 529, 1024) if name == "partition" else (128, 256, 512, 1024) for name in LEARNED}
 
+#: The program that leaves its cache, which measurable points are judged with.
+CACHED = {"relax": (128, 256, 512, 1024)}
 
-def record(folder: Path, most: int) -> None:
+
+def digest(trace: Trace) -> tuple[int, str]:
+    """How many calls there are, and a digest of the calls of all processes in order; computations are left out."""
+    texts = [trace.table.text(action) for action in range(len(trace.table.shape))]
+    calls = np.array([not text.startswith(("compute", "sleep")) for text in texts], dtype=bool)
+    whole, many = hashlib.sha256(), 0
+    for process in trace.processes:
+        some = process[calls[process]]
+        many += some.size
+        whole.update("\n".join([*(texts[action] for action in some.tolist()), "", ""]).encode())
+    return many, whole.hexdigest()[:32]
+
+
+def record(folder: Path, most: int, only: str = "") -> None:
     """Run what has not been run with at most so many processes; each row is written as soon as it is there."""
     program = built(folder)
-    known = truth() if TRUTH.exists() else {}
-    if not known:
-        TRUTH.write_text("application,processes,execution_time,simulated_in\n", encoding="utf-8")
-    pairs = sorted((count, name) for name in LEARNED for count in (*LEARNED[name], *JUDGED[name]) if count <= most)
+    for path, head in (
+        (TRUTH, "application,processes,execution_time,simulated_in"),
+        (CALLS, "application,processes,calls,digest"),
+    ):
+        if not path.exists():
+            path.write_text(head + "\n", encoding="utf-8")
+    known, called = truth(), digests()
+    judged = {name: (*LEARNED[name], *JUDGED[name]) for name in LEARNED} | CACHED
+    pairs = sorted((count, name) for name, counts in judged.items() for count in counts if count <= most)
     for count, name in pairs:
-        if count in known.get(name, {}):
+        missing = count not in known.get(name, {})
+        digested = count >= DIGESTED and name in LEARNED
+        if only not in name or not (missing or (digested and (name, count) not in called)):
             continue
-        seconds, took, _ = run(folder, program, name, count, traced=False)
-        with TRUTH.open("a", encoding="utf-8") as file:
-            file.write(f"{name},{count},{seconds:.9g},{took:.1f}\n")
+        seconds, took, trace = run(folder, program, name, count, traced=digested)
+        if digested:
+            calls, of = digest(read_ti_trace(trace))
+            with CALLS.open("a", encoding="utf-8") as file:
+                file.write(f"{name},{count},{calls},{of}\n")
+        if missing:
+            with TRUTH.open("a", encoding="utf-8") as file:
+                file.write(f"{name},{count},{seconds:.9g},{took:.1f}\n")
         print(f"{name} {count}: {seconds:.9g} s, simulated in {took:.1f} s", flush=True)
 
 
@@ -49,3 +85,12 @@ def truth() -> dict[str, dict[int, float]]:
         for row in csv.DictReader(file):
             found.setdefault(row["application"], {})[int(row["processes"])] = float(row["execution_time"])
     return found
+
+
+def digests() -> dict[tuple[str, int], tuple[int, str]]:
+    """The number of calls, and their digest, by program and count."""
+    with CALLS.open(encoding="utf-8") as file:
+        return {
+            (row["application"], int(row["processes"])): (int(row["calls"]), row["digest"])
+            for row in csv.DictReader(file)
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +16,14 @@ from metasched.cli.signature_prediction import plot_verb, predict_verb, unruled
 from metasched.cli.signature_synthetic import run_verb
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
+from metasched.signature.traces import Trace
 from metasched.store.files.recorded_traces import read_recorded
 from metasched.store.files.signatures import (
     APPLICATION,
     SIGNATURE,
     VERSION,
     measured_of,
+    points_of,
     read_application,
     read_document,
     signature_document,
@@ -80,9 +83,17 @@ def extract_verb(
     measured: Annotated[
         float | None, typer.Option("--time", help="Execution time of the run (s), where it was measured.")
     ] = None,
+    timed: Annotated[
+        Path | None,
+        typer.Option(
+            help="Trace of the same run with nanoseconds in the place of instructions, for measurable points."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the phases of a run and their weights, and store the actions of each process."""
+    from metasched.signature.measurable_points import point
+
     for name, value in (("speed", speed), ("bandwidth", bandwidth)):
         if not 0.0 < value < 1e30:
             raise InputError(f"--{name} is {value:g}, expected a number above 0")
@@ -91,15 +102,16 @@ def extract_verb(
     if measured is not None and not 0.0 < measured < 1e30:
         raise InputError(f"--time is {measured:g}, expected a number above 0")
     with output.working("reading"):
-        read = read_ti_trace(trace).steadied() if not trace.is_dir() else None
-        if read is None:
-            recorded = read_recorded(trace)
-            read, measured = recorded.trace, measured or recorded.duration or None
+        read, duration = _trace_of(trace)
+        measured = measured or duration
+        measured_point = None if timed is None else point(read, _trace_of(timed)[0])
         found = phases_of(read, Machine(speed, bandwidth, latency))
         document = signature_document(read, found)
     document["instructions"] = "time" if trace.is_dir() else "counted"
     if measured is not None:
         document["execution_time"] = measured
+    if measured_point is not None:
+        document["point"] = asdict(measured_point)
     write_document(to, document)
     if as_json:
         shown = ("processes", "events", "duration", "coverage", "phases")
@@ -125,6 +137,14 @@ def extract_verb(
         f"; the relevant phases cover {100.0 * found.coverage:.1f} %"
     )
     output.say(f"signature written to {to}")
+
+
+def _trace_of(path: Path) -> tuple[Trace, float | None]:
+    """A trace, and how long its run took (s), where it says so."""
+    if not path.is_dir():
+        return read_ti_trace(path).steadied(), None
+    recorded = read_recorded(path)
+    return recorded.trace, recorded.duration or None
 
 
 @signature.command("mark")
@@ -194,18 +214,29 @@ SignaturesArgument = Annotated[list[Path], typer.Argument(help="Signatures of ru
 def fit_verb(
     signatures: SignaturesArgument,
     to: Annotated[Path, typer.Option("-o", "--output", help="Application to write (JSON).")],
+    points: Annotated[
+        list[Path] | None,
+        typer.Option(help="Signature (extract --timed) of a small workload on few processes; once for each."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the rules that runs of one program on at least three numbers of processes share."""
     from metasched.signature.fitting import fit
     from metasched.signature.instruction_table import drifting, instruction_table
+    from metasched.signature.measurable_points import paces
     from metasched.signature.reporting import equations, open_rules, valid_counts, weights
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
     with output.working("fitting"):
         traces = [trace_of_signature(each, str(path)) for each, path in zip(documents, signatures, strict=True)]
         found = fit(traces, any(each.get("instructions") == "time" for each in documents))
-    application = found.application
+    measured = points_of(documents, signatures)
+    if points:
+        small = points_of([read_document(each, SIGNATURE) for each in points], points)
+        if len(small) < len(points):
+            raise InputError("--points have no times, expected signatures of metasched signature extract --timed")
+        measured += small
+    application = replace(found.application, paces=paces(measured) if points else ())
     groups = {len(each.processes): instruction_table(each, Machine()) for each in traces}
     document: dict[str, Any] = {
         "ruled": found.ruled,
@@ -217,6 +248,7 @@ def fit_verb(
         "roles": len(application.roles),
         "equations": equations(application, traces),
         "weights": weights(documents),
+        "points": [asdict(each) for each in measured],
         "instructions": {str(n): [row.as_dict() for row in rows] for n, rows in groups.items()},
         "measured": measured_of(documents, signatures),
     }

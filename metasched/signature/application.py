@@ -11,6 +11,7 @@ from metasched.signature.actions import LISTS, PEERS, Shape
 from metasched.signature.attributes import UNROLLED, Attribute
 from metasched.signature.folding import Loop, Node
 from metasched.signature.matching import Leaf, Part, Program, program_of
+from metasched.signature.measurable_points import MOST_PHASES, Pace
 from metasched.signature.roles import FEATURES, Cell
 from metasched.signature.topologies import TOPOLOGIES
 
@@ -69,6 +70,7 @@ class Application:
     shapes : of the actions.
     roles : by cell.
     learned : the numbers of processes that it was learned from.
+    paces : of each phase, how long its instructions take, where points were measured.
     """
 
     features: str
@@ -76,6 +78,7 @@ class Application:
     shapes: tuple[Shape, ...]
     roles: dict[Cell, Role]
     learned: tuple[int, ...]
+    paces: tuple[Pace | None, ...] = ()
 
     def attributes(self) -> Iterator[Attribute]:
         """The attributes of all rules of all roles."""
@@ -96,7 +99,7 @@ class Application:
                 for each in self.shapes
             ],
             "roles": [_role_document(role) for role in self.roles.values()],
-        }
+        } | ({"paces": [None if each is None else each.as_dict() for each in self.paces]} if self.paces else {})
 
     @classmethod
     def of(cls, document: Any) -> Application:
@@ -114,6 +117,9 @@ class Application:
             if len(document["roles"]) > MOST_ROLES:
                 raise ValueError
             roles = [_role_of(each, shapes) for each in document["roles"]]
+            if len(document.get("paces", ())) > MOST_PHASES:
+                raise ValueError
+            paces = tuple(None if each is None else Pace.of(each) for each in document.get("paces", ()))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -121,7 +127,7 @@ class Application:
         known = all(name in FEATURES for name in features.split("+") if name)
         if not known or topology not in TOPOLOGIES or not roles:
             raise InputError("is of another form than metasched signature fit writes")
-        return cls(features, topology, shapes, {role.cell: role for role in roles}, learned)
+        return cls(features, topology, shapes, {role.cell: role for role in roles}, learned, paces)
 
 
 def _role_document(role: Role) -> dict[str, Any]:

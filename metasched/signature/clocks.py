@@ -43,7 +43,7 @@ class Clocks:
     waiting: Floats
 
 
-def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs) -> Clocks:
+def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats | None = None) -> Clocks:
     """Run the operations of a trace.
 
     Parameters
@@ -51,6 +51,7 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs) -> Clocks:
     trace, found : what is done, and the same as operations.
     phases : of each event of the trace, its phase.
     costs : of work, messages and collective operations.
+    pace : seconds of an instruction where they were measured, an array of shape (processes, phases), else 0.
 
     Raises
     ------
@@ -61,7 +62,9 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs) -> Clocks:
     takes, busy = costs.messages(found)
     eager = found.size < RENDEZVOUS
     work = np.array([trace.table.instructions(each) for each in range(len(trace.table.shape))])
-    per = costs.work()
+    per = np.repeat(np.asarray(costs.work())[:, None], int(phases.max(initial=0)) + 1, axis=1)
+    if pace is not None:
+        per = np.where(pace > 0.0, costs.stretch * pace, per)
     meeting = _Collectives(trace.table, costs)
 
     at, last = found.first[:-1].copy(), found.first[1:]
@@ -88,7 +91,7 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs) -> Clocks:
         working = active[kinds == WORK]
         if working.size:
             step = at[working]
-            took = work[found.action[step]] * per[working]
+            took = work[found.action[step]] * per[working, phase[step]]
             clock[working] += took
             spent[0, working, phase[step]] += took
             at[working] += 1

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from metasched.blocks.entry import Block
 from metasched.signature.exchanges import Exchanges
-from metasched.simulation.system import Placement
+from metasched.simulation.system import Placement, Slowed
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -25,6 +25,10 @@ class Costs(Protocol):
     @property
     def count(self) -> int:
         """How many processes there are in all."""
+
+    @property
+    def stretch(self) -> float:
+        """By what computation takes longer than the machine says, and so than measurable points do."""
 
     def work(self) -> Floats:
         """Seconds of one instruction in each process, an array of shape (processes,)."""
@@ -51,6 +55,11 @@ class BlockCosts:
         self.placement, self.label = placement, label
         self.count = len(placement.node[label])
         self.rounds = math.ceil(math.log2(max(self.count, 2)))
+
+    @property
+    def stretch(self) -> float:
+        """By what computation takes longer than the entry says."""
+        return self.placement.computing if isinstance(self.placement, Slowed) else 1.0
 
     def work(self) -> Floats:
         """Seconds of one instruction in each process."""

@@ -39,6 +39,8 @@ CORRECTION = (0.5, 2.0)
 #: Bytes of messages whose times tell the bandwidth of a link.
 LONG = (2.0**20, 2.0**21)
 LABEL = "process"
+#: Share of the instructions from which on it is said of a phase that no point reaches it.
+REACHED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +274,7 @@ def _timed(whole: ClockedRun, placement: Placement) -> Timed:
     outcome = concluded(
         placement.system, placement, {LABEL: clocks.end}, {LABEL: np.asarray(clocks.computing.sum(axis=1))}
     )
-    return Timed(whole.phases, outcome.energy, outcome.success)
+    return Timed(whole.phases, outcome.energy, outcome.success, whole.warnings)
 
 
 def composed(application: Application, count: int, costs_of: Callable[[Sample], Sequence[Costs]]) -> list[ClockedRun]:
@@ -286,13 +288,13 @@ def composed(application: Application, count: int, costs_of: Callable[[Sample], 
     leaves = max(len(role.program.leaves) for role in application.roles.values())
     longest = max(MOST_ACTIONS // (count * leaves), FEWEST_TURNS)
     try:
-        runs = _clocked(sampled(application, count, longest), costs_of)
+        runs = _clocked(application, sampled(application, count, longest), costs_of)
         if runs[0].sampled:
-            fewer = _clocked(sampled(application, count, longest // 2), costs_of)
+            fewer = _clocked(application, sampled(application, count, longest // 2), costs_of)
             runs = [_extended(*both) for both in zip(runs, fewer, strict=True)]
     except _UnmatchedError:
         # Turns of different loops belong together.
-        runs = _clocked(sampled(application, count, 0), costs_of, final=True)
+        runs = _clocked(application, sampled(application, count, 0), costs_of, final=True)
     return runs
 
 
@@ -307,6 +309,7 @@ class ClockedRun:
     clocks: Clocks
     weights: Ints
     executed: Floats
+    warnings: tuple[str, ...] = ()
 
     @property
     def phases(self) -> tuple[PhaseTime, ...]:
@@ -337,15 +340,56 @@ def phases_of_sample(sample: Sample) -> tuple[Ints, Floats, Ints]:
     return weights, executed, events
 
 
-def _clocked(sample: Sample, costs_of: Callable[[Sample], Sequence[Costs]], final: bool = False) -> list[ClockedRun]:
+def _clocked(
+    application: Application, sample: Sample, costs_of: Callable[[Sample], Sequence[Costs]], final: bool = False
+) -> list[ClockedRun]:
     weights, executed, phases = phases_of_sample(sample)
+    pace, warnings = _pace(application, sample, executed, phases)
     try:
         found = exchanges(sample.trace)
-        return [ClockedRun(run(sample.trace, found, phases, each), weights, executed) for each in costs_of(sample)]
+        return [
+            ClockedRun(run(sample.trace, found, phases, each, pace), weights, executed, warnings)
+            for each in costs_of(sample)
+        ]
     except InputError:
         if final:
             raise
         raise _UnmatchedError from None
+
+
+def _pace(
+    application: Application, sample: Sample, executed: Floats, phases: Ints
+) -> tuple[Floats | None, tuple[str, ...]]:
+    """Seconds of an instruction by measurable points, an array of shape (processes, phases); what they do not reach."""
+    if not application.paces:
+        return None, ()
+    trace = sample.trace
+    count = len(trace.processes)
+    if len(application.paces) != executed.size:
+        line = f"points were measured for {len(application.paces)} phases, {count} processes have {executed.size}"
+        return None, (f"{line}: the hardware's speed is used",)
+    work = np.array([trace.table.instructions(each) for each in range(len(trace.table.shape))])
+    first = np.concatenate([[0], np.cumsum([each.size for each in trace.processes])])
+    pace = np.zeros((count, executed.size))
+    warnings = []
+    once = np.stack(
+        [
+            np.bincount(phases[first[rank] : first[rank + 1]], work[actions], executed.size)
+            for rank, actions in enumerate(trace.processes)
+        ]
+    ) / np.maximum(executed, np.finfo(np.float64).tiny)
+    shares = once.sum(axis=0) * executed
+    for phase, each in enumerate(application.paces):
+        if each is None:
+            continue
+        pace[:, phase] = np.where(once[:, phase] > 0.0, each(once[:, phase]), 0.0)
+        mean = float(once[:, phase].mean())
+        if shares[phase] >= REACHED * shares.sum() and not each.reaches(mean):
+            warnings.append(
+                f"{count} processes have {mean:.4g} instructions in phase {phase}, points were measured from "
+                f"{each.instructions[0]:.4g} to {each.instructions[-1]:.4g}: the nearest is used"
+            )
+    return pace, tuple(warnings)
 
 
 def _extended(some: ClockedRun, fewer: ClockedRun) -> ClockedRun:
@@ -362,5 +406,8 @@ def _extended(some: ClockedRun, fewer: ClockedRun) -> ClockedRun:
     )
     added = (computing - some.clocks.computing + waiting - some.clocks.waiting).sum(axis=1)
     return ClockedRun(
-        Clocks(some.clocks.end + added, computing, waiting), some.weights, some.weights.astype(np.float64)
+        Clocks(some.clocks.end + added, computing, waiting),
+        some.weights,
+        some.weights.astype(np.float64),
+        some.warnings,
     )

@@ -59,7 +59,8 @@ def by_replay(application: Application, platform: Path, hosts: Path, relevant: b
             tuple(
                 PhaseTime(phase, weight, c + w, c, w)
                 for phase, (weight, c, w) in enumerate(zip(weights.tolist(), work.tolist(), wait.tolist(), strict=True))
-            )
+            ),
+            warnings=("measurable points are not replayed: the platform's speed is used",) if application.paces else (),
         )
 
     return engine

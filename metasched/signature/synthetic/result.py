@@ -128,6 +128,11 @@ class MeasuredCosts:
         self.rounds = math.ceil(math.log2(max(self.count, 2)))
         self.times = times_by_size(result.collectives, self.count)
 
+    @property
+    def stretch(self) -> float:
+        """Computation takes as long as points say."""
+        return 1.0
+
     def work(self) -> Floats:
         """Seconds of one instruction in each process."""
         return np.full(self.count, self.result.instruction_time)
@@ -168,7 +173,7 @@ class MeasuredCosts:
 def timed(application: Application, result: Result) -> Timed:
     """The time of the application, phase by phase."""
     (whole,) = composed(application, result.processes, lambda sample: [MeasuredCosts(result, sample)])
-    return Timed(whole.phases)
+    return Timed(whole.phases, warnings=whole.warnings)
 
 
 def by_synthetic(application: Application, results: Mapping[str, Result]) -> Engine:

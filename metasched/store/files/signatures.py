@@ -21,6 +21,7 @@ from metasched.store.files.ti_traces import LARGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import read_text, write_text_atomically
 
 if TYPE_CHECKING:
+    from metasched.signature.measurable_points import Point
     from metasched.signature.synthetic.result import Result
 
 #: What the first keys of the documents hold.
@@ -160,6 +161,27 @@ def measured_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> d
         time = document.get("execution_time")
         if time is not None:
             found[str(document.get("processes"))] = _seconds(time, path)
+    return found
+
+
+def points_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> list[Point]:
+    """Instructions and times of the phases of those runs that were extracted with both."""
+    from metasched.signature.measurable_points import MOST_PHASES, Point
+
+    found = []
+    for document, path in zip(documents, paths, strict=True):
+        one = document.get("point")
+        if one is None:
+            continue
+        try:
+            numbers = [tuple(float(each) for each in one[name]) for name in ("instructions", "seconds")]
+            sound = 0 < len(numbers[0]) == len(numbers[1]) <= MOST_PHASES
+            sound = sound and all(0.0 <= each < LARGEST for some in numbers for each in some)
+            found.append(Point(int(one["processes"]), *numbers))
+        except (KeyError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise InputError("point is of another form than extract --timed writes", where=str(path))
     return found
 
 
