@@ -43,7 +43,7 @@ def daemon() -> Iterator[str]:
 
 def page(name: str) -> str:
     """The block of the page that a comment in its first line names."""
-    blocks = re.findall(r"```python\n(# .*?)```", (ROOT / "docs" / "workflows.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```text\n(# .*?)```", (ROOT / "docs" / "workflows.md").read_text(), re.DOTALL)
     (found,) = (block for block in blocks if block.startswith(f"# {name}"))
     return found.replace("/run/metasched/metasched.sock", "DAEMON")
 
