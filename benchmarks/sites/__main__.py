@@ -10,7 +10,7 @@ queues as seen up to 15 s ago, with waits led on by what they expect of the jobs
 from twenty runs; their clocks are hours apart. Nothing else is known to it. The oracle knows all run times, bandwidths,
 the sites' own jobs to come and the failure, and takes the site where the job is really done first.
 
-Seeds: 1 to 4 for design (``design``), 201 to 206 judged.
+Seeds: 1 to 4 for design (``design``), 201 to 206 judged. What comes is 0.8 of what the sites can carry.
 """
 
 from __future__ import annotations
