@@ -65,7 +65,7 @@ class Observations:
         return self.at(np.flatnonzero(chosen))
 
     def at(self, chosen: NDArray[np.intp]) -> Observations:
-        """Keep the runs at these positions, in this order."""
+        """Keep the runs at these positions, shape (k,), in this order."""
         return Observations(
             self.problem_size[chosen], self.processors[chosen], self.cpu[chosen], self.bw[chosen], self.time[chosen]
         )

@@ -109,6 +109,11 @@ def from_scratch(work: Floats | float, rate: Floats | float) -> Floats:
 def young(cost: Floats | float, rate: Floats | float) -> Floats:
     """Young's interval between checkpoints that each take ``cost`` seconds, sqrt(2 C / (lambda P)).
 
+    Parameters
+    ----------
+    cost : of a checkpoint (s); a number, or an array whose shape the answer has.
+    rate : of failures of all nodes together, lambda P (1/s), likewise.
+
     Examples
     --------
     >>> round(float(young(600.0, 5.03372e-5)), 1)
@@ -149,6 +154,15 @@ def with_checkpoints(
     work: Floats | float, rate: Floats | float, cost: Floats | float, interval: Floats | float
 ) -> Floats:
     """Expected completion with a checkpoint after every ``interval`` seconds of work, but none at the end.
+
+    Numbers, or arrays that broadcast to the shape of the answer (s).
+
+    Parameters
+    ----------
+    work : without failures (s).
+    rate : of failures of all nodes together (1/s).
+    cost : of a checkpoint (s).
+    interval : of work between two checkpoints (s).
 
     Examples
     --------

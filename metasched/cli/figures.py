@@ -118,7 +118,7 @@ def with_grid(axes: Axes) -> None:
 
 
 def over_powers_of_two(axes: Axes, counts: Floats) -> None:
-    """Scale the horizontal axis by powers of 2 within some ascending counts; the vertical one begins at 0."""
+    """Scale the horizontal axis by powers of 2 within some ascending counts (k,); the vertical one begins at 0."""
     axes.set_xscale("log", base=2)
     few = counts[-1] - counts[0] < _EVERY_TICK
     powers = 2.0 ** np.arange(np.floor(np.log2(counts[0])), np.log2(counts[-1]) + 1e-9)

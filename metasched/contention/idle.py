@@ -54,7 +54,7 @@ class Idle:
         return cls(loads, capacity, np.maximum(left, 0.0))
 
     def take(self, rows: NDArray[np.int64]) -> Idle:
-        """The same for the candidates at these positions, in this order."""
+        """The same for the candidates at these positions, shape (k,), in this order."""
         return Idle(self.loads[rows], self.capacity[rows], None if self.table is None else self.table[rows])
 
     def effort(self, *, everybody: bool) -> float:

@@ -79,7 +79,7 @@ class Stage:
         )
 
     def take(self, rows: NDArray[np.int64]) -> Stage:
-        """The same for the candidates at these positions, in this order."""
+        """The same for the candidates at these positions, shape (k,), in this order."""
         return Stage(self.demands[rows], self.loads[rows], self.capacity[rows])
 
     def residence(self, presence: Floats, idle: Idle | None = None) -> Floats:

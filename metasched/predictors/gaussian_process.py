@@ -44,12 +44,12 @@ class Scales:
 
     @property
     def logs(self) -> Floats:
-        """All as one vector: bend, lengths, scaling, noise."""
+        """All as one vector of shape (d + 3,): bend, lengths, scaling, noise."""
         return np.log([self.bend, *self.lengths, self.scaling, self.noise])
 
     @classmethod
     def of_logs(cls, logs: Floats) -> Scales:
-        """The scales of such a vector."""
+        """The scales of such a vector, shape (d + 3,)."""
         bend, *lengths, scaling, noise = np.exp(logs).tolist()
         return cls(bend, tuple(lengths), scaling, noise)
 

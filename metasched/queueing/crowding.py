@@ -85,7 +85,7 @@ class Crowding:
         return cls(table[:-1], np.diff(table), scale, full)
 
     def stretch(self, found: Floats) -> Floats:
-        """Residence over demand for jobs that find ``found`` jobs on average."""
+        """Residence over demand for jobs that find ``found`` jobs on average, both of one shape."""
         position = found * (_INTERVALS / (found + self.scale))
         interval = position.astype(np.intp)
         position -= interval

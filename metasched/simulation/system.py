@@ -61,7 +61,7 @@ class Nodes:
         return self.device.get("lambda") if self.failure_rate is None else self.failure_rate
 
     def power(self, active: Ints) -> Floats:
-        """Power of a node (W) with ``active`` active processes; nan where the device tells none."""
+        """Power of a node (W) with ``active`` active processes, shape (k,); nan where the device tells none."""
         distinct, which = np.unique(active, return_inverse=True)
         return np.array([self._power(int(each)) for each in distinct])[which].reshape(active.shape)
 
@@ -203,7 +203,7 @@ class Placement:
         return max(load, sum(nodes.slots.values()), device.get("cores") or 1.0) / peak
 
     def disk(self, label: str, ranks: range, block: Block, size: Floats | float) -> Floats | float:
-        """Seconds that reading or writing takes."""
+        """Seconds that reading or writing takes, from the bytes: for all ranks alike, or an array of shape (ranks,)."""
         kinds = self.kind[self.nodes_of(label, ranks)]
         found = np.zeros(len(ranks))
         sizes = np.broadcast_to(size, found.shape)

@@ -52,7 +52,7 @@ class SetMinima:
     bandwidth_ends: Floats | None = None
 
     def at(self, processors: Ints) -> tuple[Floats, Floats]:
-        """The parts of CPU and of bandwidth for ``processors`` processors."""
+        """The parts of CPU and of bandwidth for ``processors`` processors, each of their shape (k,)."""
         place = np.minimum(processors, self.cpu.size) - 1
         return self.cpu[place], self.bandwidth[place]
 

@@ -96,7 +96,7 @@ class Domains:
         return np.asarray(np.searchsorted(self.step_end, taken), dtype=np.int64)
 
     def last_step(self, index: Ints) -> Ints:
-        """The step that takes in the whole domain."""
+        """The steps that take in the whole domains, from the indices of these, both of shape (k,)."""
         return np.asarray(np.searchsorted(self.step_end, self._stop[index]), dtype=np.int64)
 
     def place(self, index: Ints, processors: Ints, step: Ints, *, inside: bool = False) -> Ints:

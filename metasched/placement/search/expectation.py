@@ -40,7 +40,14 @@ class Pairs:
 
     @classmethod
     def of(cls, domains: Domains, cluster_of: Ints, allowed: Ints) -> Pairs:
-        """All pairs of the domains of some clusters with the numbers of processors that are allowed."""
+        """All pairs of the domains of some clusters with the numbers of processors that are allowed.
+
+        Parameters
+        ----------
+        domains : of all clusters.
+        cluster_of : the number of each domain's cluster, shape (d,).
+        allowed : numbers of processors, ascending, shape (a,).
+        """
         index, processors = domains.pairs(allowed)
         return cls(processors, cluster_of.take(index), cluster_of)
 

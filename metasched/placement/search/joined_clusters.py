@@ -96,7 +96,7 @@ class Layout:
         return replace(found, low=low, high=high)
 
     def expect(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
-        """The execution times that :meth:`predict` tells, without their intervals (s)."""
+        """The execution times that :meth:`predict` tells, without their intervals (s), arrays of shape (k,)."""
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         parts = [
             (mine, predictor.expect_many(size, processors[mine], cpu[mine], bandwidth[mine]))
@@ -145,7 +145,10 @@ class Layout:
     def energy(
         self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats, time: Floats
     ) -> Floats:
-        """What each entry takes (J) over its time (s): what was learned, else by the hardware; 0 where none tells."""
+        """What each entry takes (J) over its time (s), arrays of shape (k,).
+
+        What was learned, else by the hardware; 0 where none tells.
+        """
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         joules = np.zeros(cluster.size)
         for number, (state, predictor) in enumerate(zip(self.clusters, self.predictors, strict=True)):
@@ -157,7 +160,7 @@ class Layout:
         return joules
 
     def most_watts(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
-        """What each entry draws at most (W), see :func:`metasched.placement.clusters.energy.most_watts`."""
+        """What each of k entries draws at most (W), see :func:`metasched.placement.clusters.energy.most_watts`."""
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         watts = np.zeros(cluster.size)
         for number, (state, predictor) in enumerate(zip(self.clusters, self.predictors, strict=True)):
@@ -167,7 +170,7 @@ class Layout:
         return watts
 
     def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
-        """The record of some nodes, numbered within their cluster."""
+        """The record of some nodes, numbered within their cluster, shape (n,)."""
         return self.clusters[number].resource_set(nodes, processors)
 
 

@@ -70,7 +70,7 @@ class PrefixQuantiles:
         return self.falling.take(self.places(*(np.asarray(each, dtype=np.int64) for each in (group, count, q))))
 
     def places(self, group: Ints, count: Ints, q: Ints) -> Ints:
-        """The places of the same values in :attr:`falling`, the first of equal ones in a group."""
+        """The places of the same values in :attr:`falling`, shape (k,), the first of equal ones in a group."""
         start = self._start.take(group)
         end, sought = start + count, self._before.take(start) + q
         place = self._least.take(end - 1, mode="clip")

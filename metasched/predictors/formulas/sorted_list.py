@@ -141,7 +141,7 @@ class SortedList:
         return replace(self, in_last=in_last).keep(patient)
 
     def keep(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> SortedList:
-        """Only the chosen combinations; their order stays."""
+        """Only the chosen combinations, by a mask (k,) or by positions; their order stays."""
         return replace(
             self,
             combinations=self.combinations[chosen],

@@ -44,7 +44,7 @@ class LinkSharing:
                 raise InputError(f"the {name} has {nodes} nodes, expected 1 or more")
 
     def congestion(self, processors: Floats) -> Floats:
-        """How many times more data a link of the target carries than the reference's formula reckons with."""
+        """How many times more data a link of the target carries than the reference's formula reckons with, (k,)."""
         learned = np.minimum(processors, self.most_processors)
         return _sharers(processors, self.target) / _sharers(learned, self.reference)
 

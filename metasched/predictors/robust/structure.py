@@ -105,7 +105,7 @@ class Structure:
 
     @classmethod
     def around(cls, runs: Observations, effects: Effects = NO_EFFECTS, rows: Floats | None = None) -> Structure:
-        """The formula as it is expected before any run, of the size of these with their whole rows of settings."""
+        """The formula as it is expected before any run, of the size of these; rows of their settings, shape (n, c)."""
         sends = runs.processors > 1.0
         links = runs.bw[sends] if sends.any() else runs.bw
         size, bandwidth = (float(np.exp(np.log(values).mean())) for values in (runs.problem_size, links))
@@ -205,7 +205,7 @@ class Structure:
         return Terms(computation, communication, time, self.slopes(communication / time, *logs, of_counts))
 
     def of_runs(self, runs: Observations, rows: Floats | None = None) -> Terms:
-        """Both terms under the conditions of measured runs, with their rows of settings."""
+        """Both terms under the conditions of measured runs, with their rows of settings, shape (n, c)."""
         return self.terms(runs.problem_size, runs.processors, runs.cpu, runs.bw, rows)
 
     def fitted(self, runs: Observations, prior: Floats, covariance: Floats, rows: Floats | None = None) -> Structure:

@@ -101,7 +101,7 @@ class Hardware:
         return np.asarray(rounds * self.cores + np.clip(rest - before, 0, self.cores))
 
     def check(self, distribution: NDArray[np.int64]) -> None:
-        """Refuse a distribution that does not fit the servers."""
+        """Refuse processes of each server, shape (servers,), that do not fit these."""
         if distribution.shape[-1] != len(self.servers):
             raise InputError(
                 f"a distribution over {distribution.shape[-1]} servers, expected one number for each of "
