@@ -25,6 +25,7 @@ from benchmarks.testbed.metered import METER_ERROR, PROCESSORS, STALLED
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.running_jobs import RunningJob
+from metasched.placement.loads.counted import Loads
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
@@ -192,6 +193,7 @@ class Shipped:
             settings=tuple(Settings(frequency=each) for each in MEGAHERTZ),
             latest=latest,
             power_cap=self._cap,
+            loads=Loads(site.outlook(now)),
             running={state.name: running},
         )
         return rank([state], self.models[job.application], question).placements[0]

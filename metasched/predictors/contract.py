@@ -377,6 +377,23 @@ def energy_predictor(predictor: Predictor) -> Predictor | None:
     return found
 
 
+def expect_watts(
+    predictor: Predictor,
+    problem_size: ArrayLike,
+    processors: ArrayLike,
+    available_cpu: ArrayLike,
+    available_bandwidth: ArrayLike,
+) -> Floats | None:
+    """Expected mean power (W) of runs whose times a predictor predicts, shape (n,); None where it learned no energy."""
+    energy = energy_predictor(predictor)
+    if energy is None:
+        return None
+    columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+    told = getattr(energy, "expect_watts", None)
+    found: Floats = energy.expect_many(*columns) / predictor.expect_many(*columns) if told is None else told(*columns)
+    return found
+
+
 def most_watts(
     predictor: Predictor,
     problem_size: ArrayLike,
@@ -389,14 +406,10 @@ def most_watts(
 
     None where it has learned no energy; what is expected where its method knows no interval.
     """
-    energy = energy_predictor(predictor)
-    if energy is None:
-        return None
-    columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
-    ends = getattr(energy, "most_watts", None)
-    found: Floats = (
-        energy.expect_many(*columns) / predictor.expect_many(*columns) if ends is None else ends(*columns, level)
-    )
+    ends = getattr(energy_predictor(predictor), "most_watts", None)
+    if ends is None:
+        return expect_watts(predictor, problem_size, processors, available_cpu, available_bandwidth)
+    found: Floats = ends(*broadcast(problem_size, processors, available_cpu, available_bandwidth), level)
     return found
 
 

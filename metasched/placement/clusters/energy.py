@@ -37,11 +37,10 @@ def energy_of(
 
     What was learned, else by the hardware; 0 where none tells.
     """
-    learned = energy_predictor(predictor)
+    learned = contract.expect_watts(predictor, size, processors, cpu, bandwidth)
     if learned is not None:
-        # What is learned holds for the time that is predicted; contention and other doubts make it as much longer.
-        alone = predictor.expect_many(size, processors, cpu, bandwidth)
-        return learned.expect_many(size, processors, cpu, bandwidth) * time / alone
+        # Whatever makes the time longer than predicted, as contention does, the mean power is taken to be the same.
+        return learned * time
     if state.hardware is None or not knows_power(state.hardware):
         return np.zeros(len(time))
     return drawn(state.hardware, processors * state.threads) * time
@@ -57,9 +56,20 @@ def most_watts(
 ) -> Floats:
     """What sets of a cluster draw on average at most (W), arrays of shape (k,): upper ends of intervals of their power.
 
-    What was learned, else by the hardware; 0 where none tells.
+    What was learned, else by the hardware; 0 where none tells. Where the loads to come are in doubt, so is the power: a
+    run that gets more CPU than expected draws more. On the logarithm the two doubts are independent, as those of times
+    (:mod:`metasched.predictors.load_doubt`).
     """
+    alone = np.ones(len(processors))
+    expected = energy_of(state, predictor, size, processors, cpu, bandwidth, alone)
     learned = contract.most_watts(predictor, size, processors, cpu, bandwidth, CAP_LEVEL)
-    if learned is not None:
-        return learned
-    return energy_of(state, predictor, size, processors, cpu, bandwidth, np.ones(len(processors)))
+    if learned is None:
+        return expected
+    reaches, doubt = [np.log(learned / expected)], state.doubt(processors, CAP_LEVEL)
+    if doubt is not None:
+        for more_cpu, more_bandwidth in zip(*(ends[:2] for ends in doubt.ends(cpu, bandwidth)), strict=True):
+            # A run that has its processors to itself has no more to gain.
+            most_cpu = np.minimum(more_cpu, np.maximum(cpu, 1.0))
+            more = energy_of(state, predictor, size, processors, most_cpu, more_bandwidth, alone)
+            reaches.append(np.log(np.maximum(more / expected, 1.0)))
+    return np.asarray(expected * np.exp(np.linalg.norm(reaches, axis=0)))

@@ -174,27 +174,32 @@ def _searched(
     besides = np.zeros(cluster.size)
     for number, draw in enumerate(draws):
         besides[cluster == number] = draw.besides(taken[cluster == number])
-    time_alone = question.objective.time_alone and question.power_cap is None
+    objective = question.objective
+
+    def loads(place: Ints, step: Ints) -> tuple[Floats, Floats]:
+        return domains.falling.take(place), domains.step_width.take(step)
 
     def score(pair: Ints, place: Ints, step: Ints) -> Floats:
         count, where = processors.take(pair), cluster.take(pair)
-        if time_alone:
-            time = expected(pair, place, step)
-            scores = question.objective.score_time(wait.take(pair) + time, count)
+        time = expected(pair, place, step)
+        if objective.time_alone:
+            scores = objective.score_time(wait.take(pair) + time, count)
         else:
-            cpu, bandwidth = domains.falling.take(place), domains.step_width.take(step)
-            predicted = layout.predict(question.problem_size, question.level, where, count, cpu, bandwidth)
-            time = predicted.execution_time
-            joules = layout.energy(question.problem_size, where, count, cpu, bandwidth, time)
-            terms = Terms.of(
-                time, predicted.high, processors=taken.take(pair), queue_wait=wait.take(pair), energy=joules
-            )
-            scores = question.objective.score(terms, count)
+            # Whatever is not weighed is not asked for.
+            high: Floats | float = 0.0
+            if objective.risk:
+                predicted = layout.predict(question.problem_size, question.level, where, count, *loads(place, step))
+                time, high = predicted.execution_time, predicted.high
+            joules: Floats | float = 0.0
+            if objective.energy:
+                joules = layout.energy(question.problem_size, where, count, *loads(place, step), time)
+            terms = Terms.of(time, high, processors=taken.take(pair), queue_wait=wait.take(pair), energy=joules)
+            scores = objective.score(terms, count)
         scores[time > longest_time.take(pair)] *= BEYOND
         if question.latest is not None:
             scores[wait.take(pair) + time > question.latest] *= BEYOND
         if question.power_cap is not None:
-            watts = layout.most_watts(question.problem_size, where, count, cpu, bandwidth)
+            watts = layout.most_watts(question.problem_size, where, count, *loads(place, step))
             scores[watts > question.power_cap - besides[pair]] *= BEYOND
         return scores
 

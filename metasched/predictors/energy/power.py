@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -97,16 +98,28 @@ class Power:
         process = ResidualProcess(points, levers, SPREADS, error, scales, moved=False)
         return cls(tuple(best.tolist()), unit, middle, process)
 
+    def expect(self, points: Floats, work: Floats) -> Floats:
+        """Log of the power (W) at points (n, 5) with work (n, 2), shape (n,)."""
+        form = _form(np.array(self.numbers), self.middle, points, work, self._corners[0][2])
+        return np.asarray(np.log(self.unit) + form + self.process.mean(self._held(points)))
+
     def predict(self, points: Floats, work: Floats) -> tuple[Floats, Floats]:
-        """Log of the power (W) at points (n, 5) with work (n, 2), and the spread of what will be measured; (n,)."""
-        best = np.array(self.numbers)
-        low, high = self.process.points.min(axis=0), self.process.points.max(axis=0)
-        held = np.clip(points, low - 0.5, high + 0.5)
-        mean, spread = self.process.predict(held, _slopes(best, self.middle, points, work, low[2]))
+        """What :meth:`expect` says, and the spread of what will be measured; (n,)."""
+        best, (low, high) = np.array(self.numbers), self._corners
+        mean, spread = self.process.predict(self._held(points), _slopes(best, self.middle, points, work, low[2]))
         away = np.maximum(np.maximum(points - high, low - points), 0.0)
         form = _form(best, self.middle, points, work, low[2])
         wide = np.sqrt(spread**2 + OUTSIDE**2 * np.square(away).sum(axis=1))
         return np.log(self.unit) + form + mean, wide
+
+    @cached_property
+    def _corners(self) -> tuple[Floats, Floats]:
+        """Least and largest of what was learned, each of shape (5,)."""
+        return self.process.points.min(axis=0), self.process.points.max(axis=0)
+
+    def _held(self, points: Floats) -> Floats:
+        low, high = self._corners
+        return np.clip(points, low - 0.5, high + 0.5)
 
 
 def _best(

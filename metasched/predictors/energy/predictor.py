@@ -327,7 +327,10 @@ class MeteredPredictor(LearnedState[MeteredState]):
     ) -> Floats:
         """The execution times of :meth:`predict_many` without their intervals."""
         columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
-        return self.times.expect_many(*columns) * self._by_clock(*columns)[0]
+        clock, expected = self.state.clock, self.times.expect_many(*columns)
+        if clock is None or self.asked is None:
+            return expected
+        return expected * clock.factor(np.log(np.stack(columns, axis=1)), np.full(len(expected), self.asked))
 
     def power_terms(self, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...] | None:
         """Those of the robust method; none at another clock, whose effect depends on the loads."""
@@ -362,6 +365,11 @@ class MeteredPredictor(LearnedState[MeteredState]):
         """Whom the model does not believe, and what has changed for all."""
         return self.times.notices
 
+    def expect_watts(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """The mean powers (W) of :meth:`power` without their spreads, for arrays of one shape (n,)."""
+        power, inputs = self._power_asked(n, p, cpu, bw)
+        return np.exp(power.expect(*inputs))
+
     def power(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Logarithms of mean powers (W) and their spreads, for arrays of one shape (n,).
 
@@ -370,11 +378,16 @@ class MeteredPredictor(LearnedState[MeteredState]):
         InputError
             When no run recorded its energy.
         """
+        power, inputs = self._power_asked(n, p, cpu, bw)
+        return power.predict(*inputs)
+
+    def _power_asked(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Power, tuple[Floats, Floats]]:
+        """What knows the power, and what it is asked with."""
         state = self.state
         if state.power is None:
             raise InputError("no run learned has a recorded energy")
         points, frequency = np.log(np.stack([n, p, cpu, bw], axis=1)), np.full(len(n), self._frequency)
-        return state.power.predict(*_inputs(state.clock, points, frequency, self.times.computing_share(n, p, cpu, bw)))
+        return state.power, _inputs(state.clock, points, frequency, self.times.computing_share(n, p, cpu, bw))
 
 
 class EnergyPredictor(ByBatch):
@@ -421,6 +434,12 @@ class EnergyPredictor(ByBatch):
         )
         energy = np.exp(log_energy)
         return Predictions(energy, *self._metered.state.calibration.ends(energy, spread, level), level)
+
+    def expect_watts(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """Mean powers (W), by which predicted times (s) become energies, shape (n,)."""
+        return self._metered.expect_watts(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
 
     def most_watts(
         self,

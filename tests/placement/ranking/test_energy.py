@@ -18,7 +18,7 @@ from metasched.blocks.power import drawn, of_processors
 from metasched.cli.app import main
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.running_jobs import RunningJob
-from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.state import ClusterState, SetMinima
 from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
@@ -96,6 +96,21 @@ def test_no_placement_draws_more_than_the_cap(learned: MeteredPredictor, state: 
     assert placements[0].prediction.execution_time == pytest.approx(fastest, rel=1e-2)
     with pytest.raises(InfeasibleError, match="draws more than the power cap of 5 W"):
         rank([state], {"c": learned}, replace(asked, power_cap=5.0))
+
+
+def test_what_counts_under_a_cap_grows_with_the_doubt_about_the_loads_to_come(
+    learned: MeteredPredictor, state: ClusterState
+) -> None:
+    def limit(cpu: float, ends: tuple[float, float]) -> float:
+        every = np.ones(8)
+        minima = SetMinima(every, every, np.outer(ends, every), np.ones((2, 8)))
+        known = replace(state, available_cpu=np.full(8, cpu), minima=minima)
+        found = rank([known], learned, Question(900, Constraints(processors=(4,)))).placements[0].power_limit
+        assert found is not None
+        return found
+
+    assert limit(0.5, (0.5, 2.0)) > 1.01 * limit(0.5, (1.0, 1.0))
+    assert limit(1.0, (0.5, 2.0)) == pytest.approx(limit(1.0, (1.0, 1.0)))
 
 
 def test_without_measured_runs_the_hardware_tells_energy_and_the_chance_to_finish(state: ClusterState) -> None:
