@@ -1,4 +1,4 @@
-"""Energy and clocks, judged: ``python -m benchmarks.energy`` with ``--data FILE``, ``--judged`` or ``--stream``.
+"""Energy and clocks: ``python -m benchmarks.energy`` with ``--data FILE``, ``--judged``, ``--parts`` or ``--stream``.
 
 The data are three factorizations on a dual Xeon 5218R (mdpiekarz/time-energy-correlation-article), a file that is not
 part of the project: 1.4, 1.8 and 2.0 GHz are learned, the other clocks predicted, beside times that go as 1 / f from
@@ -23,7 +23,7 @@ from benchmarks.energy_stream import stream_tables
 from benchmarks.testbed import oracle
 from benchmarks.testbed.catalogue import DESIGN, JUDGED
 from benchmarks.testbed.metered import CLOCKS, LEARNED, PROCESSORS, scenarios
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Floats, Predictor
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.judging.conditions import Forecast, observed
 from metasched.predictors.judging.energy_peers import ENERGY_PEERS
@@ -33,6 +33,8 @@ from metasched.store.files.campaigns import read_campaign
 
 #: Clocks that are learned, and from which one on nothing is judged (MHz).
 LEARNED_CLOCKS, BOOSTED = (1400.0, 1800.0, 2000.0), 2100.0
+#: Parts that runs are split into, each predicted by a model of the others.
+FOLDS = 6
 app = typer.Typer(add_completion=False)
 
 
@@ -139,6 +141,47 @@ def campaign_table(folder: Path, only: str = "") -> Table:
     return table
 
 
+def parts_table(folder: Path) -> Table:
+    """Where the errors of energy come from: time and power, observed loads; and what is left when all others are known.
+
+    The last columns are of runs each predicted by a model of all runs but a sixth, those to predict included: what they
+    leave is due to what the two minima do not tell, and to noise, not to few runs.
+    """
+    table = Table(title=f"energy, {folder.name}: mean errors (%), by runs before, and by all others")
+    for heading in ("campaign", "time", "power", "energy", "of all others: time", "power", "energy"):
+        table.add_column(heading, justify="left" if heading == "campaign" else "right")
+    sums: list[Floats] = []
+    for scenario, _ in scenarios(DESIGN):
+        runs = read_campaign(folder / scenario.name).runs
+        train, rest = ([run for run in runs if (run.phase == "train") is wanted] for wanted in (True, False))
+        predictor, found = MeteredPredictor().fit(train), []
+        for run in rest:
+            found.append(_parts(predictor, run))
+            predictor.learn(run)
+            predictor.settle()
+        folded = []
+        for fold in range(FOLDS):
+            predictor = MeteredPredictor().fit([*train, *(run for k, run in enumerate(rest) if k % FOLDS != fold)])
+            folded += [_parts(predictor, run) for run in rest[fold::FOLDS]]
+        sums.append(np.concatenate([np.mean(found, axis=0), np.mean(folded, axis=0)]))
+        table.add_row(scenario.name, *(f"{cell:.2f}" for cell in sums[-1]))
+    table.add_row("mean", *(f"{cell:.2f}" for cell in np.mean(sums, axis=0)))
+    return table
+
+
+def _parts(predictor: MeteredPredictor, run: Run) -> tuple[float, float, float]:
+    """Errors (%) of time, of power and of energy."""
+    energy = predictor.energy_predictor()
+    if energy is None or run.energy is None:
+        raise InputError("a run does not tell its energy")
+    time, joules = (each.predict(run.request).execution_time for each in (predictor, energy))
+    by_time, by_power, by_energy = (
+        100.0 * abs(each - 1.0)
+        for each in (time / run.execution_time, joules * run.execution_time / (time * run.energy), joules / run.energy)
+    )
+    return by_time, by_power, by_energy
+
+
 def _names() -> list[str]:
     return [peer().name for peer in ENERGY_PEERS]
 
@@ -166,6 +209,7 @@ def main(
     data: Annotated[Path | None, typer.Option(help="xeon5218r_runs.csv.")] = None,
     campaigns: Annotated[bool, typer.Option("--campaigns", help="The testbed's campaigns of the design.")] = False,
     judged: Annotated[bool, typer.Option("--judged", help="Those that only judge, instead.")] = False,
+    parts: Annotated[bool, typer.Option("--parts", help="Where the errors on those of the design come from.")] = False,
     stream: Annotated[bool, typer.Option("--stream", help="A stream of jobs; with --judged other seeds.")] = False,
     only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
 ) -> None:
@@ -173,6 +217,8 @@ def main(
     console = Console(width=160)
     if data is not None:
         console.print(data_table(data))
+    if parts:
+        console.print(parts_table(DESIGN.folder / "metered"))
     if stream:
         for table in stream_tables(judged):
             console.print(table)

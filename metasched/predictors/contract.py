@@ -389,8 +389,8 @@ def expect_watts(
     if energy is None:
         return None
     columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
-    told = getattr(energy, "expect_watts", None)
-    found: Floats = energy.expect_many(*columns) / predictor.expect_many(*columns) if told is None else told(*columns)
+    own = getattr(energy, "expect_watts", None)
+    found: Floats = energy.expect_many(*columns) / predictor.expect_many(*columns) if own is None else own(*columns)
     return found
 
 
