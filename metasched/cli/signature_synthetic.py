@@ -15,6 +15,9 @@ from metasched.signature.phases import Machine
 from metasched.signature.reporting import checked_count
 from metasched.store.files.signatures import SYNTHETIC, VERSION, read_application, write_document
 
+#: What share of the core-seconds of a run its prediction is to take at most.
+CHEAP = 0.05
+
 
 def run_verb(
     application: Annotated[Path, typer.Argument(help="Application written by metasched signature fit.")],
@@ -42,26 +45,35 @@ def run_verb(
     with output.working("running"):
         result = run_synthetic(known, processes, cores, launcher, to, compiler, per_node, speed)
         phases = timed(known, result).phases
+    figures, seconds = result.figures, sum(each.weight * each.time for each in phases)
+    cost = figures["core_seconds"] / max(processes * seconds, 1e-30)
     document = result.as_dict() | {
-        "execution_time": sum(each.weight * each.time for each in phases),
+        "execution_time": seconds,
+        "application_core_seconds": processes * seconds,
+        "cost": cost,
         "phases": [asdict(each) for each in phases],
     }
     write_document(to, {"kind": SYNTHETIC, "version": VERSION} | document)
-    figures = result.figures
     if figures["measured_kinds"] < figures["kinds"]:
         missing = figures["kinds"] - figures["measured_kinds"]
         output.to_stderr(
             f"warning: {missing} of {figures['kinds']} kinds of messages lie in no pair of ranges; those of their size "
             "are used: more --cores hold more"
         )
+    if cost > CHEAP:
+        output.to_stderr(
+            f"warning: the measurement took {100.0 * cost:.3g} % of the core-seconds of the run that it predicts, more "
+            f"than {100.0 * CHEAP:g} %: it takes as long for short runs as for long ones"
+        )
     if as_json:
         shown = ("processes", "cores", "hosts", "execution_time", "phases", "ranges", "black_holes", "noise")
-        rest = ("kinds", "measured_kinds", "synthetic_time", "core_seconds")
+        rest = ("kinds", "measured_kinds", "synthetic_time", "core_seconds", "application_core_seconds", "cost")
         output.print_json({key: document[key] for key in (*shown, *rest)} | {"result": str(to)})
         return
     output.say(f"{processes} processes take {document['execution_time']:.6g} s")
     output.say(
         f"measured in {figures['synthetic_time']:.6g} s on {cores} cores of {figures['hosts']} hosts, "
-        f"{figures['core_seconds']:.6g} core-seconds, {len(figures['ranges'])} pairs of ranges"
+        f"{len(figures['ranges'])} pairs of ranges: {figures['core_seconds']:.6g} core-seconds, "
+        f"{100.0 * cost:.3g} % of the {document['application_core_seconds']:.6g} of the run (Eq. 7)"
     )
     output.say(f"result written to {to}")

@@ -54,6 +54,7 @@ def test_few_hosts_tell_the_time_on_many(application: str, tmp_path: Path, capsy
     told = json.loads(out)
     assert told["execution_time"] == pytest.approx(truth()["box"][128], rel=0.05)
     assert told["core_seconds"] == pytest.approx(16 * told["synthetic_time"])
+    assert told["cost"] == pytest.approx(told["core_seconds"] / (told["processes"] * told["execution_time"]))
     assert (told["hosts"], told["measured_kinds"]) == (16, told["kinds"])
     with pytest.raises(SystemExit):
         main(["signature", "predict", application, "--processes", "128", "--synthetic", path, "--json"])
