@@ -210,6 +210,18 @@ class HTCondorPool(_Table):
     pool: str = ""
 
 
+class FluxInstance(_Table):
+    """An instance of Flux whose queues jobs may be sent to, all where none is named.
+
+    ``uri`` is FLUX_URI, where it is not that of the system's instance.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    partitions: list[str] = []
+    platform: str = ""
+    uri: str = ""
+
+
 class ProblemSize(_Table):
     """Which number in a job's name is its problem size: jobs of such names are runs of an application.
 
@@ -249,6 +261,7 @@ class Configuration(_Table):
     grid_engine: list[GridEngineCell] = []
     pbs: list[PbsServer] = []
     htcondor: list[HTCondorPool] = []
+    flux: list[FluxInstance] = []
     source: list[SourceTable] = []
     problem_size: list[ProblemSize] = []
     site: Annotated[list[SiteTable], Field(max_length=256)] = []
@@ -269,7 +282,11 @@ class Configuration(_Table):
     @property
     def schedulers(self) -> tuple[str, ...]:
         """Names of all clusters with a scheduler."""
-        return tuple(each.name for tables in (self.slurm, self.grid_engine, self.pbs, self.htcondor) for each in tables)
+        return tuple(
+            each.name
+            for tables in (self.slurm, self.grid_engine, self.pbs, self.htcondor, self.flux)
+            for each in tables
+        )
 
 
 def read_configuration(path: str | os.PathLike[str]) -> Configuration:

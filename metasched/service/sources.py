@@ -5,6 +5,7 @@ from __future__ import annotations
 from metasched.placement.clusters.description import hardware_of
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import Source
+from metasched.schedulers.flux.source import FluxSource
 from metasched.schedulers.grid_engine.source import GridEngineSource
 from metasched.schedulers.htcondor.source import HTCondorSource
 from metasched.schedulers.pbs.source import PbsSource
@@ -51,5 +52,9 @@ def sources(settings: Configuration, *, timeout: float = TIMEOUT, powered: bool 
     found += [
         HTCondorSource(each.name, each.partitions, platform=each.platform, pool=each.pool, timeout=timeout)
         for each in settings.htcondor
+    ]
+    found += [
+        FluxSource(each.name, each.partitions, platform=each.platform, uri=each.uri, timeout=timeout)
+        for each in settings.flux
     ]
     return found

@@ -225,7 +225,7 @@ def oldest_python(script: Path) -> tuple[int, int]:
 
 
 DEPLOYED = SLURM.parent
-ROOMS = ("hooks", "gridengine", "htcondor", "pbs")
+ROOMS = ("hooks", "flux", "gridengine", "htcondor", "pbs")
 HOOKS = [EPILOG, *(path for room in ROOMS for path in (DEPLOYED / room).glob("*.py"))]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy import pbs_hook
+from tests.deploy import flux_stand_in, pbs_hook
 from tests.deploy.job_verifier import Verifier
 from tests.system.bad_daemons import FAULTS, Bad, changed
 from tests.system.test_lua_hook import LUA, UNCHANGED, driven
@@ -35,7 +35,11 @@ def to_pbs(folder: Path, daemon: str) -> dict[str, Any]:
     return pbs_hook.changed(folder, f"address = {daemon}\ndeadline = 0.2\nnodes = b[1-4]\n")
 
 
-SCHEDULERS = pytest.mark.parametrize("submit", [to_slurm, to_grid_engine, to_pbs])
+def to_flux(folder: Path, daemon: str) -> dict[str, Any]:
+    return flux_stand_in.changed(folder, f"address = {daemon}\ndeadline = 0.2\nnodes = b[1-4]\n")
+
+
+SCHEDULERS = pytest.mark.parametrize("submit", [to_slurm, to_grid_engine, to_pbs, to_flux])
 
 
 @SCHEDULERS

@@ -25,7 +25,7 @@ from metasched.schedulers import commands
 from metasched.schedulers.contract import Source
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
-from tests.schedulers import htcondor_answers, pbs_answers
+from tests.schedulers import flux_answers, htcondor_answers, pbs_answers
 from tests.schedulers.test_grid_engine import QSTAT
 from tests.schedulers.test_slurm import SINFO, table
 from tests.system.bad_daemons import FAULTS, Bad, changed
@@ -44,6 +44,9 @@ class Scheduler:
     sound: Mapping[str, str]
     prepare: Callable[[Path], None] = lambda folder: None
 
+
+#: Where one command both submits and lists, it is sound as far as it submits.
+SUBMITS = 'case $1 in submit) exec "$0.submit" "$@";; esac\n'
 
 SCHEDULERS = {
     "slurm": Scheduler(
@@ -72,6 +75,13 @@ SCHEDULERS = {
         ("request_cpus=2", "-a", '+Metasched = "app=cg,n=1400"', "job.sub"),
         htcondor_answers.PRINTED,
     ),
+    "flux": Scheduler(
+        "[[flux]]\nname = 'c'\n",
+        "flux",
+        ("submit", "-n", "2", "--setattr=user.metasched=app=cg,n=1400", "cg", "-q", "a b;$(c)"),
+        {"flux": flux_answers.FILES["flux.jobs"]},
+        lambda folder: several(folder, "flux", flux_answers.FLUX, flux_answers.FILES),
+    ),
 }
 
 
@@ -79,7 +89,7 @@ def several(folder: Path, command: str, body: str, files: Mapping[str, str]) -> 
     """A command that prints one of some files, by what it is asked."""
     for name, text in files.items():
         (folder / name).write_text(text)
-    (folder / command).write_text(f"#!/bin/sh\n{body}\n")
+    (folder / command).write_text(f"#!/bin/sh\n{SUBMITS}{body}\n")
 
 
 #: What a command does instead of what it should, as the body of a script.
@@ -126,13 +136,14 @@ def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Sche
 def install(folder: Path, scheduler: Scheduler, faulty: str) -> None:
     for name, printed in scheduler.sound.items():
         (folder / f"{name}.sound").write_text(printed)
-        (folder / name).write_text(f"#!/bin/sh\n{faulty}\n")
+        (folder / name).write_text(f"#!/bin/sh\n{SUBMITS}{faulty}\n")
         (folder / name).chmod(0o755)
     if faulty == SOUND:
         scheduler.prepare(folder)
     note = f"import json, sys\njson.dump(sys.argv[1:], open({str(folder / 'handed.json')!r}, 'x'))\n"
-    (folder / scheduler.submits).write_text(f"#!{sys.executable} -IS\n{note}")
-    (folder / scheduler.submits).chmod(0o755)
+    sound = folder / (scheduler.submits if scheduler.submits not in scheduler.sound else f"{scheduler.submits}.submit")
+    sound.write_text(f"#!{sys.executable} -IS\n{note}")
+    sound.chmod(0o755)
 
 
 SOUND = 'cat "$0.sound"'

@@ -1,0 +1,1 @@
+"""Flux: what its commands print, and how jobs are submitted to it."""

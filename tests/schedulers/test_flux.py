@@ -1,0 +1,70 @@
+"""What Flux's commands print becomes partitions, jobs and outcomes; no instance was ever run: it is a script."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from metasched.schedulers.flux.source import FluxSource
+from metasched.service.configuration import Configuration
+from metasched.service.sources import sources
+from tests.schedulers.flux_answers import FILES, FLUX, STARTED, SUBMITTED, job
+
+
+@pytest.fixture
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the command."""
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "flux").write_text(f"#!/bin/sh\n{FLUX}\n")
+    (tmp_path / "flux").chmod(0o755)
+    return tmp_path
+
+
+SOURCE = FluxSource("c")
+
+
+def test_queues_are_partitions_with_the_free_cores_of_nodes_with_their_properties(instance: Path) -> None:
+    new, old = SOURCE.partitions()
+    assert (new.name, new.state.nodes, new.state.processors.tolist()) == ("new", ("n1", "n2"), [3, 3])
+    assert (old.state.nodes, old.state.processors.tolist()) == (("n1", "n2", "n3"), [3, 3, 0])
+    assert (old.state.up.tolist(), old.releases) == ([True, True, False], False)
+    (instance / "flux.queues").write_text("{}")
+    (one,) = SOURCE.partitions()
+    assert (one.name, one.state.nodes) == ("default", ("n1", "n2", "n3"))
+
+
+def test_jobs_run_on_their_nodes_and_wait(instance: Path) -> None:
+    runs, waits, held = SOURCE.queue()
+    assert (runs.number, runs.nodes, runs.processors, runs.started) == ("7", ("n1", "n2"), 3, STARTED)
+    assert (waits.limit, waits.ready, waits.submitted, held.ready) == (600.0, True, SUBMITTED, False)
+    assert [each.processors for each in SOURCE.running()] == [(2, 1)]
+
+
+def test_fates_and_finished_jobs_come_from_the_jobs_that_ended(instance: Path) -> None:
+    fates = SOURCE.fates({"3", "4", "7", "99"})
+    assert {number: fate.completed for number, fate in fates.items()} == {"3": True, "4": False, "7": None}
+    three, four = SOURCE.finished(0.0)
+    assert (three.nodes, three.end - three.start, three.user, three.name) == (("n1", "n2"), 50.0, "1000", "cg")
+    assert (three.submitted, four.exit_status) == (SUBMITTED, 137)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [job("--x", "SCHED"), job(7, "RUN", nodelist="n[1-99999999999]"), 7, {"id": 7}],
+    ids=str,  # type: ignore[arg-type]
+)
+def test_jobs_that_are_none_are_one_clear_error(forged: object, instance: Path) -> None:
+    (instance / "flux.jobs").write_text(json.dumps({"jobs": [forged]}))
+    with pytest.raises(RuntimeError, match="flux jobs -A --json prints something else: "):
+        SOURCE.queue()
+
+
+def test_the_configuration_names_instances() -> None:
+    (found,) = sources(Configuration.model_validate({"flux": [{"name": "c", "uri": "local:///run/flux/local"}]}))
+    handed = found.submission(["submit", "-n2", "cg"], "new")
+    assert handed.environment == {"FLUX_URI": "local:///run/flux/local"}
+    assert handed.words == ("flux", "submit", "-n2", "--queue=new", "cg")
