@@ -23,6 +23,12 @@ def test_what_is_combined_lies_between_the_answers(past: list[tuple[list[float],
     assert 60.0 <= combined.mean("bob", answers) <= 3600.0
 
 
+def test_a_single_answer_is_the_answer() -> None:
+    combined = Aggregation(1)
+    combined.learn("ada", np.array([60.0]), 90.0)
+    assert combined.mean("ada", np.array([600.0])) == 600.0
+
+
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
 def test_what_is_combined_does_not_depend_on_the_unit(scale: float) -> None:
     plain, scaled, generator = Aggregation(3), Aggregation(3), np.random.default_rng(1)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from metasched.records import InputError
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
 from tests.system import real_accounting, real_slurm
@@ -103,6 +106,34 @@ def test_jobs_that_ended_while_the_daemon_was_away_are_learned_by_sacct(accounte
     newest = daemon.ask("GET", "/v1/runs?last=3")["runs"]
     assert [run["exit_status"] for run in newest].count(4) == 1
     assert all(abs(run["execution_time"] - 2.0) < 3.0 for run in newest)
+
+
+@pytest.mark.timeout(400)  # accounting is first asked two minutes after a start
+def test_run_times_are_learned_of_jobs_that_say_nothing_and_ended_while_the_daemon_was_away(
+    accounted: tuple[Slurm, Daemon],
+) -> None:
+    slurm, daemon = accounted
+    slurm.hooks({"socket": daemon.socket, "state": str(slurm.folder / "elsewhere")})  # no epilog tells of these
+    asked = {"user": getpass.getuser(), "processors": 2, "requested_time": 420.0, "cluster": "proof"}
+    daemon.stop()
+    sent = [slurm.sbatch("-n2", "--time=7", script=b"#!/bin/sh\nsleep 3\n").job for _ in range(3)]
+    slurm.wait_for(sent)
+    slurm.wait(lambda: [state(slurm, job) for job in sent] == ["COMPLETED"] * 3, 30.0)
+    daemon.start()
+    slurm.wait(
+        lambda: "3 jobs of this user with the same size and limit" in expected(daemon, asked).get("reason", ""), 200.0
+    )
+    found = expected(daemon, asked)
+    assert 1.0 <= found["run_time"] <= 10.0
+    assert found["requested_time"] == 420.0
+
+
+def expected(daemon: Daemon, asked: dict[str, Any]) -> dict[str, Any]:
+    """What the daemon expects of a job; nothing where it knows no jobs of the cluster yet."""
+    try:
+        return daemon.ask("POST", "/v1/history/predictions", asked)
+    except InputError:
+        return {}
 
 
 def state(slurm: Slurm, job: int) -> str:

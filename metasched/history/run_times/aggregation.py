@@ -76,7 +76,7 @@ def _new(answers: int) -> Floats:
 def _rate(state: Floats) -> Floats:
     """How strongly the gain of each answer counts, shape (answers,)."""
     _, square, largest = state
-    return np.asarray(np.minimum(0.5 / largest, np.sqrt(np.log(square.size) / np.maximum(square, 1e-18))))
+    return np.asarray(np.minimum(0.5 / largest, np.sqrt(np.log1p(square.size) / np.maximum(square, 1e-18))))
 
 
 def _weights(state: Floats) -> Floats:
