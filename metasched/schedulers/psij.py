@@ -124,9 +124,13 @@ def handed_over(job: Portable, source: Source, partition: str = "") -> str:
 
     Raises
     ------
+    InputError
+        For a scheduler that jobs are not handed to by PSI/J.
     RuntimeError
         When the scheduler does not take it, or answers something else than a number.
     """
+    if source.kind not in EXECUTORS:
+        raise InputError(f"PSI/J hands no jobs to {source.kind} here, expected one of {', '.join(EXECUTORS)}")
     import psij
 
     # PSI/J hands our environment to the commands that it calls.

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.records import InputError
+from metasched.schedulers.flux.source import FluxSource
 from metasched.schedulers.grid_engine import submission as qsub
-from metasched.schedulers.psij import portable
+from metasched.schedulers.psij import handed_over, portable
 from metasched.schedulers.slurm import submission as sbatch
 from metasched.schedulers.submission import Submission, hand_over
 
@@ -44,6 +45,11 @@ def test_words_of_qsub_stay_but_for_the_queues_that_are_replaced(script: list[st
 )
 def test_the_script_of_sbatch_is_found(words: list[str], place: int) -> None:
     assert sbatch.script_at(words) == place
+
+
+def test_a_scheduler_that_psij_hands_no_jobs_to_is_named() -> None:
+    with pytest.raises(InputError, match=r"PSI/J hands no jobs to flux here, expected one of slurm, grid_engine"):
+        handed_over(portable(["/bin/true"]), FluxSource("f"))
 
 
 def test_what_a_script_says_counts_where_the_command_says_nothing(tmp_path: Path) -> None:

@@ -18,11 +18,10 @@ from metasched.placement.ranking.contention import Contention, NoContention
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.predictors.contract import Predictor
-from metasched.predictors.load_doubt import LoadDoubt, predict_one
+from metasched.predictors.load_doubt import predict_one
 from metasched.records import InputError, Placement
 
-#: Level of the intervals that doubts are read from: of 0.8 and 0.95 the one under which fewer moves are regretted, 2 of
-#: 47 against 4 of 60, on the design seeds 1 and 2 of ``python -m benchmarks.moving``; jobs are done as soon by both.
+#: Level of the intervals that doubts are read from.
 LEVEL = 0.95
 
 
@@ -148,7 +147,7 @@ def advise_running(
     left = 1.0 - done
     expected, warnings = counted(own, loads, left * time(now_cpu, now_bandwidth))
     cpu, bandwidth = at(expected)
-    here = _outlook(predictor, job.problem_size, processors, (cpu, bandwidth), level, expected.doubt(processors, level))
+    here = _outlook(predictor, job.problem_size, processors, (cpu, bandwidth), level)
     asked = (constraints or Constraints()).model_copy(
         update={"processors": (processors,), "min_processors": 1, "max_processors": None, "least_efficiency": 0.0}
     )
@@ -177,8 +176,7 @@ def advise_running(
     wait = max(best.queue_wait * left - cost.total, 0.0)
     there = _outlook(
         predictors[chosen.cluster], job.problem_size, processors,
-        (chosen.available_cpu, chosen.available_bandwidth), level,
-        ranking.clusters[chosen.cluster].doubt(processors, level), slowdown=best.slowdown, wait=wait,
+        (chosen.available_cpu, chosen.available_bandwidth), level, slowdown=best.slowdown, wait=wait,
     )  # fmt: skip
     same = predictors[chosen.cluster] is predictor
     found = decide(done, here, there, cost, moved_ago=job.moved_ago, same_model=same)
@@ -238,19 +236,11 @@ def _outlook(
     processors: int,
     loads: tuple[float, float],
     level: float,
-    doubt: LoadDoubt | None,
     *,
     slowdown: float = 1.0,
     wait: float = 0.0,
 ) -> Outlook:
-    """The whole job at a place, with what its model and the loads may be wrong by."""
-    own = predict_one(predictor, problem_size, processors, *loads, level, None)
-    time, model = own.execution_time, (own.interval.low, own.interval.high)
-    factors = model[0] / time, model[1] / time
-    if doubt is None:
-        return Outlook(slowdown * time, factors, wait=wait)
-    both = predict_one(predictor, problem_size, processors, *loads, level, doubt).interval
-    # On the logarithm the two add up as squares: what the loads add to the model's own reach is theirs.
-    low = np.exp(-np.sqrt(max(np.log(both.low / time) ** 2 - np.log(factors[0]) ** 2, 0.0)))
-    high = np.exp(np.sqrt(max(np.log(both.high / time) ** 2 - np.log(factors[1]) ** 2, 0.0)))
-    return Outlook(slowdown * time, factors, (float(low), float(high)), wait)
+    """The whole job at a place, with what its model may be wrong by."""
+    found = predict_one(predictor, problem_size, processors, *loads, level, None)
+    time, interval = found.execution_time, found.interval
+    return Outlook(slowdown * time, (interval.low / time, interval.high / time), wait)

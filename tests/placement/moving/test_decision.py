@@ -42,16 +42,17 @@ def test_dearer_moves_are_never_made_where_cheaper_ones_are_not(
 def test_more_doubt_never_makes_a_job_move(done: float, here: float, there: float, one: float, two: float) -> None:
     low, high = sorted((one, two))
     sure, unsure = (
-        decide(done, Outlook(here, loads=(each, 1 / each)), Outlook(there), Costs(1.0)) for each in (high, low)
+        decide(done, Outlook(here, (each, 1 / each)), Outlook(there, (each, 1 / each)), Costs(1.0), same_model=False)
+        for each in (high, low)
     )
     assert sure.move or not unsure.move
 
 
 def test_a_sure_gain_that_is_a_small_part_of_what_is_left_moves_no_job() -> None:
-    found = decide(0.0, Outlook(1000.0), Outlook(700.0), Costs())
-    assert (found.move, found.gain, found.doubt) == (False, 300.0, 0.0)
-    assert found.why == "the move would save 30% of what is left, and is worth it from 35% on"
-    assert decide(0.0, Outlook(1000.0), Outlook(600.0), Costs()).move
+    found = decide(0.0, Outlook(1000.0), Outlook(600.0), Costs())
+    assert (found.move, found.gain, found.doubt) == (False, 400.0, 0.0)
+    assert found.why == "the move would save 40% of what is left, and is worth it from 50% on"
+    assert decide(0.0, Outlook(1000.0), Outlook(450.0), Costs()).move
 
 
 def test_a_job_rests_ten_times_what_a_move_costs() -> None:
