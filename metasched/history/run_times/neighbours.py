@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 from metasched.history.backfilling import outlived
 from metasched.history.job_log import Floats
 from metasched.history.problem_sizes import stem_of
-from metasched.history.run_times.aggregation import Aggregation
-from metasched.history.run_times.simple_answers import SIMPLE, simple_answers
 from metasched.history.submission import Submission
 
 #: How many ended jobs of a user, running ones of a user, and ended ones of others with the same limit are compared.
@@ -93,9 +91,9 @@ class Forecast:
 
     Parameters
     ----------
-    run_time, low, high : what is expected, and ends of the interval (s).
+    run_time, low, high : median and ends of the interval (s).
     quantiles : at the levels of :data:`GRID` (s).
-    answers : what each form says (s), and others of which the run time is combined.
+    answers : what each form says (s).
     """
 
     run_time: float
@@ -134,9 +132,6 @@ class _Ring:
 _HALF = np.array([0.5])
 #: No job, and what none counts.
 _NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
-#: Quantiles that are answers to combine, and how many answers there are: the forms', these, the middle and simple ones.
-_BETWEEN = slice(2, 11)
-_ANSWERS = len(FORMS) + len(GRID[_BETWEEN]) + 1 + SIMPLE
 
 
 class Neighbours:
@@ -169,7 +164,6 @@ class Neighbours:
         self._codes: dict[Hashable, float] = {}
         self._stems: dict[str, float] = {}
         self._own_losses: dict[Hashable, Floats] = {}
-        self._combined = Aggregation(_ANSWERS)
         self._losses, self._scale = np.zeros(forms), 1.0
         self._miss = (1.0 - level) / 2.0
         self._low, self._high = self._miss, 1.0 - self._miss
@@ -249,7 +243,6 @@ class Neighbours:
         """Forget all jobs of a user."""
         self._own.pop(user, None)
         self._own_losses.pop(user, None)
-        self._combined.forget(user)
         self._running.pop(user, None)
         code = float(self._codes.get(user, -1))
         for name, ring in list(self._others.items()):
@@ -364,7 +357,7 @@ class Neighbours:
         """The weighted product-limit estimate, cut at the limit, and what is made of it."""
         limit, run = job.limit, items[_RUN]
         if not run.size:
-            return Forecast(limit, 0.0, limit, np.full(GRID.size, limit), np.full(_ANSWERS, limit))
+            return Forecast(limit, 0.0, limit, np.full(GRID.size, limit), np.full(len(FORMS), limit))
         order = np.argsort(run, kind="stable")
         values = np.append(np.minimum(run[order], limit), limit)
         weights = weights[:, order]
@@ -379,25 +372,10 @@ class Neighbours:
         mixed = self._counts(job.user) @ passed
         found = values[np.searchsorted(mixed, np.concatenate([GRID, [self._low, self._high]]) - 1e-9)]
         quantiles = np.maximum(found[: GRID.size], 1.0)
-        middle = float(MIDDLE @ quantiles)
-        answers = np.concatenate([
-            answers, quantiles[_BETWEEN], [middle], self._simple(job, items[:, ended], middle)
-        ])  # fmt: skip
-        run_time = max(self._combined.mean(job.user, answers), 1.0)
+        run_time = float(MIDDLE @ quantiles)
         low = 0.0 if self._low <= 0 else min(float(found[-2]) / MARGIN, run_time)
         high = limit if self._high >= 1 else max(min(float(found[-1]) * MARGIN, limit), run_time)
         return Forecast(run_time, low, high, quantiles, answers)
-
-    def _simple(self, job: Submission, ended: Floats, otherwise: float) -> list[float]:
-        """What simple rules say of a job (s), by the jobs that have ended."""
-        which = ended[_USER] == self._code(job.user)
-        both = np.stack([ended[_RUN], np.exp2(ended[_LIMIT])])
-        like = [[math.log2(job.processors)], [math.log2(job.limit)], [self._stem(job.name)]]
-        same = ended[[_WIDTH, _LIMIT, _STEM]] == np.array(like)
-        others = ~which
-        return simple_answers(
-            both[:, which], both[:, others], same[:, which], same[0, others], job.limit, otherwise
-        )  # fmt: skip
 
     def _counts(self, user: Hashable) -> Floats:
         """How much each form counts for a user, shape (forms,)."""
@@ -408,8 +386,7 @@ class Neighbours:
         return np.asarray(counts / counts.sum())
 
     def _learn(self, user: Hashable, found: Forecast, run_time: float) -> None:
-        self._combined.learn(user, found.answers, run_time)
-        missed = np.abs(found.answers[: len(FORMS)] - run_time)
+        missed = np.abs(found.answers - run_time)
         self._own_losses[user] = OWN_MEMORY * self._own_losses.get(user, 0.0) + missed - missed.min()
         self._losses = MEMORY * self._losses + (1.0 - MEMORY) * missed
         self._scale = MEMORY * self._scale + (1.0 - MEMORY) * float(missed.mean())
