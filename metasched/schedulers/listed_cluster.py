@@ -49,17 +49,23 @@ class ListedCluster(ABC):
     def _ended(self) -> Iterable[Accounted]:
         """The jobs that have ended, as long as they are remembered; RuntimeError when the scheduler does not tell."""
 
-    @abstractmethod
     def _may_release(self) -> bool:
-        """Whether our user may let others' jobs go that were bound to hosts."""
+        """Whether our user may let others' jobs go that were bound to nodes; never where jobs are bound to none."""
+        return False
 
     def _comments(self, jobs: Sequence[Listed]) -> Mapping[str, str]:
         """What says the marks of jobs, by their numbers, without those of tasks."""
         return {job.number: job.comment for job in jobs}
 
-    @abstractmethod
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any nodes of its partition, perhaps within another limit (s); see the contract."""
+        """Let a waiting job start on any nodes of its partition, perhaps within another limit (s); see the contract.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not allow that, or binds no job to nodes.
+        """
+        raise RuntimeError(f"job {number} of {self.name} is not bound to nodes that it could be released from")
 
     @abstractmethod
     def asked(self, words: Sequence[str]) -> Asked:

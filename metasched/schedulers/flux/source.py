@@ -57,20 +57,6 @@ class FluxSource(ListedCluster):
         found: Iterable[Accounted] = self._commands.read(ended, *ENDED)
         return found
 
-    def _may_release(self) -> bool:
-        """Never: the constraints of a job of Flux cannot be changed once it was submitted."""
-        return False
-
-    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Refuse: the constraints of a job cannot be changed.
-
-        Raises
-        ------
-        RuntimeError
-            Always.
-        """
-        raise RuntimeError(f"the constraints of job {number} of Flux cannot be changed")
-
     def asked(self, words: Sequence[str]) -> Asked:
         """What the words of a flux command ask for."""
         return asked_for(words)

@@ -42,20 +42,6 @@ class HTCondorSource(ListedCluster):
         found: Iterable[Accounted] = self._commands.read(ended, *ENDED)
         return found
 
-    def _may_release(self) -> bool:
-        """Never: a job's Rank prefers machines, and binds it to none."""
-        return False
-
-    def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Refuse: no job waits for certain machines.
-
-        Raises
-        ------
-        RuntimeError
-            Always.
-        """
-        raise RuntimeError(f"job {number} of HTCondor is not bound to any machine")
-
     def asked(self, words: Sequence[str]) -> Asked:
         """What the words of a condor_submit command ask for, and the lines of its description."""
         return asked_for(words)
