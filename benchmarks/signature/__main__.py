@@ -61,7 +61,8 @@ def main() -> None:
         print(f"{'application':24} {'learned':>12} {'processes':>9} {'calls':>9} {'right':>10} {'computed':>10}")
         for row in rows:
             learned = ",".join(map(str, row["learned"]))
-            shares = f"{100 * row['right']:8.3f} % {100 * row['flops']:8.3f} %"
+            computed = "-" if row["flops"] is None else f"{100 * row['flops']:.3f} %"
+            shares = f"{100 * row['right']:8.3f} % {computed:>10}"
             print(f"{row['application']:24} {learned:>12} {row['processes']:9} {row['calls']:9} {shares} {row['told']}")
         return
     document = tables()

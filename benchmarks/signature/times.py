@@ -116,11 +116,12 @@ def judged_structure(most: int, only: str = "") -> list[dict[str, Any]]:
                 if n > most or (n >= DIGESTED and (name, n) not in digests()):
                     continue
                 row = {"application": name, "learned": list(LEARNED[name]), "processes": n, "told": told}
-                calls, flops, many = 0.0, 0.0, 0
+                flops: float | None = 0.0
+                calls, many = 0.0, 0
                 if not told and (known := digests().get((name, n))) is not None:
                     # Of the truth only a digest is kept: all calls are right, or it is not known how many.
                     many, same = digest(expanded(application, n))
-                    calls, flops = float((many, same) == known), math.nan
+                    calls, flops = float((many, same) == known), None
                     row["told"] = "by its digest"
                 elif not told:
                     true = read_ti_trace(run(folder, program, name, n)[2])
