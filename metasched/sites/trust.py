@@ -53,7 +53,7 @@ def trust(ratios: Sequence[float]) -> Trust:
     >>> [round(trust(count * [2.0]).multiplier, 2) for count in (1, 4, 16)]
     [1.15, 1.4, 1.69]
     >>> round(trust(50 * [1000.0]).multiplier)
-    662
+    375
     """
     if not ratios:
         return Trust()
