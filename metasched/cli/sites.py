@@ -120,7 +120,7 @@ def submit_to_site(
 
     The job names its application: --comment=metasched:app=cg,n=1400. Its script is sent, so it needs no shared folder.
     """
-    from metasched.schedulers.psij import portable
+    from metasched.schedulers.portable import portable
     from metasched.sites import ssh
 
     job = portable(words)

@@ -19,7 +19,7 @@ from metasched.service.configuration import Configuration
 
 if TYPE_CHECKING:
     from metasched.schedulers.contract import Source
-    from metasched.schedulers.psij import Portable
+    from metasched.schedulers.portable import Portable
     from metasched.schedulers.submission import Asked, Submission
     from metasched.service.advice.completion import Estimate
 
@@ -107,7 +107,8 @@ def _candidates(settings: Configuration, to: Sequence[str] | None, *, mixed: boo
 
 
 def _portable(words: Sequence[str]) -> Portable:
-    from metasched.schedulers.psij import portable, require
+    from metasched.schedulers.portable import portable
+    from metasched.schedulers.psij import require
 
     require()
     return portable(words)

@@ -6,7 +6,7 @@ import pwd
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from metasched.history.job_log import JobLog
 from metasched.history.queue import QueuedJob
@@ -15,6 +15,7 @@ from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.schedulers.accounted import Accounted, logged
+from metasched.schedulers.commands import Commands
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.listing import Instance, Listed, Listing
 from metasched.schedulers.submission import Asked, Submission
@@ -28,18 +29,26 @@ class ListedCluster(ABC):
     name : the cluster's name, in placements and in runs.
     partitions : names of the partitions that jobs may be sent to, all where empty.
     platform : what its models are kept by; the name where empty.
+    commands : of its scheduler.
     """
 
     kind: str
+    #: The command that submits a job.
+    command: str
     #: What the scheduler calls a partition.
     word = "queue"
     #: Whether a job that has left the lists is always accounted for, some seconds later.
     accounts_for_all = False
 
-    def __init__(self, name: str, partitions: Sequence[str] = (), *, platform: str = "") -> None:
+    #: What the words of that command ask for, and the words with a partition.
+    _asked_for: Callable[[Sequence[str]], Asked]
+    _placed: Callable[[Sequence[str], str], list[str]]
+
+    def __init__(self, name: str, partitions: Sequence[str], platform: str, commands: Commands) -> None:
         self.name = name
         self._wanted = tuple(partitions)
         self._platform = platform or name
+        self._commands = commands
 
     @abstractmethod
     def _listing(self) -> Listing:
@@ -67,13 +76,14 @@ class ListedCluster(ABC):
         """
         raise RuntimeError(f"job {number} of {self.name} is not bound to nodes that it could be released from")
 
-    @abstractmethod
     def asked(self, words: Sequence[str]) -> Asked:
         """What the words of its submit command ask for; see the contract."""
+        return self._asked_for(words)
 
-    @abstractmethod
     def submission(self, words: Sequence[str], partition: str = "") -> Submission:
-        """How a job is handed over; see the contract."""
+        """Its submit command, with the partition that the job is to have, as the words say where that is empty."""
+        handed = self._placed(words, partition) if partition else words
+        return Submission((self.command, *handed), self._commands.environment)
 
     def partitions(self) -> Sequence[Partition]:
         """The partitions as they are now, each with the processors that are free on its nodes.

@@ -152,15 +152,20 @@ class Moving(_Table):
     restart: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 30.0
 
 
-class SlurmCluster(_Table):
+class _Scheduled(_Table):
+    """What every cluster with a scheduler has; models are kept by ``platform``, the name where that is empty."""
+
+    name: Annotated[str, Field(min_length=1)]
+    partitions: list[str] = []
+    platform: str = ""
+
+
+class SlurmCluster(_Scheduled):
     """A Slurm cluster whose partitions jobs may be sent to, all where none is named.
 
     ``watts``, ``hardware`` and ``idle_watts`` of its nodes are as in a description of clusters.
     """
 
-    name: Annotated[str, Field(min_length=1)]
-    partitions: list[str] = []
-    platform: str = ""
     configuration: str = ""
     watts: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     hardware: str | None = None
@@ -173,52 +178,40 @@ class SlurmCluster(_Table):
         return self
 
 
-class GridEngineCell(_Table):
+class GridEngineCell(_Scheduled):
     """A cell of Grid Engine whose cluster queues jobs may be sent to, all where none is named.
 
     ``root`` and ``cell`` are SGE_ROOT and SGE_CELL, where they are not the environment's or the usual ones.
     """
 
-    name: Annotated[str, Field(min_length=1)]
-    partitions: list[str] = []
-    platform: str = ""
     root: str = ""
     cell: str = ""
 
 
-class PbsServer(_Table):
+class PbsServer(_Scheduled):
     """A server of OpenPBS whose queues jobs may be sent to, all where none is named.
 
     ``server`` is PBS_SERVER, where it is not that of the usual pbs.conf.
     """
 
-    name: Annotated[str, Field(min_length=1)]
-    partitions: list[str] = []
-    platform: str = ""
     server: str = ""
 
 
-class HTCondorPool(_Table):
+class HTCondorPool(_Scheduled):
     """A pool of HTCondor whose partitions jobs may be sent to, all where none is named.
 
     ``pool`` is the host of its collector, where it is not that of the usual configuration.
     """
 
-    name: Annotated[str, Field(min_length=1)]
-    partitions: list[str] = []
-    platform: str = ""
     pool: str = ""
 
 
-class FluxInstance(_Table):
+class FluxInstance(_Scheduled):
     """An instance of Flux whose queues jobs may be sent to, all where none is named.
 
     ``uri`` is FLUX_URI, where it is not that of the system's instance.
     """
 
-    name: Annotated[str, Field(min_length=1)]
-    partitions: list[str] = []
-    platform: str = ""
     uri: str = ""
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from pydantic import BaseModel
+
 from metasched.placement.clusters.description import hardware_of
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import Source
@@ -39,22 +43,10 @@ def sources(settings: Configuration, *, timeout: float = TIMEOUT, powered: bool 
         )
         for each in settings.slurm
     ]
-    found += [
-        GridEngineSource(
-            each.name, each.partitions, platform=each.platform, root=each.root, cell=each.cell, timeout=timeout
-        )
-        for each in settings.grid_engine
-    ]
-    found += [
-        PbsSource(each.name, each.partitions, platform=each.platform, server=each.server, timeout=timeout)
-        for each in settings.pbs
-    ]
-    found += [
-        HTCondorSource(each.name, each.partitions, platform=each.platform, pool=each.pool, timeout=timeout)
-        for each in settings.htcondor
-    ]
-    found += [
-        FluxSource(each.name, each.partitions, platform=each.platform, uri=each.uri, timeout=timeout)
-        for each in settings.flux
-    ]
-    return found
+    listed: tuple[tuple[Sequence[BaseModel], Callable[..., Source]], ...] = (
+        (settings.grid_engine, GridEngineSource),
+        (settings.pbs, PbsSource),
+        (settings.htcondor, HTCondorSource),
+        (settings.flux, FluxSource),
+    )
+    return found + [source(**each.model_dump(), timeout=timeout) for tables, source in listed for each in tables]

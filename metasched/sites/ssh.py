@@ -7,15 +7,18 @@ of the user: a site without a key that is accepted is left out (BatchMode).
 from __future__ import annotations
 
 import math
+import os
 import re
 import shlex
+import stat
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from metasched.schedulers.commands import run
-from metasched.schedulers.psij import Portable
+from metasched.schedulers.portable import Portable
 
 #: How long a submission may take, and a connection that nobody uses stays (s).
 TIMEOUT, PERSISTS = 60.0, 600
@@ -38,7 +41,7 @@ def submit_words(job: Portable, scheduler: str, partition: str = "") -> list[str
 
     Examples
     --------
-    >>> from metasched.schedulers.psij import portable
+    >>> from metasched.schedulers.portable import portable
     >>> job = portable(["-n", "4", "-t", "10", "-J", "cg", "--comment=metasched:app=cg,n=900", "/bin/true"])
     >>> " ".join(submit_words(job, "slurm", "new"))
     'sbatch --parsable -J cg -n 4 -o cg.out -t 10 -p new --comment metasched:app=cg,n=900'
@@ -59,8 +62,7 @@ def submit_words(job: Portable, scheduler: str, partition: str = "") -> list[str
     if job.time_limit is not None:
         words += ["-l", f"h_rt={math.ceil(job.time_limit)}"]
     words += ["-q", where] if where else []
-    mark = job.comment.partition("metasched:")[2]
-    return [*words, "-ac", f"metasched={mark}"] if mark else words
+    return [*words, "-ac", job.context] if job.context else words
 
 
 def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequence[str] = ("ssh",)) -> str:
@@ -119,10 +121,13 @@ def size_of(paths: Sequence[Path]) -> float:
 
 
 def _shared() -> list[str]:
-    folder = Path(tempfile.gettempdir()) / f"metasched-ssh-{Path.home().stat().st_uid}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_mode & 0o077:
-        raise RuntimeError(f"{folder} is open to others, expected mode 700")
+    folder = Path(tempfile.gettempdir()) / f"metasched-ssh-{os.geteuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    # Anyone may make a folder of that name; connections of ours may lie only in one of our own.
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise RuntimeError(f"{folder} is open to others, expected a folder of our own with mode 700")
     options: Mapping[str, str] = {
         "BatchMode": "yes", "ConnectTimeout": "10", "ControlMaster": "auto", "ControlPath": f"{folder}/%C",
         "ControlPersist": f"{PERSISTS}",

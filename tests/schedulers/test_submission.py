@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from metasched.records import InputError
 from metasched.schedulers.flux.source import FluxSource
 from metasched.schedulers.grid_engine import submission as qsub
-from metasched.schedulers.psij import handed_over, portable
+from metasched.schedulers.portable import portable
+from metasched.schedulers.psij import handed_over
 from metasched.schedulers.slurm import submission as sbatch
 from metasched.schedulers.submission import Submission, hand_over
 

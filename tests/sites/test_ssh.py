@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
-from metasched.schedulers.psij import Portable, portable
+from metasched.schedulers.portable import Portable, portable
 from metasched.sites import ssh
 
 #: Stands in for ssh: it gives the last word to a shell, as sshd does.
@@ -68,3 +69,25 @@ def test_what_is_brought_is_measured(tmp_path: Path) -> None:
     size, seconds = ssh.bring("grid@east", [tmp_path / "c"], scp=(sys.executable, "-c", ""))
     assert size == 500 / 1e9
     assert seconds > 0.0
+
+
+def test_connections_lie_in_a_folder_of_our_own_alone(
+    job: Portable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ssh.tempfile, "gettempdir", lambda: str(tmp_path))
+    folder = tmp_path / f"metasched-ssh-{os.geteuid()}"
+    assert submitted(job, "echo", "17") == "17"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o755)
+    with pytest.raises(RuntimeError, match="expected a folder of our own with mode 700"):
+        submitted(job, "echo", "17")
+    folder.rmdir()
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RuntimeError, match="expected a folder of our own"):
+        submitted(job, "echo", "17")
+    another = os.geteuid() + 1  # one that somebody else made, under the name of ours
+    (tmp_path / f"metasched-ssh-{another}").mkdir(mode=0o700)
+    monkeypatch.setattr(ssh.os, "geteuid", lambda: another)
+    with pytest.raises(RuntimeError, match="expected a folder of our own"):
+        submitted(job, "echo", "17")

@@ -21,7 +21,6 @@ from metasched.schedulers.flux.listing import (
 from metasched.schedulers.flux.submission import asked_for, placed
 from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Listing
-from metasched.schedulers.submission import Asked, Submission
 
 
 class FluxSource(ListedCluster):
@@ -37,12 +36,13 @@ class FluxSource(ListedCluster):
     """
 
     kind = "flux"
+    command = "flux"
+    _asked_for, _placed = staticmethod(asked_for), staticmethod(placed)
 
     def __init__(
         self, name: str, partitions: Sequence[str] = (), *, platform: str = "", uri: str = "", timeout: float = TIMEOUT
     ) -> None:
-        super().__init__(name, partitions, platform=platform)
-        self._commands = Commands({"FLUX_URI": uri} if uri else {}, timeout)
+        super().__init__(name, partitions, platform, Commands({"FLUX_URI": uri} if uri else {}, timeout))
 
     def _listing(self) -> Listing:
         total, held = self._commands.read(lambda found: (cores(found), properties(found)), *RESOURCES, "all")
@@ -56,12 +56,3 @@ class FluxSource(ListedCluster):
     def _ended(self) -> Iterable[Accounted]:
         found: Iterable[Accounted] = self._commands.read(ended, *ENDED)
         return found
-
-    def asked(self, words: Sequence[str]) -> Asked:
-        """What the words of a flux command ask for."""
-        return asked_for(words)
-
-    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
-        """The flux command of a job, with the queue that it is to have, as its words say where that is empty."""
-        handed = placed(words, partition) if partition else words
-        return Submission(("flux", *handed), self._commands.environment)

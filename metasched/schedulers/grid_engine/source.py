@@ -18,7 +18,6 @@ from metasched.schedulers.grid_engine.listing import WORDS, read_listing
 from metasched.schedulers.grid_engine.submission import asked_for, comment, placed
 from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Listed, Listing
-from metasched.schedulers.submission import Asked, Submission
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +43,10 @@ class GridEngineSource(ListedCluster):
     """
 
     kind = "grid_engine"
+    command = "qsub"
+    _asked_for, _placed = staticmethod(asked_for), staticmethod(placed)
     accounts_for_all = True
+    _commands: GridEngineCommands
 
     def __init__(
         self,
@@ -56,8 +58,7 @@ class GridEngineSource(ListedCluster):
         cell: str = "",
         timeout: float = TIMEOUT,
     ) -> None:
-        super().__init__(name, partitions, platform=platform)
-        self._commands = GridEngineCommands.of(root, cell, timeout)
+        super().__init__(name, partitions, platform, GridEngineCommands.of(root, cell, timeout))
         self._operates: bool | None = None
         root = root or os.environ.get("SGE_ROOT", ROOT)
         self._accounting = Path(root) / (cell or os.environ.get("SGE_CELL", "default")) / "common" / "accounting"
@@ -94,15 +95,6 @@ class GridEngineSource(ListedCluster):
                 _log.info("whether jobs of %s may be let go is not known: %s", self.name, error)
                 return False
         return self._operates
-
-    def asked(self, words: Sequence[str]) -> Asked:
-        """What the words of a qsub command ask for, and the ``#$`` lines of its script."""
-        return asked_for(words)
-
-    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
-        """The qsub command of a job, with the queue that it is to have, as its words say where that is empty."""
-        handed = placed(words, partition) if partition else words
-        return Submission(("qsub", *handed), self._commands.environment)
 
     def _ended(self) -> Iterator[Accounted]:
         return read_accounting(self._accounting)

@@ -10,7 +10,6 @@ from metasched.schedulers.htcondor.listing import ENDED, JOBS, STATUS, ended, in
 from metasched.schedulers.htcondor.submission import asked_for, placed
 from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Listing
-from metasched.schedulers.submission import Asked, Submission
 
 
 class HTCondorSource(ListedCluster):
@@ -26,14 +25,17 @@ class HTCondorSource(ListedCluster):
     """
 
     kind = "htcondor"
+    command = "condor_submit"
+    _asked_for, _placed = staticmethod(asked_for), staticmethod(placed)
     word = "partition"
 
     def __init__(
         self, name: str, partitions: Sequence[str] = (), *, platform: str = "", pool: str = "", timeout: float = TIMEOUT
     ) -> None:
-        super().__init__(name, partitions, platform=platform)
         # Where there is no job some versions print nothing.
-        self._commands = Commands({"_CONDOR_COLLECTOR_HOST": pool} if pool else {}, timeout, nothing=[])
+        super().__init__(
+            name, partitions, platform, Commands({"_CONDOR_COLLECTOR_HOST": pool} if pool else {}, timeout, nothing=[])
+        )
 
     def _listing(self) -> Listing:
         return Listing(self._commands.read(instances, *STATUS), self._commands.read(listed, *JOBS))
@@ -41,12 +43,3 @@ class HTCondorSource(ListedCluster):
     def _ended(self) -> Iterable[Accounted]:
         found: Iterable[Accounted] = self._commands.read(ended, *ENDED)
         return found
-
-    def asked(self, words: Sequence[str]) -> Asked:
-        """What the words of a condor_submit command ask for, and the lines of its description."""
-        return asked_for(words)
-
-    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
-        """The condor_submit command of a job, with the partition that it is to have where one is named."""
-        handed = placed(words, partition) if partition else words
-        return Submission(("condor_submit", *handed), self._commands.environment)

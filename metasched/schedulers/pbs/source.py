@@ -14,7 +14,6 @@ from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Listing
 from metasched.schedulers.pbs.listing import ENDED, JOBS, NODES, QUEUES, SERVER, ended, freed, hosts, instances, listed
 from metasched.schedulers.pbs.submission import asked_for, placed
-from metasched.schedulers.submission import Asked, Submission
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +31,8 @@ class PbsSource(ListedCluster):
     """
 
     kind = "pbs"
+    command = "qsub"
+    _asked_for, _placed = staticmethod(asked_for), staticmethod(placed)
 
     def __init__(
         self,
@@ -42,9 +43,10 @@ class PbsSource(ListedCluster):
         server: str = "",
         timeout: float = TIMEOUT,
     ) -> None:
-        super().__init__(name, partitions, platform=platform)
         # Times in English, whatever the daemon's language is; without jobs some versions print nothing.
-        self._commands = Commands({"PBS_SERVER": server} if server else {}, timeout, {"LC_ALL": "C"}, {})
+        super().__init__(
+            name, partitions, platform, Commands({"PBS_SERVER": server} if server else {}, timeout, {"LC_ALL": "C"}, {})
+        )
         self._operates: bool | None = None
 
     def _listing(self) -> Listing:
@@ -82,15 +84,6 @@ class PbsSource(ListedCluster):
         except (KeyError, TypeError, ValueError, AttributeError):
             raise RuntimeError(f"qstat does not tell what job {number} selects") from None
         self._commands.run("qalter", "-l", f"select={select}", number)
-
-    def asked(self, words: Sequence[str]) -> Asked:
-        """What the words of a qsub command ask for, and the ``#PBS`` lines of its script."""
-        return asked_for(words)
-
-    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
-        """The qsub command of a job, with the queue that it is to have, as its words say where that is empty."""
-        handed = placed(words, partition) if partition else words
-        return Submission(("qsub", *handed), self._commands.environment)
 
 
 def _operators(document: Any) -> frozenset[str]:

@@ -27,6 +27,7 @@ from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.commands import SlurmCommands, until_now
 from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
+from metasched.schedulers.slurm.remembered import Remembered
 from metasched.schedulers.slurm.submission import asked_for, placed
 from metasched.schedulers.submission import Asked, Submission
 from metasched.slurm_times import span
@@ -97,9 +98,9 @@ class SlurmSource:
         self._platform = platform or name
         self._commands = SlurmCommands.of(configuration, timeout)
         self._operates: bool | None = None
-        self._configured: tuple[float, Mapping[str, str]] = -math.inf, {}
-        self._limited: tuple[float, AccountingLimits] = -math.inf, AccountingLimits()
-        self._described: tuple[float, Mapping[str, Mapping[str, str]]] = -math.inf, {}
+        self._configuration = Remembered(self._configured, CONFIGURED_FOR)
+        self._limits = Remembered(self._accounted_limits, LIMITS_FOR)
+        self._described = Remembered(self._partitions_described, LIMITS_FOR)
         self._covers: str | None = None
         self._cpus: dict[str, int] = {}
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
@@ -129,7 +130,8 @@ class SlurmSource:
             for name in limits
             if not self._wanted or name in self._wanted
         }
-        accounted, described = self._limits(), self._partitions_described()
+        accounted = self._limits.last(AccountingLimits(), f"what the accounting of {self.name} allows jobs")
+        described = self._described.last({}, f"what the partitions of {self.name} allow jobs")
         cpus = self._cpus = {node["name"]: int(node["cpus"]) for node in sinfo["nodes"]}
         return [
             Partition(
@@ -197,61 +199,35 @@ class SlurmSource:
         handed = placed(words, partition) if partition else words
         return Submission(("sbatch", *handed), self._commands.environment)
 
-    def _configuration(self) -> Mapping[str, str]:
-        """What Slurm is configured to, by the words of ``scontrol show config``.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not answer.
-        """
-        asked_at, found = self._configured
-        if time.monotonic() - asked_at > CONFIGURED_FOR:
-            lines = self._commands.run("scontrol", "show", "config").splitlines()
-            found = {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
-            self._configured = time.monotonic(), found
-        return found
+    def _configured(self) -> Mapping[str, str]:
+        """What Slurm is configured to, by the words of ``scontrol show config``."""
+        lines = self._commands.run("scontrol", "show", "config").splitlines()
+        return {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
 
     def _has_accounting(self) -> bool:
-        return self._configuration().get("AccountingStorageType") == "accounting_storage/slurmdbd"
+        return self._configuration.now().get("AccountingStorageType") == "accounting_storage/slurmdbd"
 
-    def _limits(self) -> AccountingLimits:
-        """What the accounting allows jobs; what was known last while it does not answer."""
-        asked_at, found = self._limited
-        if time.monotonic() - asked_at > LIMITS_FOR:
-            try:
-                if self._has_accounting() and self._enforces():
-                    show = ("--noheader", "--parsable2", "show")
-                    cluster = self._configuration().get("ClusterName", "")
-                    found = read_limits(
-                        self._commands.run("sacctmgr", *show, "qos", f"format={','.join(OF_QOS)}"),
-                        self._commands.run("sacctmgr", *show, "associations", f"cluster={cluster}",
-                                           f"format={','.join(OF_ASSOCIATIONS)}"),
-                    )  # fmt: skip
-                else:
-                    found = AccountingLimits()
-            except RuntimeError as error:
-                _log.info("what the accounting of %s allows jobs is not known now: %s", self.name, error)
-            self._limited = time.monotonic(), found
-        return found
+    def _accounted_limits(self) -> AccountingLimits:
+        """What the accounting allows jobs, where Slurm enforces that."""
+        if not (self._has_accounting() and self._enforces()):
+            return AccountingLimits()
+        show, cluster = ("--noheader", "--parsable2", "show"), self._configuration.now().get("ClusterName", "")
+        return read_limits(
+            self._commands.run("sacctmgr", *show, "qos", f"format={','.join(OF_QOS)}"),
+            self._commands.run("sacctmgr", *show, "associations", f"cluster={cluster}",
+                               f"format={','.join(OF_ASSOCIATIONS)}"),
+        )  # fmt: skip
 
     def _enforces(self) -> bool:
         """Whether Slurm enforces the limits of the accounting; yes where its configuration does not say."""
-        words = self._configuration().get("AccountingStorageEnforce")
+        words = self._configuration.now().get("AccountingStorageEnforce")
         return words is None or not {"limits", "safe", "all"}.isdisjoint(words.lower().split(","))
 
     def _partitions_described(self) -> Mapping[str, Mapping[str, str]]:
-        """What ``scontrol show partition`` tells of each; what was known last while it does not answer."""
-        asked_at, found = self._described
-        if time.monotonic() - asked_at > LIMITS_FOR:
-            try:
-                lines = self._commands.run("scontrol", "--oneliner", "show", "partition").splitlines()
-                rows = [dict(word.partition("=")[::2] for word in line.split()) for line in lines]
-                found = {row["PartitionName"]: row for row in rows if "PartitionName" in row}
-            except RuntimeError as error:
-                _log.info("the limits of the partitions of %s are not known now: %s", self.name, error)
-            self._described = time.monotonic(), found
-        return found
+        """What ``scontrol show partition`` tells of each."""
+        lines = self._commands.run("scontrol", "--oneliner", "show", "partition").splitlines()
+        rows = [dict(word.partition("=")[::2] for word in line.split()) for line in lines]
+        return {row["PartitionName"]: row for row in rows if "PartitionName" in row}
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes.
@@ -328,7 +304,7 @@ class SlurmSource:
         """Whether Slurm lets our user change others' jobs: as root, SlurmUser, or an operator in the accounting."""
         if self._operates is None:
             try:
-                owner = re.search(r"\((\d+)\)", self._configuration().get("SlurmUser", ""))
+                owner = re.search(r"\((\d+)\)", self._configuration.now().get("SlurmUser", ""))
                 self._operates = os.geteuid() in (0, int(owner[1]) if owner else 0)
                 if not self._operates and self._has_accounting():
                     asked = self._commands.run("sacctmgr", "--noheader", "--parsable2", "show", "user",
@@ -390,7 +366,7 @@ class SlurmSource:
         """Whether this Slurm measures energy, as AcctGatherEnergyType of its configuration says."""
         if self._covers is None:
             try:
-                plugin = self._configuration().get("AcctGatherEnergyType", "")
+                plugin = self._configuration.now().get("AcctGatherEnergyType", "")
             except RuntimeError as error:
                 _log.info("whether %s measures energy is not known: %s", self.name, error)
                 return False
