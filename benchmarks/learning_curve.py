@@ -116,7 +116,7 @@ def page(curves: Sequence[Curve], names: str, draws: int, took: str) -> str:
     def held(count: int) -> float:
         return float(np.mean([one["interval_coverage"] for one in found[OWN, count]]))
 
-    head = "| runs | " + " | ".join(CONTENDERS) + " | intervals held | width | fit (s) |"
+    head = "| runs | " + " | ".join(CONTENDERS) + " | 90 % coverage | width | fit (s) |"
     lines = [head, "|---:|" + "---:|" * (len(CONTENDERS) + 3)]
     for count in counts:
         cells = [f"{mean(name, count):.1f} / {median(name, count, 'ppe_median'):.1f}" for name in CONTENDERS]
@@ -126,7 +126,7 @@ def page(curves: Sequence[Curve], names: str, draws: int, took: str) -> str:
     learned = {
         name: np.mean([case for curve in curves for case in curve.learning[name]], axis=0) for name in CONTENDERS
     }
-    going = ["| contender | " + " | ".join(stretches) + " |", "|---|" + "---:|" * len(stretches)]
+    going = ["| method | " + " | ".join(stretches) + " |", "|---|" + "---:|" * len(stretches)]
     going += [
         f"| {name} | " + " | ".join(f"{error:.1f}" for error in errors) + " |" for name, errors in learned.items()
     ]
@@ -149,11 +149,11 @@ def page(curves: Sequence[Curve], names: str, draws: int, took: str) -> str:
                     f"{here:.1f} / {middle:.1f} %",
                     here <= asked[0] and middle <= asked[1],
                 ),
-                Target(f"{count} runs, width of intervals", f"<= {asked[2]:g}", f"{width:.4g}", width <= asked[2]),
+                Target(f"{count} runs, interval width", f"<= {asked[2]:g}", f"{width:.4g}", width <= asked[2]),
             ]
         targets += [
             Target(
-                f"{count} runs, 90 % intervals held",
+                f"{count} runs, coverage of 90 % intervals",
                 f"{least:.0%} to {most:.0%}",
                 f"{held(count):.1%}",
                 least <= held(count) <= most,
@@ -166,15 +166,15 @@ def page(curves: Sequence[Curve], names: str, draws: int, took: str) -> str:
     ]
     parts = [
         "# Learning from few runs",
-        f"Written by `make learning-curve` from {names} of the testbed's judged seed, which was not used to "
-        f"choose anything in any model ([testbed](testbed.md)); draws of training runs from each: {draws}. {took}",
+        f"Written by `make learning-curve` from {names} of the testbed's judged seed, on which no choice in any "
+        f"model was based ([testbed](testbed.md)); training sets drawn from each: {draws}. {took}",
         "## By number of training runs, without learning",
         "Mean over campaigns and draws of the mean PPE / median of the median PPE (%), loads as observed; for "
-        f"{OWN}, the share of 90 % intervals that held, the ratio of their ends (upper over lower) and the "
-        "seconds of a fit (medians).",
+        f"{OWN}, the coverage of 90 % intervals, the ratio of their upper to their lower end, and the "
+        "time of a fit in seconds (medians).",
         "\n".join(lines),
         f"## Learning after every run, from {START} runs",
-        "Mean PPE (%) of successive predictions; each run is learned after it was predicted.",
+        "Mean PPE (%) of successive predictions; each run is learned once it has been predicted.",
         "\n".join(going),
         "## Targets",
         table(targets),

@@ -29,11 +29,11 @@ def table(targets: Iterable[Target]) -> str:
     Examples
     --------
     >>> print(table([Target("mean PPE", "<= 6 %", "6.5 %", False)]))
-    | what | asked | measured | verdict |
+    | quantity | target | measured | verdict |
     |---|---|---|---|
     | mean PPE | <= 6 % | 6.5 % | **missed** |
     """
-    lines = ["| what | asked | measured | verdict |", "|---|---|---|---|"]
+    lines = ["| quantity | target | measured | verdict |", "|---|---|---|---|"]
     lines += [
         f"| {one.what} | {one.asked} | {one.measured} | {'reached' if one.reached else '**missed**'} |"
         for one in targets

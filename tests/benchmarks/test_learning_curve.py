@@ -35,8 +35,8 @@ def test_the_page_sets_what_was_measured_beside_what_was_asked() -> None:
     assert "from two campaigns of the testbed's judged seed" in text
     assert "| 5 | 15.0 / 7.5 | 35.0 / 17.5 |" in text
     assert "| 5 runs, mean / median PPE | <= 23 / 14 % | 15.0 / 7.5 % | reached |" in text
-    assert "| 5 runs, width of intervals | <= 2.5 | 2.6 | **missed** |" in text
-    assert "| 5 runs, 90 % intervals held | 88% to 93% | 90.0% | reached |" in text
+    assert "| 5 runs, interval width | <= 2.5 | 2.6 | **missed** |" in text
+    assert "| 5 runs, coverage of 90 % intervals | 88% to 93% | 90.0% | reached |" in text
     assert "| 5 runs, against the best peer | < 35.0 % | 15.0 % | reached |" in text
     assert "| learning from 5 runs, predictions 1 to 10 | <= 11 % | 15.0 % | **missed** |" in text
     assert "| learning from 5 runs, predictions 11 to 30 | <= 6.5 % | 7.5 % | **missed** |" in text
