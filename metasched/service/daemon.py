@@ -123,7 +123,7 @@ class Daemon:
         self.upkeep = Upkeep(
             store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs
         )  # fmt: skip
-        self.sites = Sites(configuration.site, __version__)
+        self.sites = Sites(configuration.site, __version__, kept=store.sent_jobs)
         self.work = Schedule()
         #: Held by whoever has something longer computed, so that placements are answered beside it.
         self.long_questions = asyncio.Lock()
@@ -192,6 +192,7 @@ class Daemon:
         if not self.leads:
             self.models.read()
             self.mode.read()
+            self.sites.sent.restore()
 
     def follow_history(self) -> None:
         """Learn the past jobs that the daemon that leads has stored."""
@@ -259,6 +260,7 @@ class Daemon:
         self.work.every(periods.means, self.upkeep.update_means)
         self.work.every(periods.retention, self.upkeep.apply_retention)
         if self.sites.tables:
+            self.sites.sent.restore()
             self.work.every(periods.sites, self.sites.look)
         self.work.once(partial(self.jobs.catch_up, self.clock.now()), after=CATCH_UP_AFTER)
         self.load_sources.start()

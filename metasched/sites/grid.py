@@ -17,6 +17,7 @@ from metasched.sites.data import transfers
 from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, one_line
 from metasched.sites.sent_jobs import Sent, SentJobs
 from metasched.sites.settings import SiteTable
+from metasched.store.database.sent_job_records import SentJobRecords
 
 #: Grids that ask each other in a row at most, and what is left of the time for each further one.
 MOST_HOPS, LEFT = 4, 0.8
@@ -26,6 +27,8 @@ TOGETHER = 8
 NEWEST, LOOKED_FOR = 1000, 50
 #: How long after its submission a job that its site has never shown is given up (s).
 NEVER_SEEN = 3600.0
+#: What the time of a job that ended while nobody looked may be off by to be learned from: seconds, or a part of it.
+OFF, OFF_PART = 60.0, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class Sites:
     version : of this metasched, to be compared with theirs.
     ask : asks one site; replaced in tests only.
     now : the time by a monotonic clock (s).
+    kept : where sent jobs are stored; None for nowhere.
 
     Attributes
     ----------
@@ -86,10 +90,11 @@ class Sites:
         *,
         ask: Callable[..., Any] = ask_site,
         now: Callable[[], float] = time.monotonic,
+        kept: SentJobRecords | None = None,
     ) -> None:
         self.tables = {table.name: table for table in tables}
         self.uid = uuid.uuid4().hex[:12]
-        self.sent = SentJobs(now)
+        self.sent = SentJobs(now, kept)
         self.pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="sites")
         self._version, self._ask, self._now, self._asker = version, ask, now, Asker(ask)
         self._heard: dict[str, tuple[Heard, float]] = {}
@@ -215,8 +220,12 @@ class Sites:
         except InputError:
             now, begun = self._now(), job.submitted_at or 0.0
             if job.seen_at is not None:
-                # It ended between two looks: half way is off by half a period at most.
-                self.sent.ended(job.uid, (job.seen_at + now) / 2.0 - begun)
+                # It ended between two looks: half way is off by half of what lies between at most.
+                half, took = (now - job.seen_at) / 2.0, (now + job.seen_at) / 2.0 - begun
+                if half <= max(OFF, OFF_PART * took):
+                    self.sent.ended(job.uid, took)
+                else:
+                    self.sent.forgotten(job.uid)
             elif now - begun > NEVER_SEEN:
                 self.sent.forgotten(job.uid)
             return True

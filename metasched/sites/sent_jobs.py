@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+import math
+import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from metasched.records import InputError
 from metasched.sites.choice import Known, SitePlacement
 from metasched.sites.data import MEGABITS
 from metasched.sites.pending import SentJob
 from metasched.sites.trust import REMEMBERED, trust
+from metasched.store.database.sent_job_records import SentJobRecords
+from metasched.validation import first_error
+
+_log = logging.getLogger(__name__)
 
 #: Jobs that are remembered, and how long one may be without an outcome (s).
 MOST, KEPT = 10_000, 30 * 86_400.0
@@ -64,35 +72,64 @@ class Sent:
         }  # fmt: skip
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Site:
-    ratios: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    """Ratios of the time taken to the time predicted, the bandwidth (Mbit/s), and when it was chosen last (s)."""
+
+    ratios: tuple[float, ...] = ()
     bandwidth: float | None = None
     last: float | None = None
+
+
+_Kept = TypeVar("_Kept", Sent, _Site)
+_SENT, _SITE = TypeAdapter(Sent), TypeAdapter(_Site)
+#: Fields that hold moments. In the database they are times of day, since a monotonic clock ends with its machine.
+_MOMENTS: Mapping[type, Sequence[str]] = {Sent: ("chosen_at", "submitted_at", "seen_at"), _Site: ("last",)}
 
 
 class SentJobs:
     """The jobs that were sent to sites, and what they teach of the sites' forecasts and links.
 
+    What is noted is stored first: it outlives the daemon, and what cannot be stored is not noted.
+
     Parameters
     ----------
     now : the time by a monotonic clock (s).
+    kept : where they are stored; None for nowhere.
+    wall : the time of day (s since 1970).
     """
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now, self._lock = now, Lock()
+    def __init__(
+        self,
+        now: Callable[[], float],
+        kept: SentJobRecords | None = None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._now, self._kept, self._wall, self._lock = now, kept, wall, Lock()
         self._jobs: dict[str, Sent] = {}
         self._sites: dict[str, _Site] = {}
+
+    def restore(self) -> None:
+        """Take up what is stored; a row that cannot be understood is left out.
+
+        Raises
+        ------
+        StoreError
+            When the database cannot be read.
+        """
+        if self._kept is None:
+            return
+        with self._lock:
+            self._jobs = self._read(_SENT, self._kept.jobs())
+            self._sites = self._read(_SITE, self._kept.sites())
 
     def send(self, places: Sequence[SitePlacement]) -> Sent:
         """Note that a job goes to the first place of a ranking; it counts as load there from now on."""
         now = self._now()
         with self._lock:
             job = Sent(uuid.uuid4().hex, now, tuple(places), places[0])
-            self._jobs[job.uid] = job
-            self._of(job.site).last = now
-            while len(self._jobs) > MOST:
-                del self._jobs[next(iter(self._jobs))]
+            oldest = [*self._jobs][: max(len(self._jobs) + 1 - MOST, 0)]
+            self._note(job, replace(self._of(job.site), last=now), forgotten=oldest)
         return job
 
     def submitted(self, uid: str, site: str, number: str, gigabytes: float = 0.0, seconds: float = 0.0) -> Sent:
@@ -115,15 +152,12 @@ class SentJobs:
             place = next((each for each in job.places if each.offer.site == site), None)
             if place is None:
                 raise InputError(f"site is {site!r}, expected one of {_names(job.places)}")
-            if gigabytes > 0.0 and seconds > 0.0:
-                known, width = self._of(site), MEGABITS * gigabytes / seconds
-                known.bandwidth = (
-                    width if known.bandwidth is None else known.bandwidth + NEWEST * (width - known.bandwidth)
-                )
             now = self._now()
-            self._of(site).last = now
-            self._jobs[uid] = replace(job, place=place, state="submitted", job=number, submitted_at=now)
-            return self._jobs[uid]
+            known = replace(self._of(site), last=now)
+            if gigabytes > 0.0 and seconds > 0.0:
+                width, before = MEGABITS * gigabytes / seconds, known.bandwidth
+                known = replace(known, bandwidth=width if before is None else before + NEWEST * (width - before))
+            return self._note(replace(job, place=place, state="submitted", job=number, submitted_at=now), known)
 
     def withdrawn(self, uid: str) -> Sent:
         """Note that a job was not submitted anywhere; it counts as load no more.
@@ -134,34 +168,34 @@ class SentJobs:
             When no such job was sent.
         """
         with self._lock:
-            self._jobs[uid] = replace(self._open(uid), state="withdrawn")
-            return self._jobs[uid]
+            return self._note(replace(self._open(uid), state="withdrawn"))
 
     def seen(self, uid: str) -> None:
         """Note that the site shows the job in its queue, waiting or running."""
         with self._lock:
-            self._jobs[uid] = replace(self._jobs[uid], seen_at=self._now())
+            self._note(replace(self._jobs[uid], seen_at=self._now()))
 
     def ended(self, uid: str, took: float, *, failed: bool = False) -> None:
         """Note that a job ended, how long that took from its submission on (s), and learn from one that did well."""
         with self._lock:
             job = self._jobs[uid]
-            self._jobs[uid] = replace(job, state="failed" if failed else "ended", took=took)
+            site = self._of(job.site)
             if not failed and took > 0.0:
-                self._of(job.site).ratios.append(took / job.place.predicted)
+                site = replace(site, ratios=(*site.ratios, took / job.place.predicted)[-REMEMBERED:])
+            self._note(replace(job, state="failed" if failed else "ended", took=took), site)
 
     def forgotten(self, uid: str) -> None:
         """Note that the site knows nothing of the job and never will."""
         with self._lock:
-            self._jobs[uid] = replace(self._jobs[uid], state="unknown")
+            self._note(replace(self._jobs[uid], state="unknown"))
 
     def open(self) -> list[Sent]:
         """The jobs that were submitted and whose outcome is not known, the oldest first; those too old are given up."""
         now = self._now()
         with self._lock:
-            for uid, job in self._jobs.items():
+            for job in [*self._jobs.values()]:
                 if job.state == "submitted" and now - job.chosen_at > KEPT:
-                    self._jobs[uid] = replace(job, state="unknown")
+                    self._note(replace(job, state="unknown"))
             return [job for job in self._jobs.values() if job.state == "submitted"]
 
     def newest(self, count: int) -> list[Sent]:
@@ -180,7 +214,7 @@ class SentJobs:
             for name, jobs in sent.items():
                 site = self._of(name)
                 last = None if site.last is None else now - site.last
-                found[name] = Known(trust(list(site.ratios)), tuple(jobs), last)
+                found[name] = Known(trust(site.ratios), tuple(jobs), last)
         return found
 
     def bandwidths(self) -> dict[str, float]:
@@ -197,7 +231,40 @@ class SentJobs:
         return job
 
     def _of(self, site: str) -> _Site:
-        return self._sites.setdefault(site, _Site())
+        return self._sites.get(site, _Site())
+
+    def _note(self, job: Sent, site: _Site | None = None, forgotten: Sequence[str] = ()) -> Sent:
+        """Store what is new of a job and of its site, then know it."""
+        sites = {} if site is None else {job.site: site}
+        if self._kept is not None:
+            offset = self._wall() - self._now()
+            written = {name: _shifted(each, offset) for name, each in sites.items()}
+            self._kept.save(
+                job.uid, job.chosen_at + offset, _SENT.dump_python(_shifted(job, offset), mode="json"),
+                {name: _SITE.dump_python(each, mode="json") for name, each in written.items()}, forgotten,
+            )  # fmt: skip
+        for uid in forgotten:
+            del self._jobs[uid]
+        self._jobs[job.uid] = job
+        self._sites |= sites
+        return job
+
+    def _read(self, adapter: TypeAdapter[_Kept], documents: Mapping[str, Any]) -> dict[str, _Kept]:
+        now, found = self._now(), {}
+        offset = self._wall() - now
+        for name, document in documents.items():
+            try:
+                # What was noted in the future was noted before the clock was put back.
+                found[name] = _shifted(adapter.validate_python(document), -offset, latest=now)
+            except ValidationError as error:
+                _log.warning("what is kept of %s cannot be read: %s; it is left out", name, first_error(error))
+        return found
+
+
+def _shifted(each: _Kept, seconds: float, latest: float = math.inf) -> _Kept:
+    """A record with its moments on a clock that is ahead by so much (s)."""
+    moments = {name: getattr(each, name) for name in _MOMENTS[type(each)]}
+    return replace(each, **{name: min(at + seconds, latest) for name, at in moments.items() if at is not None})
 
 
 def _as_load(job: Sent, now: float) -> SentJob:

@@ -194,6 +194,26 @@ def test_a_job_is_submitted_by_ssh_and_its_outcome_teaches_the_score(grid: Grid,
     assert trust["multiplier"] > 1.5
 
 
+def test_what_is_known_of_jobs_and_sites_survives_the_grid_daemon_being_killed(grid: Grid) -> None:
+    sent = grid.rank(send=True, processors=[4], sites=["near", "far"])
+    report = {"site": "far", "job": "99", "data": 1.0, "seconds": 80.0}
+    grid.grid.ask("PUT", f"/v1/sites/jobs/{sent['id']}", report)
+    before = grid.grid.ask("GET", "/v1/sites")
+    grid.grid.kill()
+    grid.grid.start()
+    after = grid.grid.ask("GET", "/v1/sites")
+    assert len(after["jobs"]) > 12
+    fixed = ("id", "site", "cluster", "job", "predicted", "completion")
+    assert [[each[name] for name in fixed] for each in after["jobs"]] == [
+        [each[name] for name in fixed] for each in before["jobs"]
+    ]
+    known = {each["site"]: (each["trust"], each["bandwidth"]) for each in after["sites"]}
+    assert known == {each["site"]: (each["trust"], each["bandwidth"]) for each in before["sites"]}
+    assert known["far"][1] == pytest.approx(100.0)
+    withdrawn = grid.rank(send=True, sites=["far"])["id"]
+    assert grid.grid.ask("PUT", f"/v1/sites/jobs/{withdrawn}", {})["state"] == "withdrawn"
+
+
 def test_a_site_that_is_killed_drops_out_and_comes_back(grid: Grid) -> None:
     grid.near.kill()
     answer = grid.rank(sites=["near", "far"])

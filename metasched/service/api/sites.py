@@ -32,15 +32,17 @@ async def rank_sites(asked: SitesIn, daemon: WholeDaemon, client: Reader) -> dic
     if asked.send and not daemon.leads:
         raise NotNowError("this daemon is a follower; only the leading daemon sends jobs")
     sites, question = daemon.sites, asked.question()
-    ranking = await asyncio.get_running_loop().run_in_executor(sites.pool, sites.rank, question)
-    document = answer_document(question, ranking, __version__)
-    if asked.send and ranking.places:
-        document["id"] = sites.sent.send(ranking.places).uid
-    return document
+
+    def answer() -> dict[str, Any]:
+        ranking = sites.rank(question)
+        document = answer_document(question, ranking, __version__)
+        return document | {"id": sites.sent.send(ranking.places).uid} if asked.send and ranking.places else document
+
+    return await asyncio.get_running_loop().run_in_executor(sites.pool, answer)
 
 
 @router.put("/jobs/{uid}", dependencies=[Leading])
-async def report_job(uid: Uid, report: SiteJobIn, sites: TheSites, client: Scheduler) -> dict[str, Any]:
+def report_job(uid: Uid, report: SiteJobIn, sites: TheSites, client: Scheduler) -> dict[str, Any]:
     """Report that a job was submitted to a site under a number, or with neither that it was not submitted at all."""
     if not report.site:
         return sites.sent.withdrawn(uid).as_dict(sites.now())
@@ -48,7 +50,7 @@ async def report_job(uid: Uid, report: SiteJobIn, sites: TheSites, client: Sched
 
 
 @router.get("")
-async def site_status(sites: TheSites, client: Reader) -> dict[str, Any]:
+def site_status(sites: TheSites, client: Reader) -> dict[str, Any]:
     """How each site did, how far it is believed, and to schedulers and administrators the jobs sent last."""
     jobs = [job.as_dict(sites.now()) for job in sites.sent.newest(SHOWN)] if client.sees_all else []
     return {"sites": sites.status(), "jobs": jobs}

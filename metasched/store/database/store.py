@@ -21,6 +21,7 @@ from metasched.store.database.past_jobs import PastJobs
 from metasched.store.database.placement_records import PlacementRecords
 from metasched.store.database.run_records import RunRecords
 from metasched.store.database.schema import bring_up
+from metasched.store.database.sent_job_records import SentJobRecords
 from metasched.store.database.tokens import Tokens
 
 
@@ -29,7 +30,7 @@ class Store:
 
     Attributes
     ----------
-    runs, loads, models, placements, tokens, modes, ended, past_jobs : the records, each with verbs of its own.
+    runs, loads, models, placements, tokens, modes, ended, past_jobs, sent_jobs : records, each with verbs of its own.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class Store:
         self._engine = engine
         self.runs, self.loads, self.models = RunRecords(engine), LoadRecords(engine), ModelRecords(engine)
         self.placements, self.tokens, self.modes = PlacementRecords(engine), Tokens(engine), Modes(engine)
-        self.ended, self.past_jobs = EndedRecords(engine), PastJobs(engine)
+        self.ended, self.past_jobs, self.sent_jobs = EndedRecords(engine), PastJobs(engine), SentJobRecords(engine)
 
     @classmethod
     def open(cls, location: str | os.PathLike[str] | None = None, *, timeout: float = 10.0) -> Self:

@@ -1,4 +1,4 @@
-"""The tables of the database: runs, loads, models, and what the daemon keeps: placements, tokens, modes.
+"""The tables of the database: runs, loads, models, and what the daemon keeps: placements, tokens, modes, sent jobs.
 
 This is the schema as the code uses it today; how a database gets there from an older one is in ``migrations``. A test
 holds the two together.
@@ -153,6 +153,25 @@ class PlacementRow(Base):
     question: Mapped[dict[str, Any]]
     answer: Mapped[dict[str, Any]]
     outcome: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+
+class SentJobRow(Base):
+    """One job that a grid's daemon has sent to a site, when (s since 1970), and all that is known of it."""
+
+    __tablename__ = "sent_jobs"
+
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    chosen_at: Mapped[float]
+    document: Mapped[dict[str, Any]]
+
+
+class KnownSiteRow(Base):
+    """What sent jobs have taught of one site of a grid."""
+
+    __tablename__ = "known_sites"
+
+    site: Mapped[str] = mapped_column(String(64), primary_key=True)
+    document: Mapped[dict[str, Any]]
 
 
 class TokenRow(Base):

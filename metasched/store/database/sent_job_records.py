@@ -1,0 +1,73 @@
+"""Jobs that a grid's daemon has sent to sites, in the database, with what they taught of the sites."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, delete, insert, select, update
+
+from metasched.store.database.engine import reading, writing
+from metasched.store.database.tables import KnownSiteRow, SentJobRow, table
+
+
+class SentJobRecords:
+    """The jobs that were sent, and what is known of each site, each as a JSON document.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from metasched.store.database.store import Store
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    ...     store.sent_jobs.save("0a", 1.5e9, {"state": "chosen"}, {"east": {"ratios": []}})
+    ...     store.sent_jobs.save("0a", 1.5e9, {"state": "ended"}, {"east": {"ratios": [1.1]}})
+    ...     store.sent_jobs.jobs(), store.sent_jobs.sites()
+    ({'0a': {'state': 'ended'}}, {'east': {'ratios': [1.1]}})
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def save(
+        self,
+        uid: str,
+        chosen_at: float,
+        document: Mapping[str, Any],
+        sites: Mapping[str, Mapping[str, Any]],
+        forgotten: Collection[str] = (),
+    ) -> None:
+        """Store a job as it is now, with what it taught of sites, in one transaction.
+
+        Parameters
+        ----------
+        uid : names the job.
+        chosen_at : when a site was chosen for it (s since 1970).
+        document : all that is known of it.
+        sites : what is known of sites now, by name.
+        forgotten : uids of jobs to be deleted.
+        """
+        with writing(self._engine) as connection:
+            _put(connection, table(SentJobRow), "uid", uid, {"document": dict(document)}, chosen_at=chosen_at)
+            for site, known in sites.items():
+                _put(connection, table(KnownSiteRow), "site", site, {"document": dict(known)})
+            if forgotten:
+                connection.execute(delete(SentJobRow).where(SentJobRow.uid.in_(list(forgotten))))
+
+    def jobs(self) -> dict[str, dict[str, Any]]:
+        """The documents of all jobs by uid, the oldest first."""
+        query = select(SentJobRow.uid, SentJobRow.document).order_by(SentJobRow.chosen_at, SentJobRow.uid)
+        with reading(self._engine) as connection:
+            return {row[0]: row[1] for row in connection.execute(query)}
+
+    def sites(self) -> dict[str, dict[str, Any]]:
+        """The documents of all sites by name."""
+        with reading(self._engine) as connection:
+            return {row[0]: row[1] for row in connection.execute(select(KnownSiteRow.site, KnownSiteRow.document))}
+
+
+def _put(connection: Connection, into: Table, key: str, value: str, row: Mapping[str, Any], **new: float) -> None:
+    """Change the row with a key, or make it, with what a new row has besides."""
+    if not connection.execute(update(into).where(into.c[key] == value).values(**row)).rowcount:
+        connection.execute(insert(into), {key: value, **row, **new})
