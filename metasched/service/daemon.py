@@ -39,6 +39,7 @@ from metasched.service.simulations import Simulations
 from metasched.service.state.described_clusters import DescribedClusters
 from metasched.service.state.fit_workers import FitWorkers
 from metasched.service.state.job_history import JobHistory
+from metasched.service.state.lent_models import LentModels
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.load_forecasts import LoadForecaster
 from metasched.service.state.load_history import LoadHistory
@@ -97,6 +98,7 @@ class Daemon:
         self.clusters, self.history, self.load_forecaster = LiveClusters(), LoadHistory(), LoadForecaster()
         workers = FitWorkers(configuration.fitting) if configuration.fitting.elsewhere else None
         self.models, self.writes = Models(store, workers), WriteQueue(store)
+        self.lent_models = LentModels(self.models)
         self.job_history, self.simulations = JobHistory(store), Simulations()
         self.queues, self.accounting = Queues(self.job_history), Accounting(self.job_history, self.clock)
         self.metrics = Metrics(self.clusters, self.models, self.writes)

@@ -12,8 +12,10 @@ from metasched.modes import Mode
 from metasched.placement.clusters.constraints import Count, Name, Positive
 from metasched.placement.explaining.documents import PlacementTable
 from metasched.placement.loads.staleness import STALE_AFTER
+from metasched.predictors.robust.known_runs import BORROWED
 from metasched.records import FASTEST, LONGEST_WORD, SLOWEST
 from metasched.sites.grid import SitesQuestion
+from metasched.sites.lending import LentRun
 
 #: A sample: time (s), available CPU, available bandwidth (Mbit/s). What is believed of it is for the screening to say.
 Sample = tuple[float, float, float]
@@ -106,11 +108,13 @@ class RankIn(Demands):
 
     ``weights`` are prices in seconds of the terms of the objective. Without ``forecast`` the loads measured last count.
     ``drain`` names nodes, folded, that are looked on as drained. With ``later`` the answer also tells of the partitions
-    in which the job would have to wait first, and what each cluster has.
+    in which the job would have to wait first, and what each cluster has. ``lent`` are runs of other sites, which models
+    with few runs count with.
     """
 
     drain: Annotated[str, Field(max_length=65_536)] = ""
     later: bool = False
+    lent: Annotated[list[LentRun], Field(max_length=BORROWED)] = Field(default_factory=list)
     weights: dict[Literal["time", "core_hours", "energy", "risk", "harm"], Weight] = Field(default_factory=dict)
     saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     near_tie: Annotated[float, Field(ge=0, lt=1)] = 0.0

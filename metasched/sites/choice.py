@@ -82,6 +82,8 @@ class SitePlacement:
             parts.append(f"{span(self.transfer.seconds)} to bring {self.transfer.how}")
         elif self.transfer.how:
             parts.append(self.transfer.how)
+        if self.offer.lenders:
+            parts.append(f"predicted by runs at {', '.join(self.offer.lenders)}, since it has few of its own")
         if words := self.trust.words():
             parts.append(words)
         return ", ".join(parts)
@@ -97,7 +99,7 @@ class SitePlacement:
             "transfer": self.transfer.seconds, "transfer_counted": self.transfer.counted,
             "trust": {"multiplier": self.trust.multiplier, "outcomes": self.trust.outcomes},
             "free": self.offer.free, "capacity": self.offer.capacity, "age": self.offer.age,
-            "reason": self.reason, "warnings": list(self.warnings),
+            "lenders": list(self.offer.lenders), "reason": self.reason, "warnings": list(self.warnings),
         }  # fmt: skip
 
 

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from metasched.records import InputError
+from metasched.predictors.porting.platforms import ENOUGH, LENDS
+from metasched.records import InputError, Run
 from metasched.sites.asking import Asker, Heard, ask_site
 from metasched.sites.choice import SitePlacement, ranked_sites
 from metasched.sites.data import transfers
-from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, one_line
+from metasched.sites.lending import NEWEST as NEWEST_RUNS
+from metasched.sites.lending import REMEMBERED, lent_document, lent_to, runs_in
+from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, one_line, runs_known
 from metasched.sites.sent_jobs import Sent, SentJobs
 from metasched.sites.settings import SiteTable
 from metasched.store.database.sent_job_records import SentJobRecords
@@ -98,6 +101,7 @@ class Sites:
         self.pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="sites")
         self._version, self._ask, self._now, self._asker = version, ask, now, Asker(ask)
         self._heard: dict[str, tuple[Heard, float]] = {}
+        self._lendable: dict[tuple[str, str], tuple[tuple[Run, ...], float]] = {}
 
     def rank(self, question: SitesQuestion) -> SitesRanking:
         """Ask the sites at the same time, and rank what they offer.
@@ -121,7 +125,9 @@ class Sites:
             else ("POST", "/v1/rankings", own | {"later": True, "top": 5})
             for table in asked
         }
+        began = self._now()
         heard = self._asker.ask_all(asked, questions, within)
+        heard, lenders = self._with_lent(asked, questions, heard, began + within)
         offers: list[Offer] = []
         left_out: dict[str, str] = {}
         notes: dict[str, tuple[str, ...]] = {}
@@ -130,7 +136,8 @@ class Sites:
             try:
                 if answer.why:
                     raise ValueError(answer.why)
-                offers += (offers_of_grid if table.grid else offers_in)(answer.answer, table.name)
+                found = (offers_of_grid if table.grid else offers_in)(answer.answer, table.name)
+                offers += [replace(each, lenders=lenders.get(table.name, ())) for each in found]
                 notes[table.name] = self._notes(answer.answer)
             except ValueError as error:
                 left_out[table.name] = str(error)
@@ -208,6 +215,50 @@ class Sites:
             if name not in self.tables:
                 raise InputError(f"no site {name}, expected one of {', '.join(self.tables)}")
         return [table for name, table in self.tables.items() if not question.sites or name in question.sites]
+
+    def _with_lent(
+        self,
+        asked: Sequence[SiteTable],
+        questions: Mapping[str, tuple[str, str, Any]],
+        heard: Mapping[str, Heard],
+        until: float,
+    ) -> tuple[dict[str, Heard], dict[str, tuple[str, ...]]]:
+        """The answers, those of sites with few runs made again with runs of the others; and whose these are."""
+        answers, lenders = dict(heard), {}
+        known = {table.name: runs_known(heard[table.name].answer) for table in asked if not table.grid}
+        poor = [table for table in asked if (count := known.get(table.name)) is not None and count < ENOUGH]
+        if not poor or max(count or 0 for count in known.values()) < LENDS:
+            return answers, {}
+        application = questions[poor[0].name][2]["application"]
+        rich = [table for table in asked if (known.get(table.name) or 0) >= LENDS]
+        runs = self._runs_of(rich, application, until - self._now())
+        again = {}
+        for table in poor:
+            if lent := lent_to(table.name, runs):
+                method, path, document = questions[table.name]
+                again[table.name] = method, path, document | {"lent": [lent_document(run) for run in lent]}
+                lenders[table.name] = tuple(dict.fromkeys(run.cluster.partition("/")[0] for run in lent))
+        tables = [table for table in poor if table.name in again]
+        for name, answer in self._asker.ask_all(tables, again, max(until - self._now(), 0.0)).items():
+            if answer.why:  # what it said by itself still stands
+                del lenders[name]
+            else:
+                answers[name] = replace(answer, seconds=heard[name].seconds + answer.seconds)
+        return answers, lenders
+
+    def _runs_of(self, tables: Sequence[SiteTable], application: str, within: float) -> dict[str, tuple[Run, ...]]:
+        """The runs of an application that sites can lend, asked for again when they are old."""
+        now = self._now()
+        for key in [key for key, (_, at) in [*self._lendable.items()] if now - at > REMEMBERED]:
+            self._lendable.pop(key, None)
+        missing = [table for table in tables if (table.name, application) not in self._lendable]
+        path = f"/v1/runs?application={quote(application, safe='')}&last={NEWEST_RUNS}"
+        heard = self._asker.ask_all(missing, {each.name: ("GET", path, None) for each in missing}, max(within, 0.0))
+        for name, answer in heard.items():
+            if not answer.why:
+                self._lendable[name, application] = runs_in(answer.answer, name, application), now
+        kept = {table.name: self._lendable.get((table.name, application)) for table in tables}
+        return {name: found[0] for name, found in kept.items() if found is not None}
 
     def _notes(self, answer: Any) -> tuple[str, ...]:
         version = one_line(str(answer.get("version", "")), 40)

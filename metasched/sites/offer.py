@@ -85,6 +85,7 @@ class Offer:
     free, capacity : processors of the cluster that nobody has, and all of them.
     age : how long ago the site heard of the jobs there (s), None where it does not say.
     scheduler, partition : in the site's words, empty where there is none.
+    lenders : other sites by whose runs the site predicts, since it has few of its own.
     """
 
     site: str
@@ -99,6 +100,7 @@ class Offer:
     age: float | None = None
     scheduler: str = ""
     partition: str = ""
+    lenders: tuple[str, ...] = ()
 
     @property
     def completion(self) -> float:
@@ -138,6 +140,12 @@ def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
     if not found:
         raise ValueError(one_line(read.why) or "it has no place for the job")
     return tuple(found[:MOST])
+
+
+def runs_known(answer: Any) -> int | None:
+    """How many runs of the application a site has learned by its answer; None where it does not say so."""
+    runs = answer.get("runs") if isinstance(answer, dict) and answer.get("format") == FORMAT else None
+    return runs if type(runs) is int and runs >= 0 else None
 
 
 def one_line(text: str, most: int = 300) -> str:

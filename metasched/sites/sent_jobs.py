@@ -180,7 +180,8 @@ class SentJobs:
         with self._lock:
             job = self._jobs[uid]
             site = self._of(job.site)
-            if not failed and took > 0.0:
+            # What it missed with other sites' runs says nothing of how far it is to be believed.
+            if not failed and took > 0.0 and not job.place.offer.lenders:
                 site = replace(site, ratios=(*site.ratios, took / job.place.predicted)[-REMEMBERED:])
             self._note(replace(job, state="failed" if failed else "ended", took=took), site)
 

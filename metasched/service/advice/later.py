@@ -13,6 +13,7 @@ from metasched.predictors.contract import Predictor
 from metasched.records import InputError, Prediction, Request, Settings
 from metasched.service.advice.advisor import Placer, usable_for
 from metasched.service.schemas import RankIn
+from metasched.service.state.lent_models import WithLent
 from metasched.service.state.live_clusters import LiveClusters, View
 from metasched.service.state.models import Models
 from metasched.service.state.queues import Queues
@@ -21,7 +22,7 @@ from metasched.service.state.queues import Queues
 COUNTS = 8
 
 
-def later(asked: RankIn, view: View, models: Models, placer: Placer, queues: Queues) -> list[dict[str, Any]]:
+def later(asked: RankIn, view: View, models: Models | WithLent, placer: Placer, queues: Queues) -> list[dict[str, Any]]:
     """The number of processors with which the job would be done soonest in each partition, behind the jobs there.
 
     Nobody knows which nodes will be free then, so the run is predicted for what the partition's nodes have to spare

@@ -17,11 +17,12 @@ from metasched.placement.ranking.ranker import rank
 from metasched.records import InputError
 from metasched.service.advice.advisor import Placer, usable_for
 from metasched.service.schemas import RankIn
+from metasched.service.state.lent_models import WithLent
 from metasched.service.state.live_clusters import View
 from metasched.service.state.models import Models
 
 
-def ranked(asked: RankIn, view: View, models: Models, placer: Placer, now: float) -> dict[str, Any]:
+def ranked(asked: RankIn, view: View, models: Models | WithLent, placer: Placer, now: float) -> dict[str, Any]:
     """A ranking as a JSON document; nothing is noted, and no nodes are taken for used.
 
     Parameters
@@ -48,7 +49,10 @@ def ranked(asked: RankIn, view: View, models: Models, placer: Placer, now: float
     known = models.on(asked.application, usable, asked.settings)
     if not known:
         learned = sorted({application for application, _ in models.all()})
-        raise InputError(f"no model of {asked.application} yet, only of: {', '.join(learned) or 'none'}")
+        why = f"no model of {asked.application} yet, only of: {', '.join(learned) or 'none'}"
+        if asked.later:  # a grid may lend runs, and asks again
+            return infeasible_document(asked.application, asked.problem_size, InfeasibleError(why))
+        raise InputError(why)
     running, notes = placer.running(usable)
     loads = replace(placer.loads(now, forecast=asked.forecast), stale_after=asked.stale_after)
     question = Question(

@@ -18,6 +18,7 @@ from metasched.service.load_intake import LoadIntake
 from metasched.service.metrics import Metrics
 from metasched.service.refusals import NotNowError
 from metasched.service.state.job_history import JobHistory
+from metasched.service.state.lent_models import LentModels
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.mode_switch import ModeSwitch
 from metasched.service.state.models import Models
@@ -48,6 +49,7 @@ TheAccess = Annotated[Access, _part("access")]
 TheStore = Annotated[Store, _part("store")]
 TheClusters = Annotated[LiveClusters, _part("clusters")]
 TheModels = Annotated[Models, _part("models")]
+TheLentModels = Annotated[LentModels, _part("lent_models")]
 TheWrites = Annotated[WriteQueue, _part("writes")]
 TheMetrics = Annotated[Metrics, _part("metrics")]
 TheIntake = Annotated[LoadIntake, _part("intake")]

@@ -22,6 +22,7 @@ from metasched.service.api.dependencies import (
     TheAdvisor,
     TheClock,
     TheClusters,
+    TheLentModels,
     TheModels,
     TheQueues,
     TheStore,
@@ -96,19 +97,23 @@ async def rank(
     question: RankIn,
     advisor: TheAdvisor,
     clusters: TheClusters,
-    models: TheModels,
+    lent_models: TheLentModels,
     clock: TheClock,
     queues: TheQueues,
     one: OneAtATime,
     client: Reader,
 ) -> dict[str, Any]:
     """The best resource sets, best first, as ``metasched rank --json`` answers; where there is none, ``why``."""
+    if question.lent and not client.may("scheduler"):
+        raise HTTPException(403, f"the role {client.role} may not lend runs, expected scheduler")
     view, now = clusters.view, clock.now()
+    models = lent_models.with_runs([each.run(question.application) for each in question.lent])
     async with one:
         document = await run_in_threadpool(ranked, question, view, models, advisor, now)
         if question.later:
             waits = await run_in_threadpool(later, question, view, models, advisor, queues)
-            document |= {"format": FORMAT, "version": __version__, "later": waits, "clusters": described(clusters, now)}
+            document |= {"format": FORMAT, "version": __version__, "later": waits, "clusters": described(clusters, now),
+                         "runs": lent_models.runs_of(question.application)}  # fmt: skip
     return document
 
 

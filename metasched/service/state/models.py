@@ -257,6 +257,10 @@ class Models:
         """All predictors by application and platform; each is read when it is looked up."""
         return self._predictors
 
+    def platforms(self, application: str) -> list[str]:
+        """The platforms that there are models of an application on."""
+        return self._predictors.platforms(application)
+
     def learned(self) -> Mapping[Key, Learned]:
         """How many stored runs each model has learned, by application and platform."""
         return {key: self.learned_by(key) for key in self._predictors}

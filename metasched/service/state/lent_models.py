@@ -1,0 +1,102 @@
+"""Models that count with runs that other sites lend for one question; nothing of them is kept as learned."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from metasched.placement.clusters.partition import Partition
+from metasched.predictors.contract import Predictor, Saved, borrowed_by, teaching_of, under
+from metasched.predictors.porting.platforms import ENOUGH
+from metasched.predictors.robust.predictor import RobustPredictor
+from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
+from metasched.service.state.model_cache import Key
+from metasched.service.state.models import Models
+
+#: Models with lent runs that are kept ready: a grid asks with the same ones for minutes.
+MOST_READY = 32
+
+
+class LentModels:
+    """Makes models with lent runs, and keeps the newest ready.
+
+    Parameters
+    ----------
+    models : of this site.
+    """
+
+    def __init__(self, models: Models) -> None:
+        self._models, self._lock = models, Lock()
+        self._ready: OrderedDict[tuple[Key, int, tuple[Run, ...]], Predictor] = OrderedDict()
+
+    def runs_of(self, application: str) -> int:
+        """How many runs the model knows that has learned the most of an application here."""
+        counts = (self._models.learned_by((application, each)).runs for each in self._models.platforms(application))
+        return max(counts, default=0)
+
+    def predictor(self, application: str, platform: str, lent: tuple[Run, ...]) -> Predictor | None:
+        """What predicts on a platform with lent runs, where it knows too few of its own; None where nothing can.
+
+        Parameters
+        ----------
+        application, platform : names.
+        lent : runs on platforms of other sites.
+        """
+        own = self._models.predictor(application, platform)
+        taught = () if own is None else teaching_of(own)
+        if own is not None and (len(taught) >= ENOUGH or not isinstance(own, RobustPredictor)):
+            return own
+        key = (application, platform), 0 if own is None else own.window.seen, lent
+        with self._lock:
+            if key in self._ready:
+                self._ready.move_to_end(key)
+                return self._ready[key]
+        here = () if own is None else borrowed_by(own)
+        try:
+            made = RobustPredictor(application, platform).borrowing((*here, *lent)).fit(taught)
+        except InputError:  # runs that no model can be fitted to
+            return own
+        with self._lock:
+            self._ready[key] = made
+            if len(self._ready) > MOST_READY:
+                self._ready.popitem(last=False)
+        return made
+
+    def with_runs(self, lent: Sequence[Run]) -> Models | WithLent:
+        """The models as they are when some runs are lent."""
+        return WithLent(self, self._models, tuple(lent)) if lent else self._models
+
+
+@dataclass(frozen=True, slots=True)
+class WithLent:
+    """The models of this site for one question for which runs were lent.
+
+    Parameters
+    ----------
+    maker : of models with lent runs.
+    models : of this site.
+    lent : runs on platforms of other sites.
+    """
+
+    maker: LentModels
+    models: Models
+    lent: tuple[Run, ...]
+
+    def on(
+        self, application: str, partitions: Iterable[Partition], settings: Settings = DEFAULT_SETTINGS
+    ) -> dict[str, Predictor]:
+        """The predictors of an application by the clusters of some partitions, for some settings.
+
+        Raises
+        ------
+        InputError
+            One of them knows no such settings.
+        """
+        found = {each.state.name: self.maker.predictor(application, each.platform, self.lent) for each in partitions}
+        return {name: under(predictor, settings) for name, predictor in found.items() if predictor is not None}
+
+    def all(self) -> Mapping[Key, Saved]:
+        """What is known without the lent runs, by application and platform."""
+        return self.models.all()
