@@ -70,6 +70,8 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
     at, last = found.first[:-1].copy(), found.first[1:]
     clock, out, into = np.zeros(count), np.zeros(count), np.zeros(count)
     sent, asked, there_at = (np.full(found.size.size, np.nan) for _ in range(3))
+    # Nobody waits for what has one end only.
+    there_at[found.half] = 0.0
     spent = np.zeros((2, count, int(phases.max(initial=0)) + 1))
     phase = phases[found.event]
 

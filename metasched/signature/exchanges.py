@@ -52,6 +52,7 @@ class Exchanges:
     end : of a wait behind its last request, else 0.
     message, sending : arrays of shape (requests,), the message of each, and whether this end sends it.
     source, target, size : arrays of shape (messages,), ranks and bytes.
+    half : array of shape (messages,), whether it has one end only.
     """
 
     first: Ints
@@ -65,6 +66,7 @@ class Exchanges:
     source: Ints
     target: Ints
     size: Floats
+    half: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -139,13 +141,19 @@ def _ordinals(keys: Ints) -> tuple[Ints, Ints, Ints]:
     return order, ordered, ordinal
 
 
-def exchanges(trace: Trace) -> Exchanges:
+def exchanges(trace: Trace, halves: bool = False) -> Exchanges:
     """The operations of a trace.
+
+    Parameters
+    ----------
+    trace : what is done.
+    halves : whether messages may have one end only.
 
     Raises
     ------
     InputError
-        When messages are sent that nobody receives, or the other way round, or a wait is for no request.
+        When messages are sent that nobody receives, or the other way round, unless there may be halves, or a wait is
+        for no request.
 
     Examples
     --------
@@ -177,7 +185,7 @@ def exchanges(trace: Trace) -> Exchanges:
     known, tag = np.unique(read.tags[action[posts], place[posts]], return_inverse=True)
     tag = tag.reshape(-1)
     source, target = np.where(sending, mine, peer), np.where(sending, peer, mine)
-    message = _matched(source, target, tag, sending, known.size, count)
+    message = _matched(source, target, tag, sending, known.size, count, halves)
 
     request, end = number.copy(), np.zeros(event.size, dtype=np.int64)
     own = np.flatnonzero((kind == Operation.wait) & read.blocking[action])
@@ -211,11 +219,14 @@ def exchanges(trace: Trace) -> Exchanges:
         begin[0] = first[process[everything[0]]] - 1
         request[everything] = np.where(begin >= 0, before[np.maximum(begin, 0)], 0)
         end[everything] = before[everything]
-    sizes = np.zeros(int(sending.sum()))
-    sizes[message[sending]] = read.sizes[action[posts[sending]], place[posts[sending]]]
+    sizes = np.zeros(int(message.max(initial=-1)) + 1)
     of, to = (np.zeros(sizes.size, dtype=np.int64) for _ in range(2))
-    of[message[sending]], to[message[sending]] = source[sending], target[sending]
-    return Exchanges(first, kind, action, event, request, end, message, sending, of, to, sizes)
+    # The sender's size counts, where it is there.
+    for ends in (~sending, sending):
+        sizes[message[ends]] = read.sizes[action[posts[ends]], place[posts[ends]]]
+        of[message[ends]], to[message[ends]] = source[ends], target[ends]
+    half = np.bincount(message, minlength=sizes.size) < 2
+    return Exchanges(first, kind, action, event, request, end, message, sending, of, to, sizes, half)
 
 
 def _key(process: Ints, source: Ints, target: Ints, tag: Ints, count: int, tags: int) -> Ints:
@@ -224,7 +235,9 @@ def _key(process: Ints, source: Ints, target: Ints, tag: Ints, count: int, tags:
     return np.asarray(((process * (count + 1) + other) * 2 + sends) * (tags + 1) + tag)
 
 
-def _matched(source: Ints, target: Ints, tag: Ints, sending: NDArray[np.bool_], tags: int, count: int) -> Ints:
+def _matched(
+    source: Ints, target: Ints, tag: Ints, sending: NDArray[np.bool_], tags: int, count: int, halves: bool
+) -> Ints:
     """The message of each request: sends and receives of one key in their order."""
     message = np.zeros(source.size, dtype=np.int64)
     if 2 * int(sending.sum()) == source.size:
@@ -234,4 +247,12 @@ def _matched(source: Ints, target: Ints, tag: Ints, sending: NDArray[np.bool_], 
                 message[np.flatnonzero(sending)[sent]] = np.arange(sent.size)
                 message[np.flatnonzero(~sending)[got]] = np.arange(sent.size)
                 return message
-    raise InputError("messages are sent that nobody receives, or the other way round")
+    if not halves:
+        raise InputError("messages are sent that nobody receives, or the other way round")
+    # The k-th send of a key with its k-th receive, and what is left by itself.
+    _, key = np.unique((source * count + target) * (tags + 1) + tag, return_inverse=True)
+    ordinal = np.zeros(source.size, dtype=np.int64)
+    for ends in (sending, ~sending):
+        _, _, ordinal[ends] = _ordinals(key.reshape(-1)[ends])
+    _, message = np.unique(np.stack([key.reshape(-1), ordinal]), axis=1, return_inverse=True)
+    return message.reshape(-1).astype(np.int64)

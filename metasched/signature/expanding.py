@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 
 #: Most processes, and most actions of all of them.
 MOST_PROCESSES, MOST_EVENTS = 65_536, 200_000_000
+#: Turns of a call that is repeated by itself, which are kept together: the neighbours of a cell in three dimensions.
+NEIGHBOURS = 26
 
 
 @dataclass
@@ -92,8 +94,11 @@ def sound(application: Application, count: int) -> Trace:
         ) from None
 
 
-def sampled(application: Application, count: int, longest: int) -> Sample:
+def sampled(application: Application, count: int, longest: int, outer: int = 0) -> Sample:
     """The trace of ``count`` processes with at most ``longest`` turns of each loop, spread over all; 0 for all.
+
+    Calls repeated by themselves are kept up to :data:`NEIGHBOURS`. Of outermost loops that hold others, ``outer`` turns
+    are kept where it is above 0.
 
     Raises
     ------
@@ -117,7 +122,8 @@ def sampled(application: Application, count: int, longest: int) -> Sample:
     roles = [0] * count
     programs: list[tuple[Ints, Ints]] = []
     for cell, ranks in members.items():
-        made, program = _role(application, application.roles[cell], np.array(ranks), count, actions, longest)
+        role, turns = application.roles[cell], (longest, outer or longest)
+        made, program = _role(application, role, np.array(ranks), count, actions, turns)
         total += made.size
         if total > MOST_EVENTS:
             raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
@@ -129,7 +135,7 @@ def sampled(application: Application, count: int, longest: int) -> Sample:
 
 
 def _role(
-    application: Application, role: Role, ranks: Ints, count: int, actions: _Actions, longest: int
+    application: Application, role: Role, ranks: Ints, count: int, actions: _Actions, turns: tuple[int, int]
 ) -> tuple[NDArray[np.int32], tuple[Ints, Ints]]:
     """Actions of the processes of a role, an array of shape (ranks, actions), and its program as samples have it."""
     sides = TOPOLOGIES[application.topology](count)
@@ -151,14 +157,15 @@ def _role(
     shapes = np.zeros(length, dtype=np.int64)
     kept = np.zeros(length, dtype=bool)
     tables: dict[int, Ints] = {}
+    repeats = {each.number: each for each in role.program.repeats}
     for leaf in role.program.leaves:
         rows = places.leaves[leaf.number]
         if not rows:
             continue
         table = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
         shapes[table[:, 0]] = leaf.shape
-        if longest:
-            table = table[_some(table, longest)]
+        if turns[0]:
+            table = table[_some(table, [_longest(repeats[loop], *turns) for loop in leaf.loops])]
         kept[table[:, 0]] = True
         tables[leaf.number] = table
     at = np.cumsum(kept) - 1
@@ -177,12 +184,23 @@ def _role(
     return made, (shapes, np.flatnonzero(kept))
 
 
-def _some(table: Ints, longest: int) -> NDArray[np.bool_]:
-    """Which rows of a leaf's table stand in turns that are kept: a number of each loop, evenly spread."""
-    depth = (table.shape[1] - 1) // 2
+def _longest(repeat: Repeat, longest: int, outer: int) -> int:
+    """How many turns of a loop are kept."""
+    if _alone(repeat):
+        return max(longest, NEIGHBOURS)
+    inner = any(isinstance(part, Repeat) and not _alone(part) for part in repeat.body)
+    return outer if inner and not repeat.loops else longest
+
+
+def _alone(repeat: Repeat) -> bool:
+    return len(repeat.body) == 1 and not isinstance(repeat.body[0], Repeat)
+
+
+def _some(table: Ints, most: list[int]) -> NDArray[np.bool_]:
+    """Which rows of a leaf's table stand in turns that are kept: so many of each loop around it, evenly spread."""
     kept = np.ones(len(table), dtype=bool)
-    for place in range(depth):
-        step, times = table[:, 1 + place], table[:, 1 + depth + place]
+    for place, longest in enumerate(most):
+        step, times = table[:, 1 + place], table[:, 1 + len(most) + place]
         before = np.maximum((step * longest + times - 1) // np.maximum(times, 1), 0)
         # Of longest buckets of equal width, the first step of each.
         kept &= (times <= longest) | (before * times // longest == step)

@@ -277,6 +277,12 @@ def _timed(whole: ClockedRun, placement: Placement) -> Timed:
     return Timed(whole.phases, outcome.energy, outcome.success, whole.warnings)
 
 
+def longest_of(application: Application, count: int) -> int:
+    """Turns of a loop that clocks can run through on so many processes."""
+    leaves = max(len(role.program.leaves) for role in application.roles.values())
+    return max(MOST_ACTIONS // (count * leaves), FEWEST_TURNS)
+
+
 def composed(application: Application, count: int, costs_of: Callable[[Sample], Sequence[Costs]]) -> list[ClockedRun]:
     """Run the phases of an application on clocks; long loops in part, what is left out multiplied.
 
@@ -285,8 +291,7 @@ def composed(application: Application, count: int, costs_of: Callable[[Sample], 
     application, count : what, on how many processes.
     costs_of : what the actions of a sample cost, on each of several machines.
     """
-    leaves = max(len(role.program.leaves) for role in application.roles.values())
-    longest = max(MOST_ACTIONS // (count * leaves), FEWEST_TURNS)
+    longest = longest_of(application, count)
     try:
         runs = _clocked(application, sampled(application, count, longest), costs_of)
         if runs[0].sampled:

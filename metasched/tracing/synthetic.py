@@ -14,7 +14,6 @@ import numpy as np
 
 from metasched.records import InputError
 from metasched.signature.application import Application
-from metasched.signature.clocks import RENDEZVOUS
 from metasched.signature.expanding import sound
 from metasched.signature.synthetic.collective_times import MEASURED, Collective
 from metasched.signature.synthetic.message_kinds import MessageKind
@@ -24,7 +23,7 @@ from metasched.tracing.compiled import compiled
 
 SOURCE = Path(__file__).with_name("synthetic.c")
 #: How many numbers stand behind each word that the program prints.
-_LINES = {"sent": 3, "got": 5, "collective": 4, "iteration": 2, "end": 1}
+_LINES = {"seen": 2, "most": 2, "collective": 4, "iteration": 2, "end": 1}
 
 
 def run_synthetic(
@@ -102,22 +101,14 @@ def _rows(text: str) -> dict[str, list[list[float]]]:
 
 
 def _messages(plan: Plan, rows: dict[str, list[list[float]]]) -> dict[MessageKind, float]:
-    """Seconds of a message of each kind.
-
-    A message takes from when both ends are ready until it is complete. That is seen where the receiver waits from
-    before it leaves; elsewhere it is only known that it takes no longer than until the receiver has looked.
-    """
-    sent = {(int(i), int(message)): posted for i, message, posted in rows.get("sent", [])}
-    seen: dict[int, list[float]] = defaultdict(list)
-    most: dict[int, list[float]] = defaultdict(list)
-    for iteration, message, asked, waited, done in rows.get("got", []):
-        at = int(iteration), int(message)
-        if at not in sent or not 0 <= at[1] < plan.kind.size:
-            continue
-        leaves = sent[at] if plan.sizes[at[1]] < RENDEZVOUS else max(sent[at], asked)
-        (seen if waited <= leaves else most)[int(plan.kind[at[1]])].append(max(done - leaves, 0.0))
-    found = {kind: float(np.median(times)) for kind, times in seen.items()}
-    found |= {kind: min(times) for kind, times in most.items() if kind not in found}
+    """Seconds of a message of each kind: where none was seen to arrive, the least that it can have taken at most."""
+    times: dict[str, dict[int, list[float]]] = {"seen": defaultdict(list), "most": defaultdict(list)}
+    for word, of in times.items():
+        for message, seconds in rows.get(word, []):
+            if 0 <= message < plan.kind.size:
+                of[int(plan.kind[int(message)])].append(seconds)
+    found = {kind: min(some) for kind, some in times["most"].items()}
+    found |= {kind: float(np.median(some)) for kind, some in times["seen"].items()}
     return {plan.kinds[kind]: seconds for kind, seconds in sorted(found.items())}
 
 

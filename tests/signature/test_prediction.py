@@ -53,6 +53,18 @@ def test_a_message_takes_latency_and_bandwidth() -> None:
     assert found.end.tolist() == pytest.approx([0.0, LATENCY + 8000 / BANDWIDTH])
 
 
+def test_messages_with_one_end_are_refused_or_keep_nobody_waiting() -> None:
+    get, put = ("recv", (0, 0, 1000, 0)), ("send", (1, 0, 1000, 0))
+    trace = trace_of({0: [put, put, ("recv", (1, 0, 1000, 0))], 1: [get, get, get]})
+    with pytest.raises(InputError, match="messages are sent that nobody receives"):
+        exchanges(trace)
+    found = exchanges(trace, halves=True)
+    assert (int(found.half.sum()), found.half.size, found.size.tolist()) == (2, 4, [8000.0] * 4)
+    ends = run(trace, found, np.zeros(trace.events, dtype=np.int64), BlockCosts(HERE.placement(2), LABEL)).end
+    # What is left alone occupies a link, but nobody waits for another process.
+    assert ends.max() <= LATENCY + 4 * 8000 / BANDWIDTH
+
+
 def test_a_large_message_keeps_its_sender_until_it_has_arrived() -> None:
     many = RENDEZVOUS / 8
     work = ("compute", (1e6,))

@@ -54,7 +54,7 @@ def places_of_sample(sample: Sample) -> tuple[Ints, Ints]:
 
 
 def kinds_of(sample: Sample, found: Exchanges, per_node: int) -> tuple[list[MessageKind], Ints]:
-    """The kinds of a sample's messages, and which of them each message is of.
+    """The kinds of a sample's messages, and which of them each message is of, -1 where it has one end only.
 
     Parameters
     ----------
@@ -68,6 +68,8 @@ def kinds_of(sample: Sample, found: Exchanges, per_node: int) -> tuple[list[Mess
     columns = np.zeros((found.size.size, 4))
     columns[message, 0], columns[message, 1] = phases[event], places[event]
     columns[:, 2], columns[:, 3] = found.size, found.source // per_node == found.target // per_node
-    different, which = np.unique(columns, axis=0, return_inverse=True)
+    different, inverse = np.unique(columns[~found.half], axis=0, return_inverse=True)
+    which = np.full(found.half.size, -1, dtype=np.int64)
+    which[~found.half] = inverse.reshape(-1)
     kinds = [MessageKind(int(p), int(at), float(size), bool(local)) for p, at, size, local in different.tolist()]
-    return kinds, which.reshape(-1).astype(np.int64)
+    return kinds, which

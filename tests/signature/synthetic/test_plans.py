@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.signature.applications import APPLICATIONS
+from benchmarks.signature.applications import APPLICATIONS, halo
 from metasched.records import InputError
 from metasched.signature.application import Application
 from metasched.signature.fitting import fit
 from metasched.signature.synthetic.collective_times import grown
-from metasched.signature.synthetic.plan import COLLECTIVE, RECEIVE, SEND, WAIT, Plan, planned
+from metasched.signature.synthetic.plan import RECEIVE, SEND, SLEEP, TOGETHER, WAIT, WORDS, Plan, planned
+from metasched.signature.traces import trace_of
 
 BY_NAME = {each.name: each for each in APPLICATIONS}
 
@@ -26,17 +27,19 @@ def learned(name: str) -> Application:
 def scripts(plan: Plan) -> list[list[list[list[int]]]]:
     """Of each pair of ranges, of each measurable process, its actions."""
     words = plan.words.tolist()
-    at = 5 + 3 * words[4]
-    found = []
-    for _ in range(words[3]):
-        pair = []
-        for _ in range(plan.measurable):
+    # A head for all, and a part for each process; each begins with how long it is.
+    at = 1 + words[0]
+    pairs: list[list[list[list[int]]]] = [[] for _ in plan.ranges]
+    for _ in range(plan.measurable):
+        end = at + 1 + words[at]
+        at += 1
+        for pair in pairs:
             many = words[at]
-            pair.append([words[place : place + 5] for place in range(at + 1, at + 1 + 5 * many, 5)])
-            at += 1 + 5 * many
-        found.append(pair)
+            pair.append([words[place : place + WORDS] for place in range(at + 1, at + 1 + WORDS * many, WORDS)])
+            at += 1 + WORDS * many
+        assert at == end
     assert at == len(words)
-    return found
+    return pairs
 
 
 @pytest.mark.parametrize("name", ["2-D halo, borders", "butterfly", "ring"])
@@ -46,7 +49,7 @@ def test_messages_inside_the_ranges_have_both_ends_and_the_rest_black_holes(name
     for holes, pair in zip(plan.black_holes, scripts(plan), strict=True):
         sent, got, outside = set(), set(), set()
         for slot, actions in enumerate(pair):
-            for kind, peer, _, _, message in actions:
+            for kind, peer, _, _, message, _ in actions:
                 if kind not in (SEND, RECEIVE):
                     continue
                 if message < 0:
@@ -60,12 +63,10 @@ def test_messages_inside_the_ranges_have_both_ends_and_the_rest_black_holes(name
 
 
 def test_all_measurable_processes_meet_in_the_same_collective_operations() -> None:
-    plan = planned(learned("2-D halo, borders"), 64, 26, 1, 1e-9)
-    pairs = [
-        [[action[1:3] for action in actions if action[0] == COLLECTIVE] for actions in pair] for pair in scripts(plan)
-    ]
-    assert pairs
-    assert all(met[0] and met == [met[0]] * len(met) for met in pairs)
+    plan = planned(learned("transpose"), 64, 26, 1, 1e-9)
+    pairs = [[sum(action[0] == TOGETHER for action in actions) for actions in pair] for pair in scripts(plan)]
+    assert pairs[0][0] > 0
+    assert all(met == [met[0]] * len(met) for met in pairs)
 
 
 def test_waits_are_for_requests_that_were_posted() -> None:
@@ -79,6 +80,37 @@ def test_waits_are_for_requests_that_were_posted() -> None:
                     waits.append(0 <= first < end <= posted)
     assert waits
     assert all(waits)
+
+
+def test_what_all_compute_is_told_from_what_some_compute_more() -> None:
+    # Process 0 has more to do than the others: only that is slept in full.
+    def ring(rank: int, n: int) -> list[tuple[str, tuple[float, ...]]]:
+        messages = [("isend", ((rank + 1) % n, 0, 100, 0)), ("irecv", ((rank - 1) % n, 0, 100, 0)), ("waitall", (2,))]
+        return [("init", ()), *([("compute", (1e6 if rank else 3e6,)), *messages] * 50), ("finalize", ())]
+
+    application = fit([trace_of({rank: ring(rank, n) for rank in range(n)}) for n in (8, 16, 32)]).application
+    plan = planned(application, 64, 10, 1, 1e-9)
+    slept = {
+        tuple(action[1:3]) for pair in scripts(plan) for actions in pair for action in actions if action[0] == SLEEP
+    }
+    assert slept == {(10**6, 0), (10**6, 2 * 10**6)}
+
+
+def test_later_pairs_of_ranges_run_only_phases_with_messages_that_are_not_yet_measured() -> None:
+    plan = planned(learned("wavefront, 4 corners"), 144, 32, 1, 1e-9)
+    messages = [sum(action[4] >= 0 for actions in pair for action in actions if action[0] == SEND)
+                for pair in scripts(plan)]  # fmt: skip
+    assert len(messages) > 1
+    assert max(messages[1:]) < messages[0]
+
+
+def test_runs_of_many_turns_are_measured_in_as_few_as_short_ones() -> None:
+    def run_of(steps: int) -> Plan:
+        traces = [trace_of({rank: [*halo(rank, n, steps=steps)] for rank in range(n)}) for n in (16, 32, 64)]
+        return planned(fit(traces).application, 128, 32, 1, 1e-9)
+
+    short, long = run_of(20), run_of(400)
+    assert [len(part) for part in scripts(short)[0]] == [len(part) for part in scripts(long)[0]]
 
 
 def test_processes_of_a_node_stay_together() -> None:
