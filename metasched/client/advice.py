@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from metasched.client.connection import ask
+from metasched.client.soundness import NAME, count, line, matching, number
 
 #: How long the daemon may take in all (s).
 TIMEOUT = 2.0
-#: Names of partitions and nodes: what could be anything else in a command line is not believed.
-_NAME, _NODES = re.compile(r"[A-Za-z0-9_][\w.+-]{0,254}", re.ASCII), re.compile(r"[\w.,\[\]-]{1,65536}", re.ASCII)
+#: Folded names of nodes.
+_NODES = re.compile(r"[\w.,\[\]-]{1,65536}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +86,22 @@ def _sound(answer: Any, question: dict[str, Any]) -> Advice | None:
     if answer["placed"] is not True:
         return None
     placement = answer["placement"]
-    longer = _number(placement["slowdown"])
+    longer = number(placement["slowdown"])
     time, low, high = (
-        longer * _number(each)
+        longer * number(each)
         for each in (placement["execution_time"], placement["interval"]["low"], placement["interval"]["high"])
     )
     found = Advice(
-        scheduler=_matching(answer["scheduler"], _NAME, empty=True),
-        partition=_matching(answer["partition"], _NAME, empty=True),
-        nodes=_matching(answer["nodes"], _NODES),
-        node_count=_count(answer["node_count"]),
-        processors=_count(answer["processors"]),
+        scheduler=matching(answer["scheduler"], NAME, empty=True),
+        partition=matching(answer["partition"], NAME, empty=True),
+        nodes=matching(answer["nodes"], _NODES),
+        node_count=count(answer["node_count"]),
+        processors=count(answer["processors"]),
         execution_time=time,
         low=low,
         high=high,
-        time_limit=None if answer["time_limit"] is None else _number(answer["time_limit"]),
-        reason="".join(letter if letter.isprintable() else " " for letter in str(answer["message"])[:1000]),
+        time_limit=None if answer["time_limit"] is None else number(answer["time_limit"]),
+        reason=line(answer["message"]),
     )
     allowed, partitions = question.get("processors"), question.get("partitions")
     if (
@@ -113,21 +114,3 @@ def _sound(answer: Any, question: dict[str, Any]) -> Advice | None:
     ):
         raise ValueError("the answer is not one to the question")
     return found
-
-
-def _matching(value: Any, pattern: re.Pattern[str], *, empty: bool = False) -> str:
-    if not isinstance(value, str) or not (pattern.fullmatch(value) or (empty and not value)):
-        raise ValueError("a name is none")
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or not 1 <= value <= 10_000_000:
-        raise ValueError("a count is none")
-    return value
-
-
-def _number(value: Any) -> float:
-    if type(value) not in (int, float) or not 0 < value < math.inf:
-        raise ValueError("a number is none")
-    return float(value)
