@@ -6,6 +6,7 @@ Questions and answers are what clients and the daemon send each other as JSON, a
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError
@@ -70,10 +71,16 @@ class Demands(Constraints, SettingsAsked):
             When they contradict each other.
         """
         asked = self.model_fields_set & Constraints.model_fields.keys()
-        demands = {name: getattr(self, name) for name in asked}
+        demands = {name: getattr(self, name) for name in sorted(asked)}
         if self.processes_per_node is not None and self.threads == 1 and self.per_node is None:
             demands["per_node"] = self.processes_per_node
-        return described.with_demands(demands)
+        return _demanded(described, tuple(demands.items()))
+
+
+@lru_cache(maxsize=200)
+def _demanded(described: Constraints, demands: tuple[tuple[str, Any], ...]) -> Constraints:
+    """Constraints with demands in place of theirs; jobs mostly demand what others did before them."""
+    return described.with_demands(dict(demands))
 
 
 class Ask(Demands):

@@ -423,8 +423,10 @@ def broadcast(
     >>> [column.shape for column in broadcast(100.0, [1, 2], 0.5, 90.0)]
     [(2,), (2,), (2,), (2,)]
     """
-    columns = (problem_size, processors, available_cpu, available_bandwidth)
-    n, p, cpu, bw = np.broadcast_arrays(*(np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in columns))
+    given = (problem_size, processors, available_cpu, available_bandwidth)
+    columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
+    shape = np.broadcast(*columns).shape
+    n, p, cpu, bw = (each if each.shape == shape else np.broadcast_to(each, shape) for each in columns)
     return n, p, cpu, bw
 
 

@@ -27,6 +27,8 @@ from metasched.placement.loads.recent_placements import (
 )
 from metasched.placement.loads.staleness import STALE_AFTER, stale, with_stale_capped
 
+#: The horizon that is tried first where none is known to be near (s).
+FIRST_HORIZON = 60.0
 #: The loads to expect over a number of seconds from now, in place of those measured now.
 Forecast = Callable[[ClusterState, float], ClusterState]
 
@@ -50,7 +52,7 @@ class Loads:
     recent: tuple[RecentPlacement, ...] = ()
     now: float = 0.0
     stale_after: float = STALE_AFTER
-    first_horizon: float = 60.0
+    first_horizon: float = FIRST_HORIZON
     waiting: bool = False
 
 

@@ -154,10 +154,11 @@ class _Compared:
         return [best, *[other for other in others if _differ(other, best)][:1]]
 
     def _placed(self, position: int) -> Placement:
-        bounds = np.cumsum([0, *(front.processors.size for _, front in self.able)])
-        number = int(np.searchsorted(bounds, position, side="right")) - 1
+        number, local = 0, position
+        while local >= self._times[number].size:
+            local -= self._times[number].size
+            number += 1
         own, front = self.able[number]
-        local = position - int(bounds[number])
         time, wait = float(self._times[number][local]), float(self._waits[number][local])
         prediction = Prediction(time, Interval(time, time, self._level), "")
         return Placement(own.resource_set(front, local), prediction, wait)

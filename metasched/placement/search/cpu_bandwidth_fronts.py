@@ -21,6 +21,9 @@ from metasched.records import ResourceSet
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: Lists of processor counts whose fronts are kept together at most.
+MOST_JOINED = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Front:
@@ -78,23 +81,32 @@ class Fronts:
             most = np.minimum(most, constraints.per_node)
         self._domains = Domains(group, node, width, admitted.effective_cpu[node], most[node])
         self._fronts: dict[int, Front] = {}
+        self._joined: dict[tuple[int, ...], Front] = {}
+        self._sets: dict[tuple[int, int, int], ResourceSet] = {}
         self.largest = int(self._domains.sizes.max(initial=0))
 
     def of(self, counts: Iterable[int]) -> Front:
         """The fronts for these numbers of processors, of those that the cluster has enough for."""
-        wanted = [count for count in counts if count <= self.largest]
-        for count in wanted:
-            if count not in self._fronts:
-                self._fronts[count] = self._found(count)
-        return Front.joined(self._fronts[count] for count in wanted)
+        wanted = tuple(count for count in counts if count <= self.largest)
+        found = self._joined.get(wanted)
+        if found is None:
+            for count in wanted:
+                if count not in self._fronts:
+                    self._fronts[count] = self._found(count)
+            found = Front.joined(self._fronts[count] for count in wanted)
+            if len(self._joined) < MOST_JOINED:
+                self._joined[wanted] = found
+        return found
 
     def resource_set(self, front: Front, position: int) -> ResourceSet:
         """The set at a position of a front: as it is, it can only be better than the front says."""
-        processors = int(front.processors[position])
-        nodes, counts = self._domains.members(
-            int(front.domain[position]), processors, int(front.step[position]), float(front.cpu[position])
-        )
-        return self.cluster.resource_set(nodes, int(counts.sum()))
+        which = int(front.processors[position]), int(front.domain[position]), int(front.step[position])
+        found = self._sets.get(which)
+        if found is None:
+            processors, domain, step = which
+            nodes, counts = self._domains.members(domain, processors, step, float(front.cpu[position]))
+            found = self._sets[which] = self.cluster.resource_set(nodes, int(counts.sum()))
+        return found
 
     def _found(self, count: int) -> Front:
         domains = self._domains

@@ -1,13 +1,15 @@
 """What the process says of very many requests at once: it depends on N and P alone, and is smooth in log N.
 
-For a batch of requests the process is asked once for each (N, P) where there are few of those, and else on a grid of
-log N for each P, interpolated in between. Asked one by one, or so, requests are not interpolated.
+For requests of one size the process is asked once for each P, and what it says is kept for the next ones of that size:
+those who compare placements ask again about the best of them. For a batch of many sizes it is asked on a grid of log N
+for each P, and interpolated in between; a few requests of different sizes are not interpolated.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,8 @@ from numpy.typing import NDArray
 from metasched.predictors.contract import Floats, PowerTerm
 from metasched.predictors.robust.model import Model
 
-#: Batches of fewer requests are not tabulated, of many sizes and of one.
-FEWEST, FEWEST_OF_SIZE = 256, 16
+#: Batches of fewer requests of different sizes are not tabulated.
+FEWEST = 256
 #: Distance of the grid in log N: for a bend of length 2 the interpolation errs by less than a thousandth of its spread.
 STEP = 1.0 / 8.0
 #: Requests handled in one piece, so that its arrays stay in the cache.
@@ -38,23 +40,24 @@ class Tabulated:
         low, high = model.reach
         nodes = np.arange(low[0], high[0] + STEP, STEP)
         self._first = low[0]
-        self._everywhere = {whole: Grid(model, nodes, whole=whole) for whole in (False, True)}
+        self._everywhere = {whole: OfCounts(partial(_grid, model, nodes, whole)) for whole in (False, True)}
         self._of_size = cached_grids(model)
+        self._terms = cached_terms(model)
 
     def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Times (s), for arrays of one shape (n,)."""
         same = _same(n)
-        counts = _whole(p, FEWEST_OF_SIZE if same else FEWEST)
+        counts = _whole(p, 1 if same else FEWEST)
         if counts is None:
-            return self._one_by_one(n, p, cpu, bw)[0]
+            return self._expected_one_by_one(n, p, cpu, bw)
         different, where = counts
-        time, of_counts = np.empty(len(p)), self.model.formula.of_counts(different.astype(np.float64))[:2]
         if same:
-            of_counts += self._of_size(float(n[0]), False).of(different)[:, 0, 0]
+            time, terms = np.empty(len(p)), self._terms(float(n[0])).of(different)
         else:
+            time, terms = np.empty(len(p)), self.model.formula.of_counts(different.astype(np.float64))[:2].T
             grid = self._everywhere[False].of(different)
         for piece in _pieces(len(p)):
-            computation, communication = (each.take(where[piece]) for each in of_counts)
+            computation, communication = terms.take(where[piece], axis=0).T
             log_n = np.log(n[0] if same else n[piece])
             if not same:
                 bend = _between(grid, where[piece], (log_n - self._first) / STEP)[:, 0]
@@ -73,18 +76,18 @@ class Tabulated:
         different, where = counts
         of_counts = self.model.formula.of_counts(different.astype(np.float64))[:2]
         # Whoever asks for these compares and then shows intervals, which the same rows tell.
-        of_counts += self._of_size(float(n), True).of(different)[:, 0, 0]
+        of_counts += self._of_size(float(n)).of(different)[:, 0, 0]
         return tuple(term._replace(factor=term.factor.take(where)) for term in self.model.power_terms(n, *of_counts))
 
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms, for arrays of one shape (n,)."""
         same = _same(n)
-        counts = _whole(p, FEWEST_OF_SIZE if same else FEWEST)
+        counts = _whole(p, 1 if same else FEWEST)
         if counts is None:
             return self._one_by_one(n, p, cpu, bw)
         different, where = counts
         of_counts = self.model.of_counts(different.astype(np.float64))
-        grid = (self._of_size(float(n[0]), True) if same else self._everywhere[True]).of(different)
+        grid = (self._of_size(float(n[0])) if same else self._everywhere[True]).of(different)
         time, spread = np.empty(len(n)), np.empty(len(n))
         for piece in _pieces(len(n)):
             here, log_n = where[piece], np.log(n[piece])
@@ -101,49 +104,86 @@ class Tabulated:
             time[piece], spread[piece] = self.model.predict(n[piece], p[piece], cpu[piece], bw[piece])
         return time, spread
 
+    def _expected_one_by_one(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
+        """The times alone, without a table."""
+        time = np.empty(len(n))
+        for piece in _pieces(len(n)):
+            points = np.log(np.stack([n[piece], p[piece]], axis=1))
+            computation, communication = self.model.formula.of_counts(p[piece])[:2] + self.model.bend_mean(points)
+            time[piece] = self.model.time_at(points[:, 0], cpu[piece], bw[piece], computation, communication)
+        return time
 
-class Grid:
-    """What the process says at fixed sizes, for every processor count that was asked about so far.
+
+class OfCounts:
+    """What depends on the number of processors: a row for each that was asked about so far.
+
+    Parameters
+    ----------
+    make : makes the rows of some processor counts, array of shape (k,), to an array of shape (k, ...).
+
+    Examples
+    --------
+    >>> squares = OfCounts(lambda counts: counts**2)
+    >>> squares.of(np.array([2, 8])).tolist(), squares.of(np.array([1, 2, 4])).tolist()
+    ([4.0, 64.0], [1.0, 4.0, 16.0])
+    """
+
+    def __init__(self, make: Callable[[Floats], Floats]) -> None:
+        self._make = make
+        # The counts known, ascending, and their rows: replaced together, for readers in threads.
+        self._known: tuple[NDArray[np.intp], Floats] | None = None
+
+    def of(self, counts: NDArray[np.intp]) -> Floats:
+        """The rows of some processor counts, ascending, array of shape (k,): an array of shape (k, ...)."""
+        if self._known is None:
+            self._known = counts, self._make(counts.astype(np.float64))
+        known, rows = self._known
+        place = np.minimum(known.searchsorted(counts), len(known) - 1)
+        missing = known.take(place) != counts
+        if missing.any():
+            new = counts[missing]
+            every = np.concatenate([known, new])
+            order = np.argsort(every, kind="stable")
+            known = every[order]
+            rows = np.concatenate([rows, self._make(new.astype(np.float64))])[order]
+            self._known = known, rows
+            place = known.searchsorted(counts)
+        return rows.take(place, axis=0)
+
+
+def _grid(model: Model, nodes: Floats, whole: bool, counts: Floats) -> Floats:
+    """What the process says at fixed sizes for some processor counts, shape (k, g, 12), or (k, g, 1) for means alone.
 
     Parameters
     ----------
     model : whose process it is.
     nodes : array of shape (g,), logarithms of the sizes.
     whole : whether the variance and what the process takes over of the numbers are wanted too.
+    counts : array of shape (k,).
     """
-
-    def __init__(self, model: Model, nodes: Floats, *, whole: bool) -> None:
-        self._model, self._nodes, self._whole = model, nodes, whole
-        # Where the row of each count stands (-1: not known) and the rows: replaced together, for readers in threads.
-        self._known = np.full(1, -1), np.empty((0, len(nodes), 1))
-
-    def of(self, counts: NDArray[np.intp]) -> Floats:
-        """The rows of some processor counts, ascending: shape (k, g, 12), or (k, g, 1) where only means are wanted."""
-        places, rows = self._known
-        if counts[-1] >= len(places):
-            places = np.append(places, np.full(counts[-1] + 1 - len(places), -1))
-        new = counts[places[counts] < 0]
-        if len(new):
-            made = self._made(new.astype(np.float64))
-            places = places.copy()
-            places[new] = len(rows) + np.arange(len(new))
-            rows = np.concatenate([rows, made]) if len(rows) else made
-            self._known = places, rows
-        return rows.take(places[counts], axis=0)
-
-    def _made(self, counts: Floats) -> Floats:
-        points = np.stack(np.broadcast_arrays(self._nodes[None, :], np.log(counts)[:, None]), axis=-1).reshape(-1, 2)
-        found = self._model.bend(points) if self._whole else self._model.bend_mean(points)[:, None]
-        return found.reshape(len(counts), len(self._nodes), -1)
+    points = np.stack(np.broadcast_arrays(nodes[None, :], np.log(counts)[:, None]), axis=-1).reshape(-1, 2)
+    found = model.bend(points) if whole else model.bend_mean(points)[:, None]
+    return found.reshape(len(counts), len(nodes), -1)
 
 
-def cached_grids(model: Model) -> Callable[[float, bool], Grid]:
-    """Grids of one size each, by N and whether they are whole; those asked for last are kept."""
-    return lru_cache(maxsize=8)(lambda size, whole: Grid(model, np.log([size]), whole=whole))
+def _terms(model: Model, log_n: float, counts: Floats) -> Floats:
+    """The last two arguments of :meth:`Model.time_at` at one size for some processor counts, shape (k, 2)."""
+    points = np.stack([np.full(len(counts), log_n), np.log(counts)], axis=1)
+    return model.formula.of_counts(counts)[:2].T + model.bend_mean(points)[:, None]
+
+
+def cached_grids(model: Model) -> Callable[[float], OfCounts]:
+    """What the process says at one size each, whole; the sizes asked for last are kept."""
+    return lru_cache(maxsize=8)(lambda size: OfCounts(partial(_grid, model, np.log([size]), True)))
+
+
+def cached_terms(model: Model) -> Callable[[float], OfCounts]:
+    """What both terms are at one size each, before the loads count; the sizes asked for last are kept."""
+    return lru_cache(maxsize=8)(lambda size: OfCounts(partial(_terms, model, math.log(size))))
 
 
 def _same(n: Floats) -> bool:
-    return len(n) > 0 and n[0] == n[-1] and bool((n == n[0]).all())
+    return len(n) > 0 and n[0] == n[-1] and (n.strides == (0,) or bool((n == n[0]).all()))
 
 
 def _pieces(count: int) -> Iterator[slice]:

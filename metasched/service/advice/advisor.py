@@ -17,7 +17,7 @@ from metasched.placement.clusters.energy import tells_energy
 from metasched.placement.clusters.partition import Holder, Partition
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.counted import Loads, counted
+from metasched.placement.loads.counted import FIRST_HORIZON, Loads, counted
 from metasched.placement.ranking.co_scheduling import Coscheduled
 from metasched.placement.ranking.fast_path import quickest
 from metasched.placement.ranking.layouts import layouts
@@ -165,10 +165,18 @@ class Placer:
         notes = tuple(dict.fromkeys(line for _, lines in found.values() for line in lines))
         return {name: tuple(jobs) for name, (jobs, _) in found.items() if jobs}, notes
 
-    def loads(self, now: float, *, forecast: bool = True) -> Loads:
-        """What is known of the loads besides what was measured last: their forecasts, and the jobs placed just now."""
+    def loads(self, now: float, *, forecast: bool = True, first_horizon: float = FIRST_HORIZON) -> Loads:
+        """What is known of the loads besides what was measured last: their forecasts, and the jobs placed just now.
+
+        Parameters
+        ----------
+        now : seconds.
+        forecast : whether forecasts count.
+        first_horizon : the horizon that is tried first (s).
+        """
         forecasts = self._forecaster.forecasts
-        return Loads(forecasts.over if forecast and forecasts.of else None, self._recent.now(), now)
+        over = forecasts.over if forecast and forecasts.of else None
+        return Loads(over, self._recent.now(), now, first_horizon=first_horizon)
 
     def _best(
         self,
@@ -185,8 +193,7 @@ class Placer:
         known = {each.state.name: known[each.state.name] for each in able}
         # The horizon is not known beforehand: the last completion of a problem of about this size is tried first.
         alike = ask.application, round(2.0 * math.log2(ask.problem_size))
-        loads = self.loads(now)
-        loads = replace(loads, first_horizon=self._completions.get(alike, loads.first_horizon))
+        loads = self.loads(now, first_horizon=self._completions.get(alike, FIRST_HORIZON))
         running, notes = self.running(able)
         states = [each.state for each in able]
         chosen = self._configuration.energy
@@ -209,13 +216,14 @@ class Placer:
             ),
             max_slowdown=chosen.max_slowdown if metered else None,
             power_cap=chosen.power_cap if metered else None,
+            # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
+            rotation=f"{view.made_at}",
             running=running,
         )
         if not running:
-            # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
-            in_turn, forecasts = replace(question, rotation=f"{view.made_at}"), self._forecaster.forecasts
+            forecasts = self._forecaster.forecasts
             found = quickest(
-                lambda horizon: self._fronts.fronts(able, in_turn, view, forecasts, horizon), known, in_turn
+                lambda horizon: self._fronts.fronts(able, question, view, forecasts, horizon), known, question
             )
             if found is not None:
                 if alike in self._completions or len(self._completions) < MOST_COMPLETIONS:

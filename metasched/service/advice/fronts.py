@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.partition import Partition
@@ -14,6 +15,14 @@ from metasched.service.state.load_forecasts import Forecasts, nearest_horizon
 
 #: Fronts kept at most while a view is up.
 MOST_FRONTS = 200
+
+
+@lru_cache(maxsize=MOST_FRONTS)
+def _admission(constraints: Constraints) -> Constraints:
+    """The constraints as far as they say which nodes may be taken."""
+    return constraints.model_copy(
+        update={"processors": (), "min_processors": 1, "max_processors": None, "least_efficiency": 0.0}
+    )
 
 
 class FrontCache:
@@ -34,10 +43,7 @@ class FrontCache:
         """The fronts of some partitions over a horizon (s): as kept, unless a job was placed since."""
         if self._of is None or self._of[0] is not view or self._of[1] is not forecasts:
             self._of, self._fronts = (view, forecasts), {}
-        # The constraints as far as they say which nodes may be taken.
-        admission = question.constraints.model_copy(
-            update={"processors": (), "min_processors": 1, "max_processors": None, "least_efficiency": 0.0}
-        )
+        admission = _admission(question.constraints)
         found = []
         for each in partitions:
             key = each.state.name, admission, None if horizon is None else nearest_horizon(horizon)

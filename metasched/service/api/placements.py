@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Path, Query, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from metasched import __version__
@@ -30,6 +30,7 @@ from metasched.service.api.dependencies import (
     WholeDaemon,
 )
 from metasched.service.authentication import Client
+from metasched.service.daemon import Daemon
 from metasched.service.refusals import NotNowError
 from metasched.service.schemas import ExplainIn, RankIn, RunningIn
 from metasched.service.state.write_queue import WriteQueue
@@ -42,11 +43,12 @@ Uid = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 
 
 @router.post("/placements", response_model=Answer)
-async def place(ask: Ask, daemon: WholeDaemon, client: Reader) -> Response:
+async def place(ask: Ask, request: Request, client: Reader) -> Response:
     """Choose where a job should run. The placement is recorded, so that it can be evaluated later.
 
     A trial changes nothing, so every client that may read may ask for one.
     """
+    daemon: Daemon = request.app.state.daemon  # each dependency costs a fifteenth of an answer
     if not ask.trial and not client.may("scheduler"):
         raise HTTPException(403, f"the role {client.role} may ask for trials only, expected scheduler")
     if not ask.trial and not daemon.leads:
