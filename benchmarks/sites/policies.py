@@ -13,8 +13,9 @@ from benchmarks.sites.simulator import OWN, Grid, Place
 from benchmarks.sites.workload import SITES
 from metasched import __version__
 from metasched.sites.choice import Known
-from metasched.sites.grid import Sites, SitesQuestion
+from metasched.sites.grid import Sites
 from metasched.sites.offer import FORMAT
+from metasched.sites.question import SitesQuestion
 from metasched.sites.settings import SiteTable
 
 

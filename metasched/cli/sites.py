@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -111,6 +113,9 @@ def submit_to_site(
         list[Path] | None, typer.Option("--bring", help="File or folder to copy there first, by scp; repeatable.")
     ] = None,
     folder: Annotated[str, typer.Option(help="Folder for it there; by default the home folder.")] = "",
+    resend: Annotated[
+        bool, typer.Option("--resend", help="Let `metasched sites resend` send it elsewhere while it waits.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the choice and submit nothing.")] = False,
     url: consulting.UrlOption = None,
     config: consulting.ConfigOption = None,
@@ -121,7 +126,8 @@ def submit_to_site(
     The job names its application: --comment=metasched:app=cg,n=1400. Its script is sent, so it needs no shared folder.
     """
     from metasched.schedulers.portable import portable
-    from metasched.sites import ssh
+    from metasched.sites import resendable_jobs, ssh
+    from metasched.sites.held_jobs import SshHands
 
     job = portable(words)
     if job.asked.mark is None:
@@ -142,24 +148,23 @@ def submit_to_site(
     }  # fmt: skip
     answer = consulting.consult(config, url, "POST", "/v1/sites/rankings", asked)
     show(answer, table=not as_json)
-    reached = {each["site"]: each for each in consulting.consult(config, url, "GET", "/v1/sites")["sites"]}
+    hands = SshHands(_reached(config, url), job, paths, folder, held_by or ())
     report: dict[str, Any] = {}
     for each in [] if dry_run else answer["sites"]:
-        name, site = each["site"], reached.get(each["site"], {"ssh": ""})
-        if not site["ssh"]:
-            output.to_stderr(f"{name} is passed over: its table has no ssh")
-            continue
         try:
-            moved, seconds = ssh.bring(site["ssh"], paths, folder) if paths and name not in (held_by or ()) else (0, 0)
-            partition = each["partition"] if not job.asked.partitions else ""
-            number = ssh.submit(site["ssh"], job, ssh.submit_words(job, site["scheduler"], partition))
+            number, moved, seconds = hands.submit(each["site"], each["partition"])
         except RuntimeError as error:
-            output.to_stderr(f"{name} is passed over: {one_line(str(error))}")
+            output.to_stderr(f"{each['site']} is passed over: {one_line(str(error))}")
             continue
-        report = {"site": name, "job": number, "data": moved, "seconds": seconds}
+        report = {"site": each["site"], "job": number, "data": moved, "seconds": seconds}
         break
     if not dry_run and "id" in answer:
         consulting.consult(config, url, "PUT", f"/v1/sites/jobs/{answer['id']}", report)
+        if resend and report:
+            try:
+                resendable_jobs.keep(answer["id"], job, paths, folder, held_by or ())
+            except OSError as error:
+                output.to_stderr(f"warning: the job stays where it is, since it cannot be kept: {error}")
     if as_json:
         output.print_json(answer | {"submitted": report or None})
     elif report:
@@ -167,6 +172,50 @@ def submit_to_site(
     if not report and not dry_run:
         output.to_stderr(answer["why"] or "no site took the job")
         raise typer.Exit(1)
+
+
+@sites.command("resend")
+def resend_jobs(
+    url: consulting.UrlOption = None, config: consulting.ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Send your jobs elsewhere that wait for longer than another site would take, if they were submitted with --resend.
+
+    A job that has started stays. Run this again and again, such as by cron; what was interrupted goes on from there.
+    """
+    from metasched.sites import resendable_jobs
+    from metasched.sites.held_jobs import SshHands
+    from metasched.sites.resending import Resendable, resend
+
+    said: list[dict[str, str]] = []
+    failed = False
+    with resendable_jobs.alone():
+        jobs = [*resendable_jobs.kept_jobs()]
+        reached = _reached(config, url) if jobs else {}
+        for kept in jobs:
+
+            def save(state: Resendable | None, kept: resendable_jobs.KeptJob = kept) -> None:
+                if state is None:
+                    resendable_jobs.drop(kept.state.uid)
+                else:
+                    resendable_jobs.save(replace(kept, state=state))
+
+            hands = SshHands(reached, kept.job, kept.paths, kept.folder, kept.held_by)
+            try:
+                came = resend(kept.state, hands, partial(consulting.consult, config, url), save)
+            except (RuntimeError, InputError) as error:
+                came, failed = f"tried again the next time: {one_line(str(error))}", True
+            said.append({"id": kept.state.uid, "name": kept.job.name, "came": came})
+            if not as_json:
+                output.say(f"{kept.job.name} ({kept.state.uid[:8]}): {came}")
+    if as_json:
+        output.print_json({"jobs": said})
+    if failed:
+        raise typer.Exit(1)
+
+
+def _reached(config: Path | None, url: str | None) -> dict[str, Any]:
+    """How the sites are reached, by name."""
+    return {each["site"]: each for each in consulting.consult(config, url, "GET", "/v1/sites")["sites"]}
 
 
 def show(answer: dict[str, Any], *, table: bool) -> None:

@@ -14,8 +14,8 @@ from metasched.placement.explaining.documents import PlacementTable
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.predictors.robust.known_runs import BORROWED
 from metasched.records import FASTEST, LONGEST_WORD, SLOWEST
-from metasched.sites.grid import SitesQuestion
 from metasched.sites.lending import LentRun
+from metasched.sites.question import SitesQuestion
 
 #: A sample: time (s), available CPU, available bandwidth (Mbit/s). What is believed of it is for the screening to say.
 Sample = tuple[float, float, float]
@@ -154,12 +154,16 @@ class SitesIn(Demands):
 
 
 class SiteJobIn(Message):
-    """A job that was submitted to a site, or without a site was not; ``data`` (GB) took ``seconds`` to bring."""
+    """A job that was submitted to a site, or without a site was not; ``data`` (GB) took ``seconds`` to bring.
+
+    One that was to be withdrawn and ``stays`` is where it was.
+    """
 
     site: Annotated[str, Field(max_length=64)] = ""
     job: Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_.\[\]+-]*$")] = ""
     data: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
     seconds: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 0.0
+    stays: bool = False
 
 
 class RunningIn(Message):

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -18,8 +18,10 @@ from metasched.sites.data import transfers
 from metasched.sites.lending import NEWEST as NEWEST_RUNS
 from metasched.sites.lending import REMEMBERED, lent_document, lent_to, runs_in
 from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, one_line, runs_known
+from metasched.sites.question import SitesQuestion
 from metasched.sites.sent_jobs import Sent, SentJobs
 from metasched.sites.settings import SiteTable
+from metasched.sites.withdrawal import Verdict, verdict
 from metasched.store.database.sent_job_records import SentJobRecords
 
 #: Grids that ask each other in a row at most, and what is left of the time for each further one.
@@ -32,31 +34,6 @@ NEWEST, LOOKED_FOR = 1000, 50
 NEVER_SEEN = 3600.0
 #: What the time of a job that ended while nobody looked may be off by to be learned from: seconds, or a part of it.
 OFF, OFF_PART = 60.0, 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class SitesQuestion:
-    """What is asked of the sites.
-
-    Parameters
-    ----------
-    application, problem_size : of the job.
-    demands : further ones, as ``POST /v1/rankings`` takes them.
-    data : that the job needs (GB), None where that is not known.
-    held_by : sites that hold the data already.
-    sites : only these, all where empty.
-    via : the daemons that asked each other before this one.
-    within : how long the answer may take (s).
-    """
-
-    application: str
-    problem_size: float
-    demands: Mapping[str, Any] = field(default_factory=dict)
-    data: float | None = None
-    held_by: Sequence[str] = ()
-    sites: Sequence[str] = ()
-    via: Sequence[str] = ()
-    within: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +155,40 @@ class Sites:
             for job in left[:LOOKED_FOR]:
                 if not self._in_queue(table, job):
                     break
+
+    def reconsider(self, uid: str) -> tuple[Verdict, SitesRanking]:
+        """Whether a job that waits at its site should be withdrawn and sent elsewhere, and the sites as they rank now.
+
+        Where it should, that is noted: from now on its site is not asked about it, until its way is reported
+        (:meth:`SentJobs.submitted`, :meth:`SentJobs.stays`). One that is being withdrawn is ranked anew.
+
+        Parameters
+        ----------
+        uid : what names the job here.
+
+        Raises
+        ------
+        InputError
+            When no such job was sent, or it was not submitted.
+        """
+        job = self.sent.find(uid)
+        if job.question is None:
+            raise InputError(f"nothing is known of what job {uid} asked for")
+        if job.state == "withdrawing":
+            ranking = self.rank(job.question)
+            self.sent.withdraw(uid, ranking.places)
+            return Verdict(True, "it is being withdrawn"), ranking
+        if job.state != "submitted" or job.site not in self.tables:
+            raise InputError(f"job {uid} is {job.state} at {job.site}, expected one that waits at a site")
+        try:
+            waits = self._ask(self.tables[job.site], "GET", f"/v1/waits/{quote(job.job, safe='')}")
+        except (InputError, RuntimeError) as error:
+            return Verdict(False, one_line(str(error))), SitesRanking((), {})
+        ranking = self.rank(job.question)
+        found = verdict(job, waits, ranking.places, self.sent.known([job.site])[job.site].trust, self._now())
+        if found.withdraw:
+            self.sent.withdraw(uid, ranking.places)
+        return found, ranking
 
     def status(self) -> list[dict[str, Any]]:
         """How each site did when it was last asked, how far it is believed, and what was sent there."""

@@ -17,6 +17,7 @@ from metasched.records import InputError
 from metasched.sites.choice import Known, SitePlacement
 from metasched.sites.data import MEGABITS
 from metasched.sites.pending import SentJob
+from metasched.sites.question import SitesQuestion
 from metasched.sites.trust import REMEMBERED, trust
 from metasched.store.database.sent_job_records import SentJobRecords
 from metasched.validation import first_error
@@ -28,7 +29,7 @@ MOST, KEPT = 10_000, 30 * 86_400.0
 #: What the newest transfer counts against those before it.
 NEWEST = 0.3
 
-State = Literal["chosen", "submitted", "ended", "failed", "withdrawn", "unknown"]
+State = Literal["chosen", "submitted", "withdrawing", "ended", "failed", "withdrawn", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Sent:
     submitted_at : when it was submitted (s, monotonic), None until then.
     seen_at : when the site last showed it in its queue (s, monotonic).
     took : from its submission to its end (s), None until then.
+    question : that it was chosen by, None where that was not kept.
+    resent : how often it was withdrawn and sent elsewhere.
     """
 
     uid: str
@@ -57,6 +60,8 @@ class Sent:
     submitted_at: float | None = None
     seen_at: float | None = None
     took: float | None = None
+    question: SitesQuestion | None = None
+    resent: int = 0
 
     @property
     def site(self) -> str:
@@ -68,7 +73,7 @@ class Sent:
         return {
             "id": self.uid, "site": self.site, "cluster": self.place.offer.cluster, "state": self.state,
             "job": self.job, "age": now - self.chosen_at, "predicted": self.place.predicted,
-            "completion": self.place.completion, "took": self.took,
+            "completion": self.place.completion, "took": self.took, "resent": self.resent,
         }  # fmt: skip
 
 
@@ -123,11 +128,17 @@ class SentJobs:
             self._jobs = self._read(_SENT, self._kept.jobs())
             self._sites = self._read(_SITE, self._kept.sites())
 
-    def send(self, places: Sequence[SitePlacement]) -> Sent:
-        """Note that a job goes to the first place of a ranking; it counts as load there from now on."""
+    def send(self, places: Sequence[SitePlacement], question: SitesQuestion | None = None) -> Sent:
+        """Note that a job goes to the first place of a ranking; it counts as load there from now on.
+
+        Parameters
+        ----------
+        places : the ranking.
+        question : that it answers, for jobs that may be sent elsewhere later.
+        """
         now = self._now()
         with self._lock:
-            job = Sent(uuid.uuid4().hex, now, tuple(places), places[0])
+            job = Sent(uuid.uuid4().hex, now, tuple(places), places[0], question=question)
             oldest = [*self._jobs][: max(len(self._jobs) + 1 - MOST, 0)]
             self._note(job, replace(self._of(job.site), last=now), forgotten=oldest)
         return job
@@ -157,7 +168,51 @@ class SentJobs:
             if gigabytes > 0.0 and seconds > 0.0:
                 width, before = MEGABITS * gigabytes / seconds, known.bandwidth
                 known = replace(known, bandwidth=width if before is None else before + NEWEST * (width - before))
-            return self._note(replace(job, place=place, state="submitted", job=number, submitted_at=now), known)
+            if job.state == "submitted" and (job.site, job.job) == (site, number):
+                return job  # reported again
+            again = job.state == "withdrawing"
+            new = replace(job, place=place, state="submitted", job=number, submitted_at=now, seen_at=None,
+                          resent=job.resent + again)  # fmt: skip
+            return self._note(new, known)
+
+    def withdraw(self, uid: str, places: Sequence[SitePlacement]) -> Sent:
+        """Note that a job is about to be withdrawn from its site, and where it may go; again where that changes.
+
+        Raises
+        ------
+        InputError
+            When no such job waits anywhere.
+        """
+        with self._lock:
+            job = self._open(uid)
+            if job.state == "chosen":
+                raise InputError(f"job {uid} is chosen, expected submitted")
+            return self._note(replace(job, state="withdrawing", places=tuple(places)))
+
+    def stays(self, uid: str) -> Sent:
+        """Note that a job that was to be withdrawn stays at its site, since it has started there.
+
+        Raises
+        ------
+        InputError
+            When no such job was sent.
+        """
+        with self._lock:
+            job = self._open(uid)
+            return self._note(replace(job, state="submitted")) if job.state == "withdrawing" else job
+
+    def find(self, uid: str) -> Sent:
+        """What is known of a job.
+
+        Raises
+        ------
+        InputError
+            When no such job was sent.
+        """
+        with self._lock:
+            if uid not in self._jobs:
+                raise InputError(f"no job {uid[:32]} was sent")
+            return self._jobs[uid]
 
     def withdrawn(self, uid: str) -> Sent:
         """Note that a job was not submitted anywhere; it counts as load no more.
@@ -227,7 +282,7 @@ class SentJobs:
         job = self._jobs.get(uid)
         if job is None:
             raise InputError(f"no job {uid[:32]} was sent")
-        if job.state not in ("chosen", "submitted"):
+        if job.state not in ("chosen", "submitted", "withdrawing"):
             raise InputError(f"job {uid} is {job.state}, expected one that was not reported yet")
         return job
 

@@ -30,7 +30,7 @@ _DESTINATION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,254}", re.ASCII)
 _GIGABYTE = 1e9
 
 
-def submit_words(job: Portable, scheduler: str, partition: str = "") -> list[str]:
+def submit_words(job: Portable, scheduler: str, partition: str = "", *, held: bool = False) -> list[str]:
     """The command that submits a job whose script is read from standard input.
 
     Parameters
@@ -38,6 +38,7 @@ def submit_words(job: Portable, scheduler: str, partition: str = "") -> list[str
     job : what is submitted, without arguments.
     scheduler : "slurm" or "grid_engine".
     partition : in the scheduler's words, empty for its own choice.
+    held : whether it shall not start before it is released.
 
     Examples
     --------
@@ -54,6 +55,7 @@ def submit_words(job: Portable, scheduler: str, partition: str = "") -> list[str
         if job.time_limit is not None:
             words += ["-t", f"{math.ceil(job.time_limit / 60.0)}"]
         words += ["-p", where] if where else []
+        words += ["-H"] if held else []
         return [*words, "--comment", job.comment] if job.comment else words
     words = ["qsub", "-terse", "-cwd", "-j", "y", "-N", job.name, "-o", output]
     if job.asked.processors > 1:
@@ -62,6 +64,7 @@ def submit_words(job: Portable, scheduler: str, partition: str = "") -> list[str
     if job.time_limit is not None:
         words += ["-l", f"h_rt={math.ceil(job.time_limit)}"]
     words += ["-q", where] if where else []
+    words += ["-h"] if held else []
     return [*words, "-ac", job.context] if job.context else words
 
 
@@ -88,6 +91,23 @@ def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequen
     if found is None:
         raise RuntimeError(f"{destination} says no job number")
     return found["number"]
+
+
+def command(destination: str, words: Sequence[str], *, ssh: Sequence[str] = ("ssh",)) -> str:
+    """Run a command at a site and return what it prints.
+
+    Parameters
+    ----------
+    destination : as for :func:`submit`.
+    words : the command there.
+    ssh : the command here, with options of its own.
+
+    Raises
+    ------
+    RuntimeError
+        When it cannot be reached in time, or fails.
+    """
+    return run(*ssh, *_shared(), "--", _checked(destination), shlex.join(words), environment={}, timeout=TIMEOUT)
 
 
 def bring(

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from metasched.records import InputError
-from metasched.sites.grid import MOST_HOPS, Sites, SitesQuestion, answer_document
+from metasched.sites.grid import MOST_HOPS, Sites, answer_document
+from metasched.sites.question import SitesQuestion
 from metasched.sites.settings import SiteTable
 from tests.sites.answers import answer, placement, waiting
 

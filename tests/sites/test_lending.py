@@ -16,8 +16,9 @@ from metasched.predictors.robust.known_runs import BORROWED
 from metasched.records import Run
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
-from metasched.sites.grid import Sites, SitesQuestion
+from metasched.sites.grid import Sites
 from metasched.sites.lending import NEWEST, LentRun, lent_document, lent_to, runs_in
+from metasched.sites.question import SitesQuestion
 from metasched.sites.settings import SiteTable
 from tests.service.daemons import running, seconds
 from tests.sites.answers import answer, placement

@@ -202,7 +202,7 @@ def test_what_is_known_of_jobs_and_sites_survives_the_grid_daemon_being_killed(g
     grid.grid.kill()
     grid.grid.start()
     after = grid.grid.ask("GET", "/v1/sites")
-    assert len(after["jobs"]) > 12
+    assert sent["id"] in [each["id"] for each in after["jobs"]]
     fixed = ("id", "site", "cluster", "job", "predicted", "completion")
     assert [[each[name] for name in fixed] for each in after["jobs"]] == [
         [each[name] for name in fixed] for each in before["jobs"]

@@ -36,7 +36,11 @@ async def rank_sites(asked: SitesIn, daemon: WholeDaemon, client: Reader) -> dic
     def answer() -> dict[str, Any]:
         ranking = sites.rank(question)
         document = answer_document(question, ranking, __version__)
-        return document | {"id": sites.sent.send(ranking.places).uid} if asked.send and ranking.places else document
+        return (
+            document | {"id": sites.sent.send(ranking.places, question).uid}
+            if asked.send and ranking.places
+            else document
+        )
 
     return await asyncio.get_running_loop().run_in_executor(sites.pool, answer)
 
@@ -44,9 +48,27 @@ async def rank_sites(asked: SitesIn, daemon: WholeDaemon, client: Reader) -> dic
 @router.put("/jobs/{uid}", dependencies=[Leading])
 def report_job(uid: Uid, report: SiteJobIn, sites: TheSites, client: Scheduler) -> dict[str, Any]:
     """Report that a job was submitted to a site under a number, or with neither that it was not submitted at all."""
+    if report.stays:
+        return sites.sent.stays(uid).as_dict(sites.now())
     if not report.site:
         return sites.sent.withdrawn(uid).as_dict(sites.now())
     return sites.sent.submitted(uid, report.site, report.job, report.data, report.seconds).as_dict(sites.now())
+
+
+@router.get("/jobs/{uid}")
+def sent_job(uid: Uid, sites: TheSites, client: Scheduler) -> dict[str, Any]:
+    """What is known of a job that was sent."""
+    return sites.sent.find(uid).as_dict(sites.now())
+
+
+@router.post("/jobs/{uid}/withdrawal", dependencies=[Leading])
+async def withdraw_job(uid: Uid, sites: TheSites, client: Scheduler) -> dict[str, Any]:
+    """Whether a job that waits should be withdrawn from its site, and the sites as they rank now.
+
+    If it should, it counts as being withdrawn from now on: report where it was submitted, or that it stays.
+    """
+    found, ranking = await asyncio.get_running_loop().run_in_executor(sites.pool, sites.reconsider, uid)
+    return found.as_dict() | {"sites": [each.as_dict() for each in ranking.places]}
 
 
 @router.get("")

@@ -1,0 +1,149 @@
+"""Jobs at a site that are held, released and cancelled by its scheduler's commands, over OpenSSH."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from metasched.schedulers.grid_engine.commands import parsed
+from metasched.schedulers.portable import Portable
+from metasched.sites import ssh
+from metasched.sites.resending import Fate
+
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+#: What Slurm says of a pending job that somebody holds.
+_HELD = ("JobHeldUser", "JobHeldAdmin")
+_WORDS = {
+    "slurm": {
+        "hold": ("scontrol", "hold"), "release": ("scontrol", "release"), "cancel": ("scancel",),
+        "fate": ("squeue", "--noheader", "--states=all", "--me", "--format=%A|%T|%r"),
+    },
+    "grid_engine": {
+        "hold": ("qhold",), "release": ("qrls",), "cancel": ("qdel",), "fate": ("qstat", "-xml"),
+    },
+}  # fmt: skip
+
+
+def slurm_fate(listed: str, job: str) -> Fate:
+    r"""What squeue says of a job.
+
+    Parameters
+    ----------
+    listed : lines of number, state and reason.
+    job : its number.
+
+    Examples
+    --------
+    >>> [slurm_fate("7|PENDING|JobHeldUser\n8|RUNNING|None\n", each) for each in ("7", "8", "9")]
+    ['held', 'started', 'unknown']
+    """
+    for line in listed.splitlines():
+        number, _, rest = line.strip().partition("|")
+        state, _, reason = rest.partition("|")
+        if number == job:
+            if state == "PENDING":
+                return "held" if reason in _HELD else "waiting"
+            return "cancelled" if state == "CANCELLED" else "started"
+    return "unknown"
+
+
+def grid_engine_fate(listed: str, job: str) -> Fate:
+    """What qstat says of a job, which forgets jobs when they end.
+
+    Parameters
+    ----------
+    listed : its document.
+    job : its number.
+
+    Raises
+    ------
+    RuntimeError
+        When it is none.
+
+    Examples
+    --------
+    >>> listed = "<q><job_list><JB_job_number>7</JB_job_number><state>hqw</state></job_list></q>"
+    >>> grid_engine_fate(listed, "7"), grid_engine_fate(listed, "8")
+    ('held', 'unknown')
+    """
+    try:
+        jobs = [each for each in parsed(listed).iter("job_list") if each.findtext("JB_job_number") == job]
+    except ValueError as error:
+        raise RuntimeError(f"qstat does not print XML: {error}") from None
+    if not jobs:
+        return "unknown"
+    state = jobs[0].findtext("state", "")
+    if "qw" not in state:
+        return "started"
+    return "held" if "h" in state else "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class SshHands:
+    """Works at sites that OpenSSH reaches.
+
+    Parameters
+    ----------
+    sites : what the grid's daemon says of each site, by name: ``ssh`` and ``scheduler``.
+    job : that is submitted.
+    paths, folder : data that is brought there first, and the folder for it.
+    held_by : sites that hold the data already.
+    """
+
+    sites: Mapping[str, Mapping[str, Any]]
+    job: Portable
+    paths: Sequence[Path] = ()
+    folder: str = ""
+    held_by: Collection[str] = ()
+
+    def fate(self, site: str, job: str) -> Fate:
+        """What the site's scheduler says of a job of ours."""
+        _, scheduler = self._reached(site)
+        listed = self._run(site, "fate")
+        return slurm_fate(listed, job) if scheduler == "slurm" else grid_engine_fate(listed, job)
+
+    def hold(self, site: str, job: str) -> None:
+        """Keep a waiting job from starting."""
+        self._run(site, "hold", job)
+
+    def release(self, site: str, job: str) -> None:
+        """Let a held job start when its turn comes; nothing happens to one that is not held."""
+        self._run(site, "release", job)
+
+    def cancel(self, site: str, job: str) -> None:
+        """End a job that waits or is held, before it has run."""
+        self._run(site, "cancel", job)
+
+    def submit_held(self, site: str, partition: str) -> tuple[str, float, float]:
+        """Bring the data and submit the job as a held one: its number, the data (GB) and how long that took (s)."""
+        return self.submit(site, partition, held=True)
+
+    def submit(self, site: str, partition: str, *, held: bool = False) -> tuple[str, float, float]:
+        """Bring the data and submit the job: its number, the data (GB) and how long that took (s).
+
+        Raises
+        ------
+        RuntimeError
+            When the site cannot be reached, or refuses.
+        """
+        destination, scheduler = self._reached(site)
+        size, seconds = 0.0, 0.0
+        if self.paths and site not in self.held_by:
+            size, seconds = ssh.bring(destination, self.paths, self.folder)
+        words = ssh.submit_words(self.job, scheduler, "" if self.job.asked.partitions else partition, held=held)
+        return ssh.submit(destination, self.job, words), size, seconds
+
+    def _run(self, site: str, what: str, *jobs: str) -> str:
+        destination, scheduler = self._reached(site)
+        if not all(_NUMBER.fullmatch(job) for job in jobs):
+            raise RuntimeError(f"{jobs[0]!r:.40} is no job number")
+        return ssh.command(destination, [*_WORDS[scheduler][what], *jobs])
+
+    def _reached(self, site: str) -> tuple[str, str]:
+        table = self.sites.get(site, {})
+        if not table.get("ssh"):
+            raise RuntimeError("its table has no ssh")
+        return table["ssh"], table["scheduler"]

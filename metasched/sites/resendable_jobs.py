@@ -1,0 +1,117 @@
+"""Jobs of a user that may be sent elsewhere: one file each in the state folder, with the job's script beside it.
+
+Whoever submits has the keys, the script and the data; so it is not the daemon that sends jobs elsewhere, but a command
+of the user. The files say how far each job has got.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from metasched.records import InputError
+from metasched.schedulers.portable import Portable
+from metasched.sites.resending import Resendable
+from metasched.store.files.whole_files import read_text, write_text_atomically
+from metasched.validation import first_error
+
+
+@dataclass(frozen=True, slots=True)
+class KeptJob:
+    """A job that may be sent elsewhere, and all that its submission takes.
+
+    Parameters
+    ----------
+    state : how far it has got.
+    job : what is submitted; its script is a copy of ours.
+    paths, folder, held_by : of its data, as for ``metasched sites submit``.
+    """
+
+    state: Resendable
+    job: Portable
+    paths: tuple[Path, ...] = ()
+    folder: str = ""
+    held_by: tuple[str, ...] = ()
+
+
+_KEPT = TypeAdapter(KeptJob)
+
+
+def folder() -> Path:
+    """Where the files lie: ``$XDG_STATE_HOME/metasched/sent``, by default under ``~/.local/state``."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "metasched" / "sent"
+
+
+def keep(uid: str, job: Portable, paths: Sequence[Path], there: str, held_by: Sequence[str]) -> None:
+    """Keep a job that was submitted, with a copy of its script: what is sent elsewhere is what was submitted.
+
+    Parameters
+    ----------
+    uid : what names it at the grid's daemon.
+    job : that was submitted.
+    paths, there, held_by : of its data.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written.
+    """
+    folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    script = folder() / f"{uid}.script"
+    shutil.copyfile(job.script, script)
+    script.chmod(0o700)
+    whole = tuple(path.absolute() for path in paths)
+    save(KeptJob(Resendable(uid), replace(job, script=script), whole, there, tuple(held_by)))
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Hold the jobs against every other command of the user that sends them elsewhere.
+
+    Raises
+    ------
+    RuntimeError
+        When another one is at work.
+    """
+    folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder() / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RuntimeError("another metasched sites resend is at work") from None
+        yield
+
+
+def save(kept: KeptJob) -> None:
+    """Write down how far a job has got, before anything else is done with it."""
+    write_text_atomically(folder() / f"{kept.state.uid}.json", _KEPT.dump_json(kept).decode(), mode=0o600)
+
+
+def drop(uid: str) -> None:
+    """Look after a job no more."""
+    for ending in ("json", "script"):
+        with suppress(FileNotFoundError):
+            (folder() / f"{uid}.{ending}").unlink()
+
+
+def kept_jobs() -> Iterator[KeptJob]:
+    """The jobs that may be sent elsewhere, in any order.
+
+    Raises
+    ------
+    InputError
+        When a file cannot be read; it may be of a job that is on its way, so it is not passed over.
+    """
+    for path in sorted(folder().glob("*.json")):
+        try:
+            yield _KEPT.validate_json(read_text(path))
+        except ValidationError as error:
+            raise InputError(f"says not how far its job has got: {first_error(error)}", where=str(path)) from None

@@ -1,0 +1,164 @@
+"""Withdraws a job that waits and submits it elsewhere: never lost, and never run twice.
+
+A job is held before it is cancelled, so that it cannot start in between, and it is submitted elsewhere as a held one,
+which is let go once its number is known and noted. Each step is written down before the next one begins, and can be
+done again: whatever fails or is killed, the next attempt goes on from there. A submission whose number never came back
+may leave a held job behind, which does not run.
+
+====== ============================================ =================================================================
+step   what is certain                              what is done next
+====== ============================================ =================================================================
+sent   it was submitted                             the grid's daemon says whether it should go, and notes that
+leaves the grid's daemon has noted that it leaves   it is held; one that has started stays, and is reported so
+held   it is held at its site                       it is cancelled
+gone   it is at its site no more                    it is submitted elsewhere, held; where none takes it, again later
+there  it is held elsewhere, its number known       the number is reported, and it is let go
+====== ============================================ =================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from metasched.records import InputError
+from metasched.sites.offer import one_line
+
+Step = Literal["sent", "leaves", "held", "gone", "there"]
+#: What a scheduler says of a job: waiting, held, started (it runs or has ended), cancelled, or nothing at all.
+Fate = Literal["waiting", "held", "started", "cancelled", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resendable:
+    """A job that may be sent elsewhere.
+
+    Parameters
+    ----------
+    uid : what names it at the grid's daemon.
+    step : what is certain of it.
+    site, job : where it is, and its number there.
+    data, seconds : of what was brought there (GB, s).
+    """
+
+    uid: str
+    step: Step = "sent"
+    site: str = ""
+    job: str = ""
+    data: float = 0.0
+    seconds: float = 0.0
+
+
+class Hands(Protocol):
+    """What is done at sites; each raises RuntimeError where a site cannot be reached or refuses."""
+
+    def fate(self, site: str, job: str) -> Fate:
+        """What the site's scheduler says of a job."""
+
+    def hold(self, site: str, job: str) -> None:
+        """Keep a waiting job from starting; nothing happens to one that runs."""
+
+    def release(self, site: str, job: str) -> None:
+        """Let a held job start when its turn comes; nothing happens to one that is not held."""
+
+    def cancel(self, site: str, job: str) -> None:
+        """End a job that waits or is held, before it has run."""
+
+    def submit_held(self, site: str, partition: str) -> tuple[str, float, float]:
+        """Bring the data and submit the job as a held one: its number, the data (GB) and how long that took (s)."""
+
+
+#: Asks the grid's daemon: method, path, document.
+Ask = Callable[[str, str, Any], Any]
+
+
+def resend(job: Resendable, hands: Hands, ask: Ask, save: Callable[[Resendable | None], None]) -> str:
+    """Take a job as far as it gets: to another site if it should go there; what came of it, in one line.
+
+    Parameters
+    ----------
+    job : as it was saved last.
+    hands : work at the sites.
+    ask : the grid's daemon.
+    save : keeps the job safely; None for one that needs no more looking after.
+
+    Raises
+    ------
+    RuntimeError, InputError
+        When a site or the daemon does not answer or refuses; to be tried again.
+    """
+
+    def note(**changes: Any) -> Resendable:
+        new = replace(job, **changes)
+        save(new)
+        return new
+
+    def stays() -> None:
+        with suppress(InputError):  # the daemon has forgotten it: then nothing is noted of it there
+            ask("PUT", path, {"stays": True})
+        note(step="sent")
+
+    path = f"/v1/sites/jobs/{job.uid}"
+    if job.step == "sent":
+        try:
+            known = ask("GET", path, None)
+        except InputError:
+            save(None)
+            return "the grid's daemon knows nothing of it"
+        if known["state"] not in ("submitted", "withdrawing"):
+            save(None)
+            return f"it is {known['state']}"
+        answer = ask("POST", f"{path}/withdrawal", {})
+        if not answer["withdraw"]:
+            return f"it stays at {known['site']}: {one_line(str(answer['why']))}"
+        job = note(step="leaves", site=known["site"], job=known["job"])
+    if job.step == "leaves":
+        if (fate := hands.fate(job.site, job.job)) == "waiting":
+            hands.hold(job.site, job.job)
+            fate = hands.fate(job.site, job.job)
+        if fate == "waiting":
+            return f"it waits at {job.site}, which does not hold it yet"
+        if fate != "held":
+            # It has started, or somebody else has taken it away: its site is asked about it as before.
+            stays()
+            return f"it stays at {job.site}, where it waits no more"
+        job = note(step="held")
+    if job.step == "held":
+        if (fate := hands.fate(job.site, job.job)) == "held":
+            hands.cancel(job.site, job.job)
+            fate = hands.fate(job.site, job.job)
+        if fate in ("started", "waiting"):  # somebody has let it go
+            stays()
+            return f"it stays at {job.site}, where it was released"
+        if fate == "held":
+            return f"it is held at {job.site}, which does not cancel it yet"
+        job = note(step="gone")
+    if job.step == "gone":
+        try:
+            sites = ask("POST", f"{path}/withdrawal", {})["sites"]
+        except InputError:  # forgotten there, but not here
+            sites = [{"site": job.site, "partition": ""}]
+        found = _submitted(sites, hands)
+        if found is None:
+            return "no site takes it now; it is tried again"
+        job = note(step="there", site=found[0], job=found[1], data=found[2], seconds=found[3])
+    with suppress(InputError):
+        ask("PUT", path, {"site": job.site, "job": job.job, "data": job.data, "seconds": job.seconds})
+    if hands.fate(job.site, job.job) == "held":
+        hands.release(job.site, job.job)
+        if hands.fate(job.site, job.job) == "held":
+            return f"it is held at {job.site}, which does not release it yet"
+    note(step="sent")
+    return f"it is at {job.site} now, as job {job.job}"
+
+
+def _submitted(sites: Sequence[Mapping[str, Any]], hands: Hands) -> tuple[str, str, float, float] | None:
+    """Where the job was submitted, its number there, and the data that was brought; None where no site takes it."""
+    for each in sites:
+        try:
+            return each["site"], *hands.submit_held(each["site"], each["partition"])
+        except (RuntimeError, InputError):
+            continue
+    return None
