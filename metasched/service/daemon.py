@@ -123,7 +123,7 @@ class Daemon:
             self.metrics, self.queues,
         )  # fmt: skip
         self.upkeep = Upkeep(
-            store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs
+            store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs, self.moves
         )  # fmt: skip
         self.sites = Sites(configuration.site, __version__, kept=store.sent_jobs)
         self.work = Schedule()

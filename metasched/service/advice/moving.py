@@ -140,6 +140,12 @@ class RunningAdvisor:
         advice = self._advised(mover, usable, known, mark, self._costs(asked, mark, partition, usable), now)
         return Moved(job, mark, partition, advice)
 
+    def identified(self, view: View, sees: Callable[[str], bool]) -> list[StartedJob]:
+        """The running jobs of all schedulers that say what they are a run of, of users that a client may see."""
+        return [
+            each for each in _running(view, "") if sees(each.user) and (each.application or read_mark(each.comment))
+        ]
+
     def movable(self, view: View, scheduler: str) -> Sequence[StartedJob]:
         """The running jobs of a scheduler that say in their comment that they may be moved."""
         jobs = [each for each in _running(view, scheduler) if each.number and each.comment]

@@ -28,6 +28,7 @@ from metasched.service.dashboard import (
     clusters,
     formats,
     health,
+    moving,
     placements,
     simulation,
 )
@@ -48,9 +49,9 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 COOKIE = "metasched_session"
-#: Clusters and models that are shown in full, models in the list below them, placements, jobs that wait, and bytes of a
-#: login.
-CLUSTERS, MODELS, LISTED, PLACEMENTS, WAITING, LOGIN_BYTES = 8, 6, 200, 30, 30, 4096
+#: Clusters and models that are shown in full, models in the list below them, placements, jobs that wait and that run,
+#: moves, and bytes of a login.
+CLUSTERS, MODELS, LISTED, PLACEMENTS, WAITING, RUNNING, MOVES, LOGIN_BYTES = 8, 6, 200, 30, 30, 10, 10, 4096
 
 _HERE = Path(__file__).parent
 static = StaticFiles(directory=_HERE / "static")
@@ -172,6 +173,8 @@ def content(daemon: Daemon, now: float, client: Client, *, application: str = ""
     models = daemon.models
     order = applications.in_order(models, application)
     report, mode = daemon.jobs.ledger.report(), daemon.mode.mode
+    running = daemon.running_advisor.identified(daemon.clusters.view, client.sees)
+    moves = [each for each in daemon.moves.made if client.sees(each.advice.question.user)]
     judged, unread = verdict(report.overall), ""
     try:
         newest = daemon.store.placements.recent(PLACEMENTS, users=client.shown)
@@ -197,6 +200,12 @@ def content(daemon: Daemon, now: float, client: Client, *, application: str = ""
         "other_models": [applications.summary(*key, models) for key in islice(order, MODELS, MODELS + LISTED)],
         "hidden_models": max(0, len(order) - MODELS - LISTED),
         "waiting": daemon.queues.waiting(now, client.sees)[:WAITING],
+        "running": [moving.running(each, daemon, now) for each in running[:RUNNING]],
+        "hidden_running": max(0, len(running) - RUNNING),
+        "moves": [moving.moved(each) for each in moves[:MOVES]],
+        "paid": sum(each.paid is True for each in moves),
+        "regretted": sum(each.paid is False for each in moves),
+        "moving": daemon.configuration.moving.act and mode == "act",
         "placements": [placements.shown(each) for each in newest],
         "unread": unread,
     }

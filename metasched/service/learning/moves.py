@@ -9,6 +9,10 @@ from __future__ import annotations
 import logging
 import math
 import uuid
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Lock
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Move
 from metasched.jobs import moved_comment
@@ -22,6 +26,30 @@ from metasched.service.state.models import Models
 from metasched.service.state.write_queue import WriteQueue
 
 _log = logging.getLogger(__name__)
+
+#: Moves that are remembered.
+REMEMBERED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A move that was made.
+
+    Parameters
+    ----------
+    advice : the placement that it is, with the outcome of its job once that has ended.
+    taken, staying : what the job did from then on took, and what it would have taken where it was by the loads that its
+        old nodes had since (s); None until that can be said.
+    """
+
+    advice: AdvisedPlacement
+    taken: float | None = None
+    staying: float | None = None
+
+    @property
+    def paid(self) -> bool | None:
+        """Whether the job was done no later than it would have been; None until that can be said."""
+        return None if self.taken is None or self.staying is None else self.taken <= self.staying
 
 
 class Moves:
@@ -46,6 +74,25 @@ class Moves:
         self._advisor, self._writes, self._observed = advisor, writes, observed
         self._models, self._metrics = models, metrics
         self.paid = self.regretted = 0
+        self._made: OrderedDict[str, Made] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def made(self) -> list[Made]:
+        """The moves that are remembered, the newest first."""
+        with self._lock:
+            return sorted(self._made.values(), key=lambda each: each.advice.made_at, reverse=True)
+
+    def restore(self, advised: Iterable[AdvisedPlacement]) -> None:
+        """Remember the moves among placements of the time before the start; they are not counted again.
+
+        Parameters
+        ----------
+        advised : placements whose jobs have ended, the newest first.
+        """
+        before = [each for each in advised if each.answer.move is not None][:REMEMBERED]
+        for each in reversed(before):
+            self._remember(self._judged(each) or Made(each), new=False)
 
     def look(self, source: MovesJobs, view: View, now: float) -> int:
         """Move the job of a scheduler that gains most, of those that should move and allow it; return how many moved.
@@ -98,7 +145,9 @@ class Moves:
             user=job.user_number, job=job.number, time_limit=job.time_limit,
             parameters=dict(moved.mark.settings.parameters),
         )  # fmt: skip
-        self._writes.placements([AdvisedPlacement(now, ask, answer)])
+        advised = AdvisedPlacement(now, ask, answer)
+        self._writes.placements([advised])
+        self._remember(Made(advised))
         self._metrics.moves.labels("moved").inc()
         _log.info("job %s of %s is moved from %s to %s: %s", job.number, source.name, fold(job.nodes), nodes,
                   decision.why)  # fmt: skip
@@ -106,6 +155,29 @@ class Moves:
 
     def judge(self, advice: AdvisedPlacement) -> bool | None:
         """Whether a move has paid, now that its job has ended well; None where that cannot be said."""
+        if advice.answer.move is None:
+            return None
+        found = self._judged(advice)
+        self._remember(found or Made(advice))
+        paid = None if found is None else found.paid
+        if paid is None:
+            return None
+        if paid:
+            self.paid += 1
+        else:
+            self.regretted += 1
+        self._metrics.moves.labels("paid" if paid else "regretted").inc()
+        return paid
+
+    def _remember(self, made: Made, *, new: bool = True) -> None:
+        with self._lock:
+            if new or made.advice.uid not in self._made:
+                self._made[made.advice.uid] = made
+            while len(self._made) > REMEMBERED:
+                self._made.popitem(last=False)
+
+    def _judged(self, advice: AdvisedPlacement) -> Made | None:
+        """A move with what it saved; None where its job has not ended well, or no model tells of its old place."""
         move, outcome = advice.answer.move, advice.outcome
         if move is None or outcome is None or outcome.exit_status != 0 or outcome.start is None:
             return None
@@ -118,10 +190,4 @@ class Moves:
         cpu = move.available_cpu if math.isnan(cpu) else cpu
         bandwidth = move.available_bandwidth if math.isnan(bandwidth) else bandwidth
         whole = predictor.expect_many(advice.question.problem_size, move.processors, cpu, bandwidth)
-        paid = taken <= move.left * float(whole[0])
-        if paid:
-            self.paid += 1
-        else:
-            self.regretted += 1
-        self._metrics.moves.labels("paid" if paid else "regretted").inc()
-        return paid
+        return Made(advice, taken, move.left * float(whole[0]))

@@ -7,6 +7,7 @@ import logging
 from metasched.service.clock import Clock
 from metasched.service.configuration import Keep
 from metasched.service.learning.finished_jobs import EndedJobs
+from metasched.service.learning.moves import Moves
 from metasched.service.periodic_work.views import REST
 from metasched.service.state import memory_use
 from metasched.service.state.live_clusters import LiveClusters
@@ -29,7 +30,7 @@ class Upkeep:
     Parameters
     ----------
     store, keep, clock : the database, and how long things stay in it.
-    clusters, history, models, jobs : what is restored from it.
+    clusters, history, models, jobs, moves : what is restored from it.
 
     Attributes
     ----------
@@ -46,9 +47,11 @@ class Upkeep:
         history: LoadHistory,
         models: Models,
         jobs: EndedJobs,
+        moves: Moves,
     ) -> None:
         self._store, self._keep, self._clock = store, keep, clock
-        self._clusters, self._history, self._models, self._jobs = clusters, history, models, jobs
+        self._clusters, self._history, self._models = clusters, history, models
+        self._jobs, self._moves = jobs, moves
         self._before = clock.now()
         self.history_restored, self.damage = False, ""
 
@@ -61,7 +64,9 @@ class Upkeep:
     def restore_history(self) -> None:
         """Restore from the database what the dashboard and the status show of the time before the start."""
         means = mean_loads(self._store, FIVE_MINUTES, since=self._before - DAY, until=self._before)
-        self._models.recent.restore(self._jobs.remember())
+        ended = self._jobs.remember()
+        self._models.recent.restore(ended)
+        self._moves.restore(ended)
         self._history.restore(self._clusters.view.partitions, means)
         self.history_restored = True
 

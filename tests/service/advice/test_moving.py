@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from metasched.advised_placements import Outcome
+from metasched.advised_placements import AdvisedPlacement, Outcome
 from metasched.cli.advise_running import told_of
 from metasched.jobs import read_mark
 from metasched.placement.clusters.partition import Partition
@@ -19,6 +20,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.records import Load
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
+from metasched.service.learning.moves import Moves
 from metasched.service.quality.advice_quality import settled
 from tests.service.daemons import running
 
@@ -144,6 +146,47 @@ def test_a_job_that_allows_it_is_moved_and_the_move_is_judged_by_the_loads_that_
     assert settled(quick) is None
     assert daemon.moves.judge(replace(quick, outcome=None)) is None
     assert daemon.moves.judge(replace(quick, outcome=replace(outcome, exit_status=1))) is None
+
+
+def page(daemon: Daemon, **token: Any) -> str:
+    """The text of the dashboard for the holder of a token."""
+    secret = daemon.store.tokens.add(f"page {time.monotonic()}", **token)
+    daemon.access.refresh()
+    html = TestClient(make_app(daemon)).get("/", headers={"Authorization": f"Bearer {secret}"}).text
+    return " ".join(re.sub("<[^>]*>", " ", html).split())
+
+
+def test_the_dashboard_shows_running_jobs_with_their_advice_to_those_who_may_see_them(daemon: Daemon) -> None:
+    loaded(daemon, 0.05)
+    busy = page(daemon, role="reader", user="alice")
+    assert re.search(r"7 cg N 1800 main: n1 [\d.]+ s ↷ move to \S+ \S+ the move saves", busy)
+    assert "no job is moved, since [moving] act and the mode act are not both set" in busy
+    loaded(daemon, 0.95)
+    assert "· stay" in page(daemon, role="reader", user="alice")
+    assert "Running jobs" not in page(daemon, role="reader", user="carol")
+
+
+def test_the_dashboard_shows_moves_and_which_of_them_paid_also_after_a_restart(daemon: Daemon) -> None:
+    loaded(daemon, 0.05)
+    source, now = Moving(), daemon.clock.now()
+    assert daemon.moves.look(source, daemon.clusters.view, now) == 1
+    advice = daemon.moves.made[0].advice
+    assert "… not finished, or not reported" in page(daemon, role="admin")
+    outcome = Outcome("east", "main", ("n2",), 1, 60.0, 0, job="7", scheduler="toy", start=now + 1.0)
+    ended = [replace(advice, outcome=replace(outcome, execution_time=each, exit_status=status))
+             for each, status in ((60.0, 0), (1e6, 0), (5.0, 1))]  # fmt: skip
+    before = daemon.moves.paid, daemon.moves.regretted
+    for each, said in zip(
+        ended, ("✓ paid: done 61.0 s after", "≠ regretted: done", "✕ failed, or nothing"), strict=True
+    ):
+        daemon.moves.judge(each)
+        assert daemon.moves.made[0].advice.outcome == each.outcome
+        assert said in page(daemon, role="admin")
+    assert (daemon.moves.paid, daemon.moves.regretted) == (before[0] + 1, before[1] + 1)
+    fresh = Moves(daemon.running_advisor, daemon.writes, daemon._observed, daemon.models, daemon.metrics)
+    fresh.restore([ended[0], AdvisedPlacement(1.0, advice.question, advice.answer.model_copy(update={"move": None}))])
+    assert [(each.advice.uid, each.paid) for each in fresh.made] == [(advice.uid, True)]
+    assert (fresh.paid, fresh.regretted) == (0, 0)
 
 
 def test_a_scheduler_that_does_not_move_a_job_leaves_it_and_records_nothing(daemon: Daemon) -> None:
