@@ -90,6 +90,7 @@ ORDER = {
             "authentication",
             "refusals",
             "simulations",
+            "simulated_applications",
             "clock",
             "quality",
             "state",

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
 from metasched.modes import Mode
 from metasched.node_names import unfold
@@ -232,6 +232,24 @@ class ProblemSize(_Table):
         return self
 
 
+class SimulatedApplication(_Table):
+    """An application that is simulated on a system for a platform until enough of its runs there are learned.
+
+    ``system`` and ``program`` are files as ``metasched simulate`` takes them. ``size`` is the variable that is N, and
+    the processes of ``label`` are P, those of the only label where it is empty; ``processes`` are of the other labels,
+    ``variables`` the values of the others.
+    """
+
+    application: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
+    platform: Annotated[str, Field(min_length=1, max_length=255)]
+    system: Annotated[str, Field(min_length=1)]
+    program: Annotated[str, Field(min_length=1)]
+    size: Annotated[str, Field(min_length=1, max_length=64)]
+    label: Annotated[str, Field(max_length=64)] = ""
+    processes: Annotated[dict[str, Annotated[int, Field(ge=1)]], Field(max_length=100)] = {}
+    variables: Annotated[dict[str, FiniteFloat], Field(max_length=100)] = {}
+
+
 class Configuration(_Table):
     """All that an administrator may set."""
 
@@ -257,6 +275,7 @@ class Configuration(_Table):
     flux: list[FluxInstance] = []
     source: list[SourceTable] = []
     problem_size: list[ProblemSize] = []
+    simulated: Annotated[list[SimulatedApplication], Field(max_length=256)] = []
     site: Annotated[list[SiteTable], Field(max_length=256)] = []
 
     @model_validator(mode="after")
@@ -270,6 +289,14 @@ class Configuration(_Table):
         names = [each.name for each in self.site]
         if len(set(names)) < len(names):
             raise ValueError(f"sites are called {', '.join(names)}, expected each name once")
+        return self
+
+    @model_validator(mode="after")
+    def _applications_are_simulated_once(self) -> Configuration:
+        keys = [(each.application, each.platform) for each in self.simulated]
+        for application, platform in keys:
+            if keys.count((application, platform)) > 1:
+                raise ValueError(f"{application} is simulated on {platform} twice, expected one table for both")
         return self
 
     @property
@@ -307,5 +334,15 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     fitting = read.fitting.model_copy(update={name: placed(path) for name, path in read.fitting.tls.items()})
     sources = [*sources_beside(read.source, beside)]
     sites = sites_beside(read.site, beside)
-    files = {"database": database, "fitting": fitting, "clusters": placed(read.clusters), "source": sources}
+    simulated = [
+        each.model_copy(update={"system": placed(each.system), "program": placed(each.program)})
+        for each in read.simulated
+    ]
+    files = {
+        "simulated": simulated,
+        "database": database,
+        "fitting": fitting,
+        "clusters": placed(read.clusters),
+        "source": sources,
+    }
     return read.model_copy(update={"listen": listen, "site": sites, **files})

@@ -35,6 +35,7 @@ from metasched.service.metrics import Metrics
 from metasched.service.periodic_work.schedule import Schedule
 from metasched.service.periodic_work.upkeep import Upkeep
 from metasched.service.periodic_work.views import Views
+from metasched.service.simulated_applications import simulated_applications
 from metasched.service.simulations import Simulations
 from metasched.service.state.described_clusters import DescribedClusters
 from metasched.service.state.fit_workers import FitWorkers
@@ -151,6 +152,7 @@ class Daemon:
             self.placer.demands = description.constraints
             self.intake.describe_links(description.links)
             tables += description.sources
+        self.models.simulate(simulated_applications(self.configuration.simulated))
         self.load_sources = self._load_sources(tables)
         self.jobs.meters = tuple(each for table in tables if (each := table.power_history()) is not None)
         self.metrics.show_ages(self.load_sources.reports, self.clock.now)

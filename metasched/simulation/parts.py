@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.blocks.entry import Block
-from metasched.simulation.engine import Simulation
+from metasched.simulation.engine import STEPS, Simulation
 from metasched.simulation.language import Application
 from metasched.simulation.system import Placement, Slowed, System
 
@@ -23,6 +23,7 @@ def parts(
     application: Application,
     processes: Mapping[str, int],
     variables: Mapping[str, float] | None = None,
+    steps: int = STEPS,
 ) -> Floats:
     """Computation, latencies and bytes of a run (s), array of shape (3,), which add up to its time.
 
@@ -36,7 +37,7 @@ def parts(
     """
 
     def time(computing: float, sending: float) -> float:
-        ended = Simulation(application, Slowed(system, processes, computing, sending), variables).run()
+        ended = Simulation(application, Slowed(system, processes, computing, sending), variables, steps).run()
         return max(float(np.max(group.clock)) for group in ended)
 
     once = time(1.0, 1.0)

@@ -6,6 +6,7 @@ made of is simulated for each N and P that is asked for.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,8 @@ import numpy as np
 from metasched.predictors.analytic.by_parts import ByParts
 from metasched.predictors.contract import Floats
 from metasched.predictors.memory.domain import Domain
-from metasched.records import InputError, Prediction, Request
+from metasched.records import InputError, Prediction, Request, Run
+from metasched.simulation.engine import STEPS
 from metasched.simulation.language import parse
 from metasched.simulation.parts import bandwidth, parts
 from metasched.simulation.system import System
@@ -38,6 +40,7 @@ class SimulatedPredictor(ByParts):
     processes, variables : of the other labels, and of the other variables.
     application, cluster : what it models; those of the first run where empty.
     known : seconds of computation, latencies and bytes by N and P, as far as they were simulated before.
+    steps : most instructions of a simulation; what takes more cannot be predicted.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class SimulatedPredictor(ByParts):
         application: str = "",
         cluster: str = "",
         known: Mapping[tuple[float, int], Floats | None] | None = None,
+        steps: int = STEPS,
     ) -> None:
         self.system, self.text = system, text
         self.code = parse(text, application or "application")
@@ -75,7 +79,7 @@ class SimulatedPredictor(ByParts):
         if size not in self.code.variables:
             expected = ", ".join(self.code.variables) or "one, such as n = 1000"
             raise InputError(f"{size} is no variable of the application, expected {expected}")
-        self.label, self.size = label, size
+        self.label, self.size, self.steps = label, size, steps
         self.processes, self.variables = dict(processes or {}), dict(variables or {})
         for other in self.code.code:
             if other != label and other not in self.processes:
@@ -85,6 +89,17 @@ class SimulatedPredictor(ByParts):
         self.application, self.cluster = application, cluster
         self.known: dict[tuple[float, int], Floats | None] = dict(known or {})
         super().__init__(max(float(self.code.variables[size]), 1.0), bandwidth(system, label))
+
+    def corrected(self, runs: Sequence[Run]) -> SimulatedPredictor:
+        """Another that knows these runs and no others; what was simulated for either is known to both.
+
+        Raises
+        ------
+        InputError : none of the runs can be simulated.
+        """
+        other = copy.copy(self)
+        other.fit(runs)
+        return other
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time.
@@ -136,7 +151,7 @@ class SimulatedPredictor(ByParts):
         counts = {label: self.processes.get(label, processors) for label in self.code.code} | {self.label: processors}
         # A variable that is a whole number counts rounds of loops.
         size = int(problem_size) if problem_size == int(problem_size) else problem_size
-        return parts(self.system, self.code, counts, {**self.variables, self.size: size})
+        return parts(self.system, self.code, counts, {**self.variables, self.size: size}, self.steps)
 
     def _spread(self, processors: Floats, most: int) -> Floats:
         """How far simulated times are off, whatever the number of processors."""

@@ -14,6 +14,7 @@ from threading import Lock, Thread
 
 from metasched.placement.clusters.partition import Partition
 from metasched.predictors.adaptive import learned
+from metasched.predictors.analytic.simulated import SimulatedPredictor
 from metasched.predictors.contract import Predictor, Saved, borrow, borrowed_by, for_user, under
 from metasched.predictors.porting.platforms import ENOUGH, borrower, lent_by
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
@@ -108,8 +109,16 @@ class Models:
         self._thread = Thread(target=self._run, name="metasched-learner", daemon=True)
         #: What borrows for platforms that were never used, as far as it was asked for.
         self._never_used: dict[Key, Predictor] = {}
+        #: Applications that are simulated for a platform until enough of their runs there are learned.
+        self._simulated: dict[Key, SimulatedPredictor] = {}
         self.failures = 0
         self.recent = RecentPredictions()
+
+    def simulate(self, applications: Iterable[SimulatedPredictor]) -> None:
+        """Answer with simulations where their applications have few runs on their platforms."""
+        self._simulated = {(each.application, each.cluster): each for each in applications}
+        for key in [*self._simulated]:
+            self._correct(key)
 
     def read(self) -> None:
         """Read the saved models that are new; for a daemon that does not learn itself, or not yet."""
@@ -125,6 +134,8 @@ class Models:
             _log.warning("the model of %s on %s is of another format; it is learned again", application, platform)
         self._lost |= unknown
         self._predictors.know(set(new) - unknown)
+        for key in self._simulated.keys() & new.keys():
+            self._correct(key)
 
     def _read_one(self, key: Key) -> Saved | None:
         """A saved model; None where it is not sound, and will be learned again from the runs."""
@@ -195,15 +206,33 @@ class Models:
     def predictor(self, application: str, platform: str, user: str = "") -> Predictor | None:
         """The predictor of an application on a platform, for a user; None while nothing has been learned of it.
 
-        Where the application never ran there, it is one that borrows from the other platforms, if these know enough.
+        Where the application has few runs there and is configured to be simulated, it is the simulation that they
+        correct; where it never ran there, one that borrows from the other platforms, if these know enough.
         """
         key = application, platform
+        known: Predictor | None
         try:
-            known = self._predictors.get(key) or self._never_used.get(key) or self._borrowing(key)
+            known = self._predictors.get(key)
+            if key in self._simulated and (known is None or len(known.window) < ENOUGH):
+                return self._simulated[key]
+            known = known or self._never_used.get(key) or self._borrowing(key)
         except StoreError as error:
             _log.warning("the model of %s on %s cannot be read now: %s", *key, error)
             return None
         return None if known is None else for_user(known, user)
+
+    def _correct(self, key: Key) -> None:
+        """Have a simulated application know the runs that its model has learned, while these are few."""
+        simulated = self._simulated.get(key)
+        if simulated is None:
+            return
+        try:
+            known = self._predictors.get(key)
+            runs = () if known is None else tuple(known.window)
+            if len(runs) < ENOUGH:
+                self._simulated[key] = simulated.corrected(runs)
+        except (InputError, StoreError) as error:
+            _log.warning("the simulation of %s on %s is not corrected by its runs: %s", *key, error)
 
     def _borrowing(self, key: Key) -> Predictor | None:
         """What predicts on a platform that was never used, from the others; None where these know too little."""
@@ -309,6 +338,7 @@ class Models:
                 self._predictors[key] = learned(known, run, lent)
             self._counts[key] = self._counts.get(key, Learned()).with_runs([run])
             self._borrow_again(run.application)
+            self._correct(key)
         except Exception:
             self.failures += 1
             _log.exception("a run of %s on %s could not be learned", *key)
@@ -367,6 +397,7 @@ class Models:
         self._predictors[key] = predictor
         self._learned[key] = [record.uid for record in records]
         self._counts[key] = Learned().with_runs(record.run for record in records)
+        self._correct(key)
 
     def _failed(self, key: Key) -> None:
         self.failures += 1
@@ -397,6 +428,7 @@ class Models:
                 kept.pop(key, None)
             self._changed.discard(key)
             self._unsettled.discard(key)
+            self._correct(key)
         self._begin(found.models)
         for application in {application for application, _ in found.models}:
             self._return_lent(application)
