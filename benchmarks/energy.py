@@ -211,7 +211,7 @@ def main(
     judged: Annotated[bool, typer.Option("--judged", help="Those that only judge, instead.")] = False,
     parts: Annotated[bool, typer.Option("--parts", help="Where the errors on those of the design come from.")] = False,
     stream: Annotated[bool, typer.Option("--stream", help="A stream of jobs; with --judged other seeds.")] = False,
-    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
+    only: Annotated[str, typer.Option(help="Only campaigns, or loads, whose name holds this.")] = "",
 ) -> None:
     """Judge learned energy."""
     console = Console(width=160)
@@ -220,7 +220,7 @@ def main(
     if parts:
         console.print(parts_table(DESIGN.folder / "metered"))
     if stream:
-        for table in stream_tables(judged):
+        for table in stream_tables(judged, only):
             console.print(table)
     elif campaigns or judged:
         console.print(campaign_table((JUDGED if judged else DESIGN).folder / "metered", only))

@@ -23,6 +23,8 @@ class LoadDoubt:
     Parameters
     ----------
     cpu, bandwidth : low and high ends, arrays of shape (2, k) or (2,): 1 is what is expected.
+    cpu_middle, bandwidth_middle : the parts that they come out above as often as below, arrays of shape (k,); 1 where
+        None.
 
     Examples
     --------
@@ -33,11 +35,37 @@ class LoadDoubt:
 
     cpu: Floats
     bandwidth: Floats
+    cpu_middle: Floats | None = None
+    bandwidth_middle: Floats | None = None
 
     def carried(self, known: float, level: float) -> LoadDoubt:
-        """The ends at another level than the one they are known at, as normal quantiles of their logarithms."""
+        """The ends at another level than the one they are known at.
+
+        On each side of the middle the logarithms are taken to be normal.
+        """
         power = scipy.special.ndtri((1 + level) / 2) / scipy.special.ndtri((1 + known) / 2)
-        return LoadDoubt(self.cpu**power, self.bandwidth**power)
+        cpu, bandwidth = (
+            ends**power if middle is None else middle * (ends / middle) ** power
+            for ends, middle in ((self.cpu, self.cpu_middle), (self.bandwidth, self.bandwidth_middle))
+        )
+        return replace(self, cpu=cpu, bandwidth=bandwidth)
+
+    def middle(self, cpu: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
+        """What the minima come out above as often as below, from what is expected of them: arrays of shape (k,).
+
+        Parameters
+        ----------
+        cpu, bandwidth : expected minima, share of a processor and Mbit/s.
+
+        Examples
+        --------
+        >>> doubt = LoadDoubt(np.array([0.5, 1.5]), np.array([0.9, 1.1]), cpu_middle=np.array(1.05))
+        >>> [float(each) for each in doubt.middle(np.array(0.8), np.array(100.0))]
+        [0.8400000000000001, 100.0]
+        """
+        middles = ((cpu, self.cpu_middle), (bandwidth, self.bandwidth_middle))
+        above, below = (each if part is None else each * part for each, part in middles)
+        return above, below
 
     def ends(self, cpu: ArrayLike, bandwidth: ArrayLike) -> tuple[Floats, Floats]:
         """The four points to predict at, shape (4,) or (4, k): more CPU, more bandwidth, less CPU, less bandwidth.

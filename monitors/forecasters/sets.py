@@ -49,10 +49,13 @@ class SetForecast:
     ----------
     part : array of shape (k,), in (0, 1]: the part that the sets keep on harmonic average.
     ends : array of shape (2, k): between which parts of what is so expected it comes out, at the level :data:`LEVEL`.
+    middle : array of shape (k,): the part that it comes out above as often as below. A few bad spans make harmonic
+        averages small, so it is above 1 where most spans are good.
     """
 
     part: Floats
     ends: Floats
+    middle: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,18 +220,19 @@ def _sets(promised: Floats, came: Floats, order: Ints, independent: float, first
     )
     part = np.minimum(1.0 / (least / found).mean(axis=0), 1.0)
     tail = (1 - LEVEL) / 2
-    low, high = np.quantile(np.log(found / (part * least)), [tail, 1 - tail], axis=0)
+    low, middle, high = np.quantile(np.log(found / (part * least)), [tail, 0.5, 1 - tail], axis=0)
     freedom = max(independent - 1, 1.0)
     student, normal = scipy.special.stdtrit(freedom, 1 - tail), scipy.special.ndtri(1 - tail)
     wider = float(student / normal * np.sqrt(1 + 1 / independent))
-    return SetForecast(part, np.exp(wider * np.stack([np.minimum(low, 0.0), np.maximum(high, 0.0)])))
+    ends = np.exp(wider * np.stack([np.minimum(low, 0.0), np.maximum(high, 0.0)]))
+    return SetForecast(part, ends, np.exp(middle))
 
 
 def _unlearned(values: Floats, sets: int) -> SetForecast:
     """With too few past spans: all is kept, give or take what was seen so far scattered, by Student's quantile."""
     spread = max(float(np.log(values).std(axis=0).mean()), LEAST_SPREAD)
     reach = float(np.exp(scipy.special.stdtrit(FEW, (1 + LEVEL) / 2) * spread))
-    return SetForecast(np.ones(sets), np.repeat([[1 / reach], [reach]], sets, axis=1))
+    return SetForecast(np.ones(sets), np.repeat([[1 / reach], [reach]], sets, axis=1), np.ones(sets))
 
 
 def _spans(series: Samples, now: float, horizon: float) -> tuple[Ints, Floats, Floats] | None:

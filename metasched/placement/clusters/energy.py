@@ -57,19 +57,25 @@ def most_watts(
     """What sets of a cluster draw on average at most (W), arrays of shape (k,): upper ends of intervals of their power.
 
     What was learned, else by the hardware; 0 where none tells. Where the loads to come are in doubt, so is the power: a
-    run that gets more CPU than expected draws more. On the logarithm the two doubts are independent, as those of times
-    (:mod:`metasched.predictors.load_doubt`).
+    run that gets more CPU than expected draws more. What is expected of loads makes times right on the mean, which a
+    few bad spans make long; most runs get more. So power is predicted with the median of the loads. On the
+    logarithm the two doubts are independent, as those of times (:mod:`metasched.predictors.load_doubt`).
     """
-    alone = np.ones(len(processors))
-    expected = energy_of(state, predictor, size, processors, cpu, bandwidth, alone)
+    doubt, points = state.doubt(processors, CAP_LEVEL), [(cpu, bandwidth)]
+    if doubt is not None:
+        # A run that has its processors to itself has no more to gain.
+        most_cpu = np.maximum(cpu, 1.0)
+        more_cpu, more_bandwidth = np.minimum(doubt.cpu[1] * cpu, most_cpu), doubt.bandwidth[1] * bandwidth
+        cpu, bandwidth = doubt.middle(cpu, bandwidth)
+        cpu = np.minimum(cpu, most_cpu)
+        points = [(cpu, bandwidth), (more_cpu, bandwidth), (cpu, more_bandwidth)]
+    at_cpu, at_bandwidth = (np.concatenate(each) for each in zip(*points, strict=True))
+    count = np.tile(processors, len(points))
+    sizes = np.tile(np.broadcast_to(size, processors.shape), len(points))
+    watts = energy_of(state, predictor, sizes, count, at_cpu, at_bandwidth, np.ones(count.size))
+    expected, *more = watts.reshape(len(points), -1)
     learned = contract.most_watts(predictor, size, processors, cpu, bandwidth, CAP_LEVEL)
     if learned is None:
-        return expected
-    reaches, doubt = [np.log(learned / expected)], state.doubt(processors, CAP_LEVEL)
-    if doubt is not None:
-        for more_cpu, more_bandwidth in zip(*(ends[:2] for ends in doubt.ends(cpu, bandwidth)), strict=True):
-            # A run that has its processors to itself has no more to gain.
-            most_cpu = np.minimum(more_cpu, np.maximum(cpu, 1.0))
-            more = energy_of(state, predictor, size, processors, most_cpu, more_bandwidth, alone)
-            reaches.append(np.log(np.maximum(more / expected, 1.0)))
+        return np.asarray(expected)
+    reaches = [np.log(learned / expected), *(np.log(np.maximum(each / expected, 1.0)) for each in more)]
     return np.asarray(expected * np.exp(np.linalg.norm(reaches, axis=0)))

@@ -35,6 +35,8 @@ class SetMinima:
         expectation that the least average of the set should be.
     cpu_ends, bandwidth_ends : arrays of shape (2, p): between which parts of that it comes out, at the level
         :data:`monitors.forecasters.sets.LEVEL`; None where nothing is known of it.
+    cpu_middle, bandwidth_middle : arrays of shape (p,): the parts of that above which it comes out as often as below;
+        1 where None.
 
     Examples
     --------
@@ -50,6 +52,8 @@ class SetMinima:
     bandwidth: Floats
     cpu_ends: Floats | None = None
     bandwidth_ends: Floats | None = None
+    cpu_middle: Floats | None = None
+    bandwidth_middle: Floats | None = None
 
     def at(self, processors: Ints) -> tuple[Floats, Floats]:
         """The parts of CPU and of bandwidth for ``processors`` processors, each of their shape (k,)."""
@@ -61,7 +65,8 @@ class SetMinima:
         if self.cpu_ends is None or self.bandwidth_ends is None:
             return None
         place = np.minimum(np.asarray(processors), self.cpu.size) - 1
-        return LoadDoubt(self.cpu_ends[:, place], self.bandwidth_ends[:, place]).carried(LEVEL, level)
+        middles = (None if each is None else each[place] for each in (self.cpu_middle, self.bandwidth_middle))
+        return LoadDoubt(self.cpu_ends[:, place], self.bandwidth_ends[:, place], *middles).carried(LEVEL, level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ def with_forecast(cluster: ClusterState, forecast: Sets, place: Mapping[str, int
         forecast.bandwidth_sets.part[of],
         forecast.cpu_sets.ends[:, of],
         forecast.bandwidth_sets.ends[:, of],
+        forecast.cpu_sets.middle[of],
+        forecast.bandwidth_sets.middle[of],
     )
     return replace(cluster, available_cpu=cpu, available_bandwidth=bandwidth, minima=minima)
 

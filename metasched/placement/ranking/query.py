@@ -52,8 +52,8 @@ class Question:
     loads : what is known of the loads besides what was measured last, see :mod:`metasched.placement.loads.counted`.
     settings : layouts on nodes and clocks to choose from, see :func:`metasched.placement.ranking.layouts.layouts`;
         where there are none, the predictors answer as they are and a process takes a processor.
-    max_slowdown : by what share the completion may be later than the earliest; any where None.
-    latest : completions that are later than this are not advised (s).
+    max_slowdown : by what share the completion may be later than the earliest, see
+        :mod:`metasched.placement.ranking.slowdown`; any where None.
     power_cap : no cluster may draw more than this, with the job, those that run, and its idle nodes (W).
     running : for each cluster the jobs that run there, whose power counts under the cap.
     """
@@ -71,7 +71,6 @@ class Question:
     loads: Loads = field(default_factory=Loads)
     settings: tuple[Settings, ...] = ()
     max_slowdown: float | None = None
-    latest: float | None = None
     power_cap: float | None = None
     running: Mapping[str, Sequence[RunningJob]] = field(default_factory=dict)
 

@@ -21,12 +21,13 @@ from metasched.placement.ranking.pareto_front import front
 from metasched.placement.ranking.preparation import at_its_own_horizon, prepared
 from metasched.placement.ranking.query import Curve, InfeasibleError, Question, Ranking
 from metasched.placement.ranking.rendering import rendered
+from metasched.placement.ranking.slowdown import Latest, latest
 from metasched.placement.ranking.ties import settle_ties
 from metasched.placement.search.exact_search import Domains, Found, Scope, search
 from metasched.placement.search.expectation import Expectation, Pairs, expectation
 from metasched.placement.search.joined_clusters import Layout, lay_out
 from metasched.predictors.contract import Predictor
-from metasched.records import InputError
+from metasched.records import InputError, Placement
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,15 +56,15 @@ def rank(
     InputError
         When energy alone or a power cap counts, and nothing tells the energy of runs on a cluster.
     """
-    if question.max_slowdown is not None:
-        # As fast as can be comes first: it says what is too slow.
-        fastest = rank(clusters, predictors, replace(question, objective=Objective(), max_slowdown=None, top=1))
-        latest = (1.0 + question.max_slowdown) * fastest.placements[0].completion
-        question = replace(question, max_slowdown=None, latest=latest)
 
     def at(horizon: float | None) -> Ranking:
         states = [prepared(cluster, question.loads, horizon, question.rotation) for cluster in clusters]
-        ranking = _ranked([state for state, _ in states], predictors, question)
+        fastest: Placement | None = None
+        if question.max_slowdown is not None:
+            # As fast as can be with the same loads comes first: it says what is too slow.
+            soonest = replace(question, objective=Objective(), max_slowdown=None, top=1)
+            fastest = _ranked([state for state, _ in states], predictors, soonest).placements[0]
+        ranking = _ranked([state for state, _ in states], predictors, question, fastest)
         lines = tuple(line for _, warnings in states for line in warnings)
         return replace(ranking, warnings=lines + ranking.warnings)
 
@@ -78,7 +79,10 @@ def rank(
 
 
 def _ranked(
-    clusters: Sequence[ClusterState], predictors: Mapping[str, Predictor] | Predictor, question: Question
+    clusters: Sequence[ClusterState],
+    predictors: Mapping[str, Predictor] | Predictor,
+    question: Question,
+    fastest: Placement | None = None,
 ) -> Ranking:
     alone = isinstance(question.contention, NoContention)
     layout, ruled_out = lay_out(
@@ -100,7 +104,10 @@ def _ranked(
     pairs = Pairs.of(layout.domains, layout.cluster_of, allowed)
     expected = expectation(layout, question.problem_size, layout.domains, pairs)
     of_fewest, asked = _of_fewest(layout, int(allowed[0]), pairs, expected, question)
-    found = _searched(layout, layout.domains, pairs, expected, allowed, question, scope, of_fewest, draws)
+    limit = None
+    if fastest is not None and question.max_slowdown is not None:
+        limit = latest(layout, fastest, question.max_slowdown, question.problem_size)
+    found = _searched(layout, layout.domains, pairs, expected, allowed, question, scope, of_fewest, draws, limit)
     order = _undominated(layout, found, question) if question.pareto else _ascending(found)
     around = Circumstances(layout, question.problem_size, question.level, question.objective, question.contention)
     weighed, notes = weigh(around, found, order, question.top)
@@ -115,7 +122,7 @@ def _ranked(
         domains, cluster_of = layout.optimistic
         pairs = Pairs.of(domains, cluster_of, allowed)
         expected = expectation(layout, question.problem_size, domains, pairs)
-        bound = _searched(layout, domains, pairs, expected, allowed, question, "top", of_fewest, draws)
+        bound = _searched(layout, domains, pairs, expected, allowed, question, "top", of_fewest, draws, limit)
         least = float(bound.score.min())
     elif not alone or (question.objective.risk and any(each.minima is not None for each in layout.clusters)):
         least = float(found.score.min())
@@ -166,6 +173,7 @@ def _searched(
     scope: Scope,
     of_fewest: Floats,
     draws: Sequence[Draw],
+    limit: Latest | None,
 ) -> Found:
     cluster, processors = pairs.cluster, pairs.processors
     wait = layout.wait(cluster, processors)
@@ -196,8 +204,8 @@ def _searched(
             terms = Terms.of(time, high, processors=taken.take(pair), queue_wait=wait.take(pair), energy=joules)
             scores = objective.score(terms, count)
         scores[time > longest_time.take(pair)] *= BEYOND
-        if question.latest is not None:
-            scores[wait.take(pair) + time > question.latest] *= BEYOND
+        if limit is not None:
+            scores[wait.take(pair) + time > limit.of(where, count, *loads(place, step))] *= BEYOND
         if question.power_cap is not None:
             watts = layout.most_watts(question.problem_size, where, count, *loads(place, step))
             scores[watts > question.power_cap - besides[pair]] *= BEYOND

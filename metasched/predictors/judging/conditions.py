@@ -89,7 +89,11 @@ class Forecast:
             found = forecast_sets(self.time[before], cpu[:, known], bandwidth[:, known], now, horizon, chosen=chosen)
             least_cpu = min(float(found.cpu[chosen].min() * found.cpu_sets.part[0]), 1.0)
             least_bandwidth = float(found.bandwidth[chosen].min() * found.bandwidth_sets.part[0])
-            doubt = LoadDoubt(found.cpu_sets.ends[:, 0], found.bandwidth_sets.ends[:, 0]).carried(LEVEL, level)
+            ends, middles = (
+                [getattr(each, part)[..., 0] for each in (found.cpu_sets, found.bandwidth_sets)]
+                for part in ("ends", "middle")
+            )
+            doubt = LoadDoubt(*ends, *middles).carried(LEVEL, level)
             return Expected(Request(run.problem_size, run.processors, least_cpu, least_bandwidth, run.settings), doubt)
 
         try:

@@ -40,6 +40,18 @@ def test_samples_after_now_change_nothing(chosen: tuple[int, ...] | None, cut: i
     assert plain.bandwidth_sets.ends.tolist() == other.bandwidth_sets.ends.tolist()
 
 
+def test_half_of_the_spans_come_out_above_the_middle_of_what_a_few_bad_ones_make_of_the_average() -> None:
+    random = np.random.default_rng(3)
+    time = 60.0 * np.arange(600)
+    series = np.where(random.random((600, 4)) < 0.1, 0.2, 0.9) + 0.02 * random.normal(size=(600, 4))
+    found = forecast_sets(time, series, series, time[-1], 60.0, samples="averages")
+    middle = found.cpu.max() * found.cpu_sets.part[0] * found.cpu_sets.middle[0]
+    assert found.cpu_sets.middle[0] > 1.1
+    assert middle == pytest.approx(np.median(series), rel=0.05)
+    assert np.all(found.cpu_sets.ends[0] <= found.cpu_sets.middle)
+    assert np.all(found.cpu_sets.middle <= found.cpu_sets.ends[1])
+
+
 def test_a_long_horizon_leans_on_history_and_a_short_one_on_the_present() -> None:
     series = autoregressive(0.95, n=1)
     series[-1] = 0.7

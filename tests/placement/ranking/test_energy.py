@@ -19,6 +19,7 @@ from metasched.cli.app import main
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState, SetMinima
+from metasched.placement.loads.counted import Loads
 from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
@@ -111,6 +112,70 @@ def test_what_counts_under_a_cap_grows_with_the_doubt_about_the_loads_to_come(
 
     assert limit(0.5, (0.5, 2.0)) > 1.01 * limit(0.5, (1.0, 1.0))
     assert limit(1.0, (0.5, 2.0)) == pytest.approx(limit(1.0, (1.0, 1.0)))
+
+
+def test_what_counts_under_a_cap_is_told_at_what_most_runs_get(learned: MeteredPredictor, state: ClusterState) -> None:
+    every, ends = np.ones(8), np.outer((0.5, 1.4), np.ones(8))
+
+    def limit(middle: float, cpu: float = 0.6) -> float:
+        minima = SetMinima(every, every, ends, np.ones((2, 8)), middle * every, every)
+        known = replace(state, available_cpu=np.full(8, cpu), minima=minima)
+        found = rank([known], learned, Question(900, Constraints(processors=(4,)))).placements[0].power_limit
+        assert found is not None
+        return found
+
+    assert limit(1.2) > 1.01 * limit(1.0)
+    assert limit(1.2, 1.0) == pytest.approx(limit(1.0, 1.0))  # no processor has more than itself
+
+
+def test_a_slowdown_holds_with_the_loads_that_will_come(learned: MeteredPredictor, state: ClusterState) -> None:
+    cpu = np.array([0.9, 0.9, 0.89, 0.88, 0.88, 0.87, 0.87, 0.86])
+    every, share, p = np.ones(8), 0.2, 4
+
+    def chosen(low: float) -> tuple[float, float, float | None, float | None]:
+        minima = SetMinima(every, every, np.outer((low, 1.0), every), np.ones((2, 8)))
+        known = replace(state, available_cpu=cpu, minima=minima)
+        asked = Question(900, Constraints(processors=(p,)), ENERGY, settings=CLOCKED, max_slowdown=share)
+        best = rank([known], learned, asked).placements[0]
+        assert best.energy is not None
+        return best.resource_set.available_cpu, best.prediction.execution_time, best.resource_set.frequency, best.energy
+
+    def told(least: float, f: float) -> tuple[float, float]:
+        view = under(learned, Settings(frequency=f))
+        energy, asked = energy_predictor(view), Request(900, p, least, 90.0)
+        assert energy is not None
+        return view.predict(asked).execution_time, energy.predict(asked).execution_time
+
+    for low in (1.0, 0.9, 0.5):
+        # Levels of 90 and 50 % are carried as normal quantiles are.
+        part = low ** (0.67449 / 1.64485)
+        fastest = min(told(0.88, f)[0] for f in FREQUENCIES)
+        fast = max(FREQUENCIES, key=lambda f: -told(0.88, f)[0])
+        reach = math.log(told(0.88 * part, fast)[0] / fastest)
+        own = fastest * (1.0 + share * math.exp(-reach))
+        other = fastest * max((1.0 + share) * math.exp(-math.sqrt(2.0) * reach), 1.0)
+        able = []
+        for least, f in itertools.product((0.88, 0.87, 0.86), FREQUENCIES):
+            seconds, joules = told(least, f)
+            if seconds <= (own if least == 0.88 else other):
+                able.append((joules, least, f))
+        joules, least, f = min(able)
+        assert chosen(low)[0] == pytest.approx(least)
+        assert chosen(low)[2:] == (f, pytest.approx(joules, rel=1e-3))
+    assert chosen(0.5)[1] < chosen(1.0)[1]
+
+
+def test_a_slowdown_is_of_the_loads_over_the_run_and_not_over_the_first_minute(
+    learned: MeteredPredictor, state: ClusterState
+) -> None:
+    def forecast(cluster: ClusterState, seconds: float) -> ClusterState:
+        return replace(cluster, available_cpu=np.full(8, 0.3 if seconds < 61.0 else 0.9))
+
+    asked = Question(90_000, settings=CLOCKED, max_slowdown=0.05, loads=Loads(forecast))
+    fastest = rank([state], learned, replace(asked, max_slowdown=None)).placements[0]
+    best = rank([state], learned, replace(asked, objective=ENERGY)).placements[0]
+    assert fastest.completion > 61.0
+    assert best.completion <= 1.05 * fastest.completion
 
 
 def test_without_measured_runs_the_hardware_tells_energy_and_the_chance_to_finish(state: ClusterState) -> None:
