@@ -85,6 +85,7 @@ class Periods(_Table):
     forecasts: Seconds = 30.0
     retention: Seconds = 3600.0
     sites: Seconds = 30.0
+    resend: Seconds = 300.0
     accounting: Annotated[float, Field(ge=120, allow_inf_nan=False)] = 120.0
 
 

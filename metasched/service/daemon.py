@@ -126,7 +126,7 @@ class Daemon:
         self.upkeep = Upkeep(
             store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs, self.moves
         )  # fmt: skip
-        self.sites = Sites(configuration.site, __version__, kept=store.sent_jobs)
+        self.sites = Sites(configuration.site, __version__, kept=store.sent_jobs, rested=configuration.periods.resend)
         self.work = Schedule()
         #: Held by whoever has something longer computed, so that placements are answered beside it.
         self.long_questions = asyncio.Lock()

@@ -55,6 +55,7 @@ class Sites:
     ask : asks one site; replaced in tests only.
     now : the time by a monotonic clock (s).
     kept : where sent jobs are stored; None for nowhere.
+    rested : how long a job stays at least where it was submitted (s).
 
     Attributes
     ----------
@@ -71,12 +72,14 @@ class Sites:
         ask: Callable[..., Any] = ask_site,
         now: Callable[[], float] = time.monotonic,
         kept: SentJobRecords | None = None,
+        rested: float = 300.0,
     ) -> None:
         self.tables = {table.name: table for table in tables}
         self.uid = uuid.uuid4().hex[:12]
         self.sent = SentJobs(now, kept)
         self.pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="sites")
         self._version, self._ask, self._now, self._asker = version, ask, now, Asker(ask)
+        self._rested = rested
         self._heard: dict[str, tuple[Heard, float]] = {}
         self._lendable: dict[tuple[str, str], tuple[tuple[Run, ...], float]] = {}
 
@@ -185,7 +188,9 @@ class Sites:
         except (InputError, RuntimeError) as error:
             return Verdict(False, one_line(str(error))), SitesRanking((), {})
         ranking = self.rank(job.question)
-        found = verdict(job, waits, ranking.places, self.sent.known([job.site])[job.site].trust, self._now())
+        found = verdict(
+            job, waits, ranking.places, self.sent.known([job.site])[job.site].trust, self._now(), self._rested
+        )
         if found.withdraw:
             self.sent.withdraw(uid, ranking.places)
         return found, ranking

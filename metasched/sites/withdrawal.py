@@ -19,8 +19,8 @@ from metasched.sites.choice import SitePlacement
 from metasched.sites.sent_jobs import Sent
 from metasched.sites.trust import Trust
 
-#: How often a job is sent elsewhere at most, and how long it stays at least where it was submitted (s).
-MOST_RESENT, RESTED = 3, 300.0
+#: How often a job is sent elsewhere at most.
+MOST_RESENT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Verdict:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def verdict(job: Sent, waits: Any, places: Sequence[SitePlacement], trust: Trust, now: float) -> Verdict:
+def verdict(job: Sent, waits: Any, places: Sequence[SitePlacement], trust: Trust, now: float, rested: float) -> Verdict:
     """Whether a job that was submitted should be withdrawn from its site.
 
     Parameters
@@ -56,6 +56,7 @@ def verdict(job: Sent, waits: Any, places: Sequence[SitePlacement], trust: Trust
     places : all sites as they rank now.
     trust : how far its site is believed.
     now : the time by the clock of ``job`` (s).
+    rested : how long it stays at least where it was submitted (s).
     """
     if not isinstance(waits, dict) or waits.get("state") != "waiting":
         return Verdict(False, "it does not wait in a queue that its site can foresee")
@@ -65,7 +66,7 @@ def verdict(job: Sent, waits: Any, places: Sequence[SitePlacement], trust: Trust
     if job.resent >= MOST_RESENT:
         return Verdict(False, f"it was sent elsewhere {job.resent} times")
     here = now - (now if job.submitted_at is None else job.submitted_at)
-    rest = max(RESTED, REST * job.place.transfer.counted)
+    rest = max(rested, REST * job.place.transfer.counted)
     if here < rest:
         return Verdict(False, f"it was submitted {span(here)} ago, and stays for {span(rest)}")
     others = [each for each in places if each.offer.site != job.site]

@@ -13,10 +13,10 @@ from metasched.sites.choice import SitePlacement
 from metasched.sites.data import transfers
 from metasched.sites.sent_jobs import Sent
 from metasched.sites.trust import Trust, trust
-from metasched.sites.withdrawal import MOST_RESENT, RESTED, Verdict, verdict
+from metasched.sites.withdrawal import MOST_RESENT, Verdict, verdict
 from tests.sites.answers import offer
 
-NOW = 10_000.0
+NOW, RESTED = 10_000.0, 300.0
 
 
 def place(site: str, wait: float = 0.0, time: float = 100.0, data: float = 0.0) -> SitePlacement:
@@ -34,7 +34,7 @@ def waits(wait: float, low: float | None = None) -> dict[str, Any]:
 
 
 def said(job: Sent, waiting: Any, *places: SitePlacement, believed: Trust = Trust()) -> Verdict:  # noqa: B008
-    return verdict(job, waiting, places, believed, NOW)
+    return verdict(job, waiting, places, believed, NOW, RESTED)
 
 
 def test_a_job_leaves_where_another_site_saves_more_than_its_doubt() -> None:

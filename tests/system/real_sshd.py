@@ -23,23 +23,25 @@ def why_not() -> str:
 
 
 class Sshd:
-    """Takes one key; programs there are found in a folder of ours first."""
+    """Takes one key. Where its users find a real Slurm, its slurm.conf is named; else sbatch is a stand-in of ours."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, slurm: Path | None = None) -> None:
         self.folder = folder
         for name in ("host", "user"):
             words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
             subprocess.run(words, check=True, timeout=60)
         (folder / "keys").write_text((folder / "user.pub").read_text())
         (folder / "there").mkdir()
-        (folder / "there" / "sbatch").write_text(SBATCH.format(folder=folder))
-        (folder / "there" / "sbatch").chmod(0o755)
+        if slurm is None:
+            (folder / "there" / "sbatch").write_text(SBATCH.format(folder=folder))
+            (folder / "there" / "sbatch").chmod(0o755)
+        variables = f"PATH={folder}/there:/usr/bin:/bin" + (f" SLURM_CONF={slurm}" if slurm else "")
         with socket.create_server(("127.0.0.1", 0)) as made:
             self.port = int(made.getsockname()[1])
         (folder / "sshd_config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/keys\n"
             f"PidFile none\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\nStrictModes no\n"
-            f"SetEnv PATH={folder}/there:/usr/bin:/bin\nSubsystem sftp internal-sftp\n"
+            f"SetEnv {variables}\nSubsystem sftp internal-sftp\n"
         )
         known = (folder / "host.pub").read_text().split()
         (folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {known[0]} {known[1]}\n")
