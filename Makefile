@@ -83,9 +83,10 @@ next-runs: $(VENV)/.installed ## what to run next: planned, at random and on a g
 # Without RUNLEVEL the packages would start servers of their own. Where there are none the tests say so and skip.
 SERVERS := slurmctld slurmd slurmdbd mariadb-server slurm-client munge lua5.1 lua-socket lua-cjson postgresql systemd prometheus prometheus-node-exporter \
   gridengine-master gridengine-exec gridengine-client iproute2 openmpi-bin libopenmpi-dev \
-  nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-arcrest nordugrid-arc-plugins-python
+  nordugrid-arc-arex nordugrid-arc-client nordugrid-arc-plugins-arcrest nordugrid-arc-plugins-python \
+  oar-server oar-server-pgsql oar-user oar-user-pgsql oar-node
 .PHONY: system-test
-system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, Grid Engine, ARC, PostgreSQL, Prometheus), as root
+system-test: $(VENV)/.installed-test ## run the tests that start real servers (Slurm, Grid Engine, ARC, OAR, PostgreSQL, Prometheus), as root
 	@if [ "$$(id -u)" = 0 ] && ! dpkg-query -W $(SERVERS) >/dev/null 2>&1; then \
 	  export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $(SERVERS) >/dev/null; \

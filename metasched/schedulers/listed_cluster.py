@@ -37,6 +37,8 @@ class ListedCluster(ABC):
     command: str
     #: What the scheduler calls a partition.
     word = "queue"
+    #: Whether an epilog reports its jobs when they end; they are looked for otherwise.
+    epilog = True
     #: Whether a job that has left the lists is always accounted for, some seconds later.
     accounts_for_all = False
 

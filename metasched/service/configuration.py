@@ -216,6 +216,15 @@ class FluxInstance(_Scheduled):
     uri: str = ""
 
 
+class OarServer(_Scheduled):
+    """A server of OAR whose partitions jobs may be sent to, all where none is named.
+
+    ``property`` of its resources tells partitions apart; where it is empty, all resources are one partition.
+    """
+
+    property: Annotated[str, Field(pattern=r"^[A-Za-z_]?\w{0,62}$")] = ""
+
+
 class ProblemSize(_Table):
     """Which number in a job's name is its problem size: jobs of such names are runs of an application.
 
@@ -274,6 +283,7 @@ class Configuration(_Table):
     pbs: list[PbsServer] = []
     htcondor: list[HTCondorPool] = []
     flux: list[FluxInstance] = []
+    oar: list[OarServer] = []
     source: list[SourceTable] = []
     problem_size: list[ProblemSize] = []
     simulated: Annotated[list[SimulatedApplication], Field(max_length=256)] = []
@@ -305,7 +315,7 @@ class Configuration(_Table):
         """Names of all clusters with a scheduler."""
         return tuple(
             each.name
-            for tables in (self.slurm, self.grid_engine, self.pbs, self.htcondor, self.flux)
+            for tables in (self.slurm, self.grid_engine, self.pbs, self.htcondor, self.flux, self.oar)
             for each in tables
         )
 

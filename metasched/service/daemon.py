@@ -20,6 +20,7 @@ from metasched import __version__
 from metasched.history.problem_sizes import SizeInName
 from metasched.records import InputError
 from metasched.schedulers.contract import MovesJobs, Source
+from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.service.advice.advisor import Placer
 from metasched.service.advice.moving import RunningAdvisor
 from metasched.service.advice.release import release
@@ -244,6 +245,10 @@ class Daemon:
         if self.mode.mode == "act":
             self.moves.look(source, self.clusters.view, self.clock.now())
 
+    def look(self, source: Source) -> None:
+        """Take the jobs of a scheduler that ended lately, where no epilog reports them."""
+        self.jobs.look(source, self.clock.now())
+
     def _observed(self, nodes: tuple[str, ...], start: float, end: float) -> tuple[float, float]:
         return observed(nodes, start, end, self.store)
 
@@ -257,6 +262,8 @@ class Daemon:
             self.work.every(periods.confirm, partial(self.jobs.confirm, source))
             self.work.every(periods.release, partial(self.release, source))
             self.work.every(periods.accounting, partial(self.accounting.catch_up, source))
+            if isinstance(source, ListedCluster) and not source.epilog:
+                self.work.every(periods.accounting, partial(self.look, source))
             if self.configuration.moving.act and isinstance(source, MovesJobs):
                 self.work.every(self.configuration.moving.every, partial(self.move, source))
         self.work.every(periods.models, self.models.save)

@@ -12,6 +12,7 @@ from metasched.schedulers.contract import Source
 from metasched.schedulers.flux.source import FluxSource
 from metasched.schedulers.grid_engine.source import GridEngineSource
 from metasched.schedulers.htcondor.source import HTCondorSource
+from metasched.schedulers.oar.source import OarSource
 from metasched.schedulers.pbs.source import PbsSource
 from metasched.schedulers.slurm.source import SlurmSource
 from metasched.service.configuration import Configuration
@@ -48,5 +49,6 @@ def sources(settings: Configuration, *, timeout: float = TIMEOUT, powered: bool 
         (settings.pbs, PbsSource),
         (settings.htcondor, HTCondorSource),
         (settings.flux, FluxSource),
+        (settings.oar, OarSource),
     )
     return found + [source(**each.model_dump(), timeout=timeout) for tables, source in listed for each in tables]

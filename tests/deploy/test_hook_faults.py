@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy import flux_stand_in, pbs_hook
+from tests.deploy import flux_stand_in, oar_rule, pbs_hook
 from tests.deploy.job_verifier import Verifier
 from tests.system.bad_daemons import FAULTS, Bad, changed
 from tests.system.test_lua_hook import LUA, UNCHANGED, driven
@@ -39,7 +39,14 @@ def to_flux(folder: Path, daemon: str) -> dict[str, Any]:
     return flux_stand_in.changed(folder, f"address = {daemon}\ndeadline = 0.2\nnodes = b[1-4]\n")
 
 
-SCHEDULERS = pytest.mark.parametrize("submit", [to_slurm, to_grid_engine, to_pbs, to_flux])
+def to_oar(folder: Path, daemon: str) -> dict[str, Any]:
+    if why := oar_rule.why_not():
+        pytest.skip(why)
+    settings = f"address = {daemon}\ndeadline = 0.2\nnodes = b[1-4]\nproperty = cluster\npartitions = old, new\n"
+    return oar_rule.changed(folder, settings)
+
+
+SCHEDULERS = pytest.mark.parametrize("submit", [to_slurm, to_grid_engine, to_pbs, to_flux, to_oar])
 
 
 @SCHEDULERS

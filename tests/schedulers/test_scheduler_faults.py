@@ -25,7 +25,7 @@ from metasched.schedulers import commands
 from metasched.schedulers.contract import Source
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
-from tests.schedulers import flux_answers, htcondor_answers, pbs_answers
+from tests.schedulers import flux_answers, htcondor_answers, oar_answers, pbs_answers
 from tests.schedulers.test_grid_engine import QSTAT
 from tests.schedulers.test_slurm import SINFO, table
 from tests.system.bad_daemons import FAULTS, Bad, changed
@@ -81,6 +81,13 @@ SCHEDULERS = {
         ("submit", "-n", "2", "--setattr=user.metasched=app=cg,n=1400", "cg", "-q", "a b;$(c)"),
         {"flux": flux_answers.FILES["flux.jobs"]},
         lambda folder: several(folder, "flux", flux_answers.FLUX, flux_answers.FILES),
+    ),
+    "oar": Scheduler(
+        "[[oar]]\nname = 'c'\nproperty = 'cluster'\n",
+        "oarsub",
+        ("-l", "core=2", "-n", "a b;$(c)", "METASCHED=app=cg,n=1400 ./job.sh"),
+        {"oarnodes": oar_answers.FILES["oarnodes.sound"], "oarstat": oar_answers.FILES["oarstat.jobs"]},
+        lambda folder: several(folder, "oarstat", oar_answers.OARSTAT, oar_answers.FILES),
     ),
 }
 

@@ -36,6 +36,7 @@ class FluxSource(ListedCluster):
     """
 
     kind = "flux"
+    epilog = False
     command = "flux"
     _asked_for, _placed = staticmethod(asked_for), staticmethod(placed)
 

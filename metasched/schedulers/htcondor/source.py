@@ -25,6 +25,7 @@ class HTCondorSource(ListedCluster):
     """
 
     kind = "htcondor"
+    epilog = False
     command = "condor_submit"
     _asked_for, _placed = staticmethod(asked_for), staticmethod(placed)
     word = "partition"

@@ -38,6 +38,8 @@ MOST_OPEN = 10_000
 REMEMBERED_JOBS = 2000
 #: How far back a scheduler is asked for jobs that ended while the daemon was down (s).
 REACH = 7 * 86_400.0
+#: How far back one is asked again and again whose jobs no epilog reports (s).
+LATELY = 86_400.0
 #: Placements about a moment are kept in mind from so long after it on (s), when all of them are stored, for the jobs
 #: that a loop submitted together; for so many moments.
 ALL_STORED, MOMENTS = 10.0, 16
@@ -89,6 +91,7 @@ class EndedJobs:
         self._settled_meanwhile: set[str] | None = set()
         self._moments: dict[int, Sequence[AdvisedPlacement]] = {}
         self._caught_up: set[str] = set()
+        self._lately: dict[str, frozenset[str]] = {}
         #: What remembers the power of nodes, and the jobs that ended of late, which shared them.
         self.meters: tuple[PowerHistory, ...] = ()
         self._ended: deque[EndedJob] = deque(maxlen=REMEMBERED_JOBS)
@@ -190,6 +193,36 @@ class EndedJobs:
                 self._caught_up.add(source.name)
         if refused is not None:
             raise refused
+
+    def look(self, source: Source, now: float) -> None:
+        """Take the jobs that ended lately, of a scheduler whose jobs no epilog reports: each once.
+
+        Parameters
+        ----------
+        source : the scheduler; one that does not answer is asked again the next time.
+        now : the time (s).
+
+        Raises
+        ------
+        StoreError
+            When the database did not take a job; it is tried again the next time.
+        """
+        try:
+            jobs = source.finished(now - LATELY)
+        except RuntimeError as error:
+            self._metrics.unheard(source.name, error)
+            return
+        before = self._lately.get(source.name, frozenset())
+        for job in jobs:
+            if job.job in before:
+                continue
+            try:
+                self.take(job, sure=True)
+            except StoreError:
+                raise
+            except Exception as error:
+                _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
+        self._lately[source.name] = frozenset(job.job for job in jobs)
 
     def _reported(
         self, sources: Sequence[Source], since: float

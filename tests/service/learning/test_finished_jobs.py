@@ -124,6 +124,18 @@ def test_a_scheduler_that_raises_holds_up_no_other(tmp_path: Path) -> None:
         assert [each.run.extra["scheduler"] for each in here.learned] == ["c", "a"]
 
 
+def test_jobs_that_no_epilog_reports_are_looked_for_and_each_is_learned_once(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", ended=[job(7), job(8, end=NOW - 9.0)], down=True)
+    with site(tmp_path, scheduler) as here:
+        here.jobs.look(scheduler, NOW)
+        assert here.learned == []
+        scheduler.down = False
+        here.jobs.look(scheduler, NOW)
+        scheduler.ended = [*scheduler.ended, job(9)]
+        here.jobs.look(scheduler, NOW)
+        assert [each.run.extra["job"] for each in here.learned] == ["7", "9"]
+
+
 def test_what_could_not_be_caught_up_with_is_tried_again_and_nothing_is_learned_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,1 @@
+"""OAR: what its commands print, and how jobs are submitted to it."""

@@ -1,0 +1,61 @@
+"""A server of OAR as the daemon knows it: its resources now, and its jobs that have ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.commands import TIMEOUT, Commands
+from metasched.schedulers.listed_cluster import ListedCluster
+from metasched.schedulers.listing import Listing
+from metasched.schedulers.oar.listing import JOBS, RESOURCES, accounted, ended, instances, listed, resources
+from metasched.schedulers.oar.submission import asked_for, placed
+
+
+class OarSource(ListedCluster):
+    """One server of OAR.
+
+    Parameters
+    ----------
+    name : the cluster's name, in placements and in runs.
+    partitions : values of the property that jobs may be sent to, all where empty.
+    platform : what its models are kept by; the name where empty.
+    property : of the resources, that tells partitions apart; empty where none does.
+    timeout : how long a command may take (s).
+    """
+
+    kind = "oar"
+    epilog = False
+    command = "oarsub"
+    word = "partition"
+
+    def __init__(
+        self,
+        name: str,
+        partitions: Sequence[str] = (),
+        *,
+        platform: str = "",
+        property: str = "",
+        timeout: float = TIMEOUT,
+    ) -> None:
+        # oarstat prints nothing where there are no jobs.
+        super().__init__(name, partitions, platform, Commands({}, timeout, nothing={}))
+        self._property = property
+        self._asked_for = partial(asked_for, attribute=property)
+        self._placed = partial(placed, attribute=property)
+
+    def _listing(self) -> Listing:
+        known = self._commands.read(lambda found: resources(found, self._property), *RESOURCES)
+
+        def listing(jobs: Any) -> Listing:
+            return Listing(instances(known, jobs), listed(jobs, known, self._property))
+
+        return self._commands.read(listing, *JOBS)
+
+    def _ended(self) -> Iterable[Accounted]:
+        known = self._commands.read(lambda found: resources(found, self._property), *RESOURCES)
+        found: Iterable[Accounted] = self._commands.read(lambda jobs: accounted(jobs, known), *ended(time.time()))
+        return found

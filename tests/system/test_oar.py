@@ -1,0 +1,126 @@
+"""The daemon and a real OAR together: jobs get the better partition and are learned, and no daemon harms one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from metasched.store.database.run_records import RecordedRun
+from metasched.store.database.store import Store
+from tests.service.daemons import teach
+from tests.system import real_oar
+from tests.system.bad_daemons import FAULTS, Bad, changed
+from tests.system.real_daemon import ROOT, Daemon
+from tests.system.real_oar import CLUSTERS, Oar
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
+
+CONFIGURATION = """
+mode = "act"
+[periods]
+partitions = 1.0
+confirm = 0.5
+[[oar]]
+name = "oar"
+property = "cluster"
+"""
+
+
+@pytest.fixture(scope="module")
+def oar() -> Iterator[Oar]:
+    if why := real_oar.why_not():
+        pytest.skip(why)
+    with real_oar.running() as oar:
+        yield oar
+
+
+@pytest.fixture(scope="module")
+def daemon(oar: Oar) -> Iterator[Daemon]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(oar.commands), prepend=":")
+        folder = oar.folder / "daemon"
+        folder.mkdir()
+        with Store.open(folder / "metasched.db") as store:
+            teach(store, "oar")
+            token = store.tokens.add("oar", "scheduler")
+        daemon = Daemon(folder, CONFIGURATION)
+        daemon.start()
+        # The rule runs as the user oar, who is in the daemon's group or has a token.
+        shutil.chown(daemon.socket, "oar")
+        (oar.folder / "etc" / "metasched" / "token").write_text(token)
+        for cluster, nodes in CLUSTERS.items():
+            for node in nodes:
+                sample = [time.time() + 30.0, 0.95 if cluster == "new" else 0.3, 100.0]
+                daemon.ask("POST", "/v1/loads", {"node": node, "samples": [sample]})
+        time.sleep(1.5)  # until placements see it
+        try:
+            yield daemon
+        finally:
+            daemon.stop()
+
+
+def job(oar: Oar, number: int) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(oar.run("oarstat", "-f", "-J", "-j", str(number)))[str(number)]
+    return found
+
+
+def learned(daemon: Daemon, number: int) -> list[RecordedRun]:
+    with Store.open(daemon.database) as store:
+        return [each for each in store.runs.all() if each.run.extra.get("job") == str(number) and each.learnable]
+
+
+def test_a_job_gets_the_better_partition_and_is_learned(oar: Oar, daemon: Daemon) -> None:
+    oar.hooks({"socket": daemon.socket, "token_file": "/etc/oar/metasched/token"})
+    number = oar.oarsub("-l", "core=2,walltime=0:2:0", "METASCHED=app=cg,n=500 sleep 2")
+    answer = job(oar, number)
+    assert answer["properties"] == "((desktop_computing = 'NO') AND cluster = 'new') AND drain='NO'"
+    assert answer["command"].startswith("METASCHED=app=cg,n=500,p=2,placement=")
+    oar.wait(lambda: job(oar, number)["state"] == "Terminated")
+    assert set(job(oar, number)["assigned_network_address"]) <= set(CLUSTERS["new"])
+    # It is looked for every two minutes, and soon after the start.
+    daemon.stop()
+    daemon.start()
+    shutil.chown(daemon.socket, "oar")
+    oar.wait(lambda: learned(daemon, number))
+    (record,) = learned(daemon, number)
+    assert (record.run.problem_size, record.run.processors, record.exit_status) == (500, 2, 0)
+
+
+def test_jobs_without_a_mark_stay_as_they_are(oar: Oar, daemon: Daemon) -> None:
+    oar.hooks({"socket": daemon.socket, "token_file": "/etc/oar/metasched/token"})
+    answer = job(oar, oar.oarsub("-l", "core=1", "true"))
+    assert (answer["command"], answer["properties"]) == ("true", "(desktop_computing = 'NO') AND drain='NO'")
+
+
+def test_metasched_submit_names_the_partition_in_which_a_job_is_done_first(oar: Oar, daemon: Daemon) -> None:
+    oar.hooks({"off": "/etc/oar/metasched/hooks.conf"})
+    words = ("-l", "core=2,walltime=0:2:0", "METASCHED=app=cg,n=500 true")
+    done = subprocess.run(
+        [sys.executable, "-m", "metasched", "submit", "--config", str(daemon.folder / "metasched.toml"), "--", *words],
+        env=os.environ, cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "oar/new" in done.stderr or "new" in done.stderr
+    number = int(done.stdout.rpartition("OAR_JOB_ID=")[2])
+    assert "cluster = 'new'" in job(oar, number)["properties"]
+
+
+@pytest.mark.parametrize("fault", ["is down", "lies about partitions", *list(FAULTS)[:6], "names an unknown partition"])
+def test_a_faulty_daemon_changes_no_job(oar: Oar, fault: str) -> None:
+    answer = FAULTS.get(fault, changed(partition="old' OR 'a'='a"))
+    with closing(Bad(answer, str(oar.folder / "bad.sock"))):
+        (oar.folder / "bad.sock").chmod(0o777)
+        oar.hooks({"socket": str(oar.folder / ("nobody" if fault == "is down" else "bad.sock")), "deadline": "0.2"})
+        number = oar.oarsub("-l", "core=2", "METASCHED=app=cg,n=500 true")
+    found = job(oar, number)
+    assert found["command"] == "METASCHED=app=cg,n=500 true"
+    assert found["properties"] == "(desktop_computing = 'NO') AND drain='NO'"
