@@ -103,6 +103,13 @@ def count(value: Any) -> int:
     raise ValueError(f"{str(value)[:40]!r} is no number of anything")
 
 
+def seconds(value: Any) -> float | None:
+    """A time or a span (s) in a document; None where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
+        return None
+    return float(value)
+
+
 def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT, given: Path | None = None) -> str:
     r"""Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
 

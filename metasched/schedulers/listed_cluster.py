@@ -6,7 +6,7 @@ import pwd
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from metasched.history.job_log import JobLog
 from metasched.history.queue import QueuedJob
@@ -15,42 +15,20 @@ from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.schedulers.accounted import Accounted, logged
-from metasched.schedulers.commands import Commands
+from metasched.schedulers.asked_cluster import AskedCluster
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.listing import Instance, Listed, Listing
-from metasched.schedulers.submission import Asked, Submission
 
 
-class ListedCluster(ABC):
-    """One cluster; see :class:`metasched.schedulers.contract.Source`, all of which it answers.
+class ListedCluster(AskedCluster, ABC):
+    """One cluster, with the parameters of :class:`AskedCluster`; it answers all of the contract of schedulers."""
 
-    Parameters
-    ----------
-    name : the cluster's name, in placements and in runs.
-    partitions : names of the partitions that jobs may be sent to, all where empty.
-    platform : what its models are kept by; the name where empty.
-    commands : of its scheduler.
-    """
-
-    kind: str
-    #: The command that submits a job.
-    command: str
     #: What the scheduler calls a partition.
     word = "queue"
     #: Whether an epilog reports its jobs when they end; they are looked for otherwise.
     epilog = True
     #: Whether a job that has left the lists is always accounted for, some seconds later.
     accounts_for_all = False
-
-    #: What the words of that command ask for, and the words with a partition.
-    _asked_for: Callable[[Sequence[str]], Asked]
-    _placed: Callable[[Sequence[str], str], list[str]]
-
-    def __init__(self, name: str, partitions: Sequence[str], platform: str, commands: Commands) -> None:
-        self.name = name
-        self._wanted = tuple(partitions)
-        self._platform = platform or name
-        self._commands = commands
 
     @abstractmethod
     def _listing(self) -> Listing:
@@ -60,41 +38,16 @@ class ListedCluster(ABC):
     def _ended(self) -> Iterable[Accounted]:
         """The jobs that have ended, as long as they are remembered; RuntimeError when the scheduler does not tell."""
 
-    def _may_release(self) -> bool:
-        """Whether our user may let others' jobs go that were bound to nodes; never where jobs are bound to none."""
-        return False
-
     def _comments(self, jobs: Sequence[Listed]) -> Mapping[str, str]:
         """What says the marks of jobs, by their numbers, without those of tasks."""
         return {job.number: job.comment for job in jobs}
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any nodes of its partition, perhaps within another limit (s); see the contract.
-
-        Raises
-        ------
-        RuntimeError
-            When the scheduler does not allow that, or binds no job to nodes.
-        """
+        """Let a waiting job start on any nodes of its partition, perhaps within another limit (s); see the contract."""
         raise RuntimeError(f"job {number} of {self.name} is not bound to nodes that it could be released from")
 
-    def asked(self, words: Sequence[str]) -> Asked:
-        """What the words of its submit command ask for; see the contract."""
-        return self._asked_for(words)
-
-    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
-        """Its submit command, with the partition that the job is to have, as the words say where that is empty."""
-        handed = self._placed(words, partition) if partition else words
-        return Submission((self.command, *handed), self._commands.environment)
-
     def partitions(self) -> Sequence[Partition]:
-        """The partitions as they are now, each with the processors that are free on its nodes.
-
-        Raises
-        ------
-        RuntimeError
-            When the scheduler does not answer.
-        """
+        """The partitions as they are now, each with the processors that are free on its nodes."""
         listing = self._listing()
         missing = [name for name in self._wanted if name not in listing.queue_names()]
         if missing:
@@ -120,23 +73,11 @@ class ListedCluster(ABC):
         return Partition(state, self._platform, self.name, name, limit, self._may_release(), limit)
 
     def queue(self) -> Sequence[QueuedJob]:
-        """The jobs that run and wait, those that wait in the order of their priority.
-
-        Raises
-        ------
-        RuntimeError
-            When the scheduler does not answer.
-        """
+        """The jobs that run and wait; see the contract."""
         return self._listing().queue(time.time())
 
     def running(self) -> Sequence[StartedJob]:
-        """The jobs that run now, each on processors of its own.
-
-        Raises
-        ------
-        RuntimeError
-            When the scheduler does not answer.
-        """
+        """The jobs that run now, each on processors of its own."""
         found, now = [], time.time()
         jobs = [job for job in self._listing().jobs if job.runs and job.since is not None]
         comments = self._comments(jobs) if jobs else {}
@@ -148,13 +89,7 @@ class ListedCluster(ABC):
         return found
 
     def bound(self) -> Sequence[BoundJob]:
-        """The jobs with a placement in their mark that wait for certain hosts.
-
-        Raises
-        ------
-        RuntimeError
-            When the scheduler does not answer.
-        """
+        """The jobs with a placement in their mark that wait for certain hosts."""
         waiting = [job for job in self._listing().jobs if not job.runs and job.hosts]
         if not waiting:
             return []
@@ -167,23 +102,11 @@ class ListedCluster(ABC):
         return found
 
     def accounted(self, since: float) -> JobLog | None:
-        """All jobs that ended after a time (s), as accounting tells of them; None where it tells of none.
-
-        Raises
-        ------
-        RuntimeError
-            When the scheduler does not answer, or its accounting cannot be read.
-        """
+        """All jobs that ended after a time (s); see the contract."""
         return logged(self._ended(), since)
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
-        """What became of each of these jobs; those that run or wait, or are still to be accounted for, are not settled.
-
-        Raises
-        ------
-        RuntimeError
-            When the scheduler does not answer, or its accounting cannot be read.
-        """
+        """What became of each of these jobs; those still to be accounted for are not settled."""
         # First, so that no job that ends meanwhile is in neither.
         there = {job.number for job in self._listing().jobs if job.number in jobs}
         found = {job.number: job.fate for job in self._ended() if job.number in jobs}
@@ -191,13 +114,7 @@ class ListedCluster(ABC):
         return dict.fromkeys(unsettled, Fate(None)) | found | dict.fromkeys(there, Fate(None))
 
     def finished(self, since: float) -> Sequence[EndedJob]:
-        """Jobs that ended after a time (s), from the accounting, as far as it tells all of their nodes.
-
-        Raises
-        ------
-        RuntimeError
-            When the scheduler does not answer, or its accounting cannot be read.
-        """
+        """Jobs that ended after a time (s), from the accounting, as far as it tells all of their nodes."""
         return [
             self._ended_job(job)
             for job in self._ended()

@@ -12,7 +12,7 @@ from typing import Any
 
 from metasched.node_names import unfold
 from metasched.schedulers.accounted import Accounted
-from metasched.schedulers.commands import count
+from metasched.schedulers.commands import count, seconds
 from metasched.schedulers.listing import Instance, Listed
 
 #: The partition of an instance without queues.
@@ -95,8 +95,8 @@ def listed(document: Any) -> tuple[Listed, ...]:
         runs = job["state"] in _RUNS and bool(job.get("nodelist"))
         if runs or job["state"] in _WAITS:
             slots = _slots(job) if runs else {"": _processors(job)}
-            ready, limit = job["state"] == "SCHED", _seconds(job.get("duration"))
-            since = _seconds(job.get("t_run" if runs else "t_submit"))
+            ready, limit = job["state"] == "SCHED", seconds(job.get("duration"))
+            since = seconds(job.get("t_run" if runs else "t_submit"))
             user = str(job.get("username") or job.get("userid", ""))
             found.append(Listed(_number(job), str(job["name"]), user, slots, ready, _queue(job), limit, since=since))
     return tuple(found)
@@ -106,16 +106,16 @@ def ended(document: Any) -> tuple[Accounted, ...]:
     """The jobs that have ended, as far as they ran."""
     found = []
     for job in document["jobs"]:
-        start, end = _seconds(job.get("t_run")), _seconds(job.get("t_cleanup"))
+        start, end = seconds(job.get("t_run")), seconds(job.get("t_cleanup"))
         if job["state"] != "INACTIVE" or start is None or end is None or not job.get("nodelist"):
             continue
         status, queue = job.get("returncode", 0), (_queue(job) or (ANONYMOUS,))[0]
         found.append(
             Accounted(
                 _number(job), queue, tuple(_slots(job)), str(job["userid"]), str(job["name"]),
-                _seconds(job.get("t_submit")) or 0.0, start, end, job.get("result") != "COMPLETED",
+                seconds(job.get("t_submit")) or 0.0, start, end, job.get("result") != "COMPLETED",
                 128 - status if isinstance(status, int) and status < 0 else int(status or 0), _processors(job),
-                _seconds(job.get("duration")),
+                seconds(job.get("duration")),
             )
         )  # fmt: skip
     return tuple(found)
@@ -141,10 +141,3 @@ def _slots(job: Any) -> dict[str, int]:
 
 def _queue(job: Any) -> tuple[str, ...]:
     return (str(job["queue"]),) if job.get("queue") else ()
-
-
-def _seconds(value: Any) -> float | None:
-    """A time or a span (s), None where there is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
-        return None
-    return float(value)

@@ -59,18 +59,11 @@ class GridEngineSource(ListedCluster):
         timeout: float = TIMEOUT,
     ) -> None:
         super().__init__(name, partitions, platform, GridEngineCommands.of(root, cell, timeout))
-        self._operates: bool | None = None
         root = root or os.environ.get("SGE_ROOT", ROOT)
         self._accounting = Path(root) / (cell or os.environ.get("SGE_CELL", "default")) / "common" / "accounting"
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any hosts of its queues; its other requests, and its time limit (s), stay.
-
-        Raises
-        ------
-        RuntimeError
-            When Grid Engine does not let it go.
-        """
+        """Let a waiting job start on any hosts of its queues; its other requests, and its time limit (s), stay."""
         kept = []
         for element in self._commands.xml("qstat", "-xml", "-j", number).iter("JB_hard_resource_list"):
             for each in element.iter("qstat_l_requests"):
@@ -79,22 +72,15 @@ class GridEngineSource(ListedCluster):
                     kept.append(f"{name}={value}")
         self._commands.run("qalter", "-l", ",".join([*kept, f"hostname={ANYWHERE}"]), number)
 
-    def _may_release(self) -> bool:
+    def _is_operator(self) -> bool:
         """Whether Grid Engine lets our user change others' requests: as a manager or operator, past the verifier."""
-        if self._operates is None:
-            try:
-                user = pwd.getpwuid(os.geteuid()).pw_name
-                # Operators are asked for second: where there are none qconf fails.
-                those = any(user in self._commands.run("qconf", words).split() for words in ("-sm", "-so"))
-                settings = self._commands.run("qconf", "-sconf").replace("\\\n", " ")
-                url, allowed = (re.search(rf"(?m)^{key}\s+(.*)$", settings) for key in ("jsv_url", "jsv_allowed_mod"))
-                free = url is None or url[1].strip().lower() == "none"
-                free = free or (allowed is not None and "l_hard" in allowed[1].replace(",", " ").split())
-                self._operates = those and free
-            except (RuntimeError, KeyError) as error:
-                _log.info("whether jobs of %s may be let go is not known: %s", self.name, error)
-                return False
-        return self._operates
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        # Operators are asked for second: where there are none qconf fails.
+        those = any(user in self._commands.run("qconf", words).split() for words in ("-sm", "-so"))
+        settings = self._commands.run("qconf", "-sconf").replace("\\\n", " ")
+        url, allowed = (re.search(rf"(?m)^{key}\s+(.*)$", settings) for key in ("jsv_url", "jsv_allowed_mod"))
+        free = url is None or url[1].strip().lower() == "none"
+        return those and (free or (allowed is not None and "l_hard" in allowed[1].replace(",", " ").split()))
 
     def _ended(self) -> Iterator[Accounted]:
         return read_accounting(self._accounting)

@@ -13,7 +13,7 @@ from typing import Any
 
 from metasched.jobs import Kind
 from metasched.schedulers.accounted import Accounted
-from metasched.schedulers.commands import count
+from metasched.schedulers.commands import count, seconds
 from metasched.schedulers.listing import Instance, Listed
 
 #: The partition of machines that name none.
@@ -90,9 +90,9 @@ def _listed(job: Any) -> Listed:
         {_host(job["RemoteHost"]) if runs else "": _cpus(job)},
         job["JobStatus"] == _IDLE,
         (named,) if named else (),
-        _seconds(job.get("AllowedJobDuration")),
+        seconds(job.get("AllowedJobDuration")),
         frozenset(),
-        _seconds(job.get("JobCurrentStartDate" if runs else "QDate")),
+        seconds(job.get("JobCurrentStartDate" if runs else "QDate")),
         comment=comment(job.get(MARK)),
     )
 
@@ -101,7 +101,7 @@ def ended(jobs: Any) -> tuple[Accounted, ...]:
     """The jobs that have ended, as far as they ran."""
     found = []
     for job in jobs:
-        start, end = _seconds(job.get("JobCurrentStartDate")), _seconds(job.get("CompletionDate"))
+        start, end = seconds(job.get("JobCurrentStartDate")), seconds(job.get("CompletionDate"))
         if start is None or end is None or not job.get("LastRemoteHost") or job.get("JobUniverse") == _PARALLEL:
             continue
         signalled = bool(job.get("ExitBySignal"))
@@ -110,8 +110,8 @@ def ended(jobs: Any) -> tuple[Accounted, ...]:
         found.append(
             Accounted(
                 _number(job), _partition(job) or POOL, (_host(job["LastRemoteHost"]),), str(job["Owner"]), _name(job),
-                _seconds(job.get("QDate")) or 0.0, start, end, job["JobStatus"] != _COMPLETED, status, _cpus(job),
-                _seconds(job.get("AllowedJobDuration")), kind, comment(job.get(MARK)),
+                seconds(job.get("QDate")) or 0.0, start, end, job["JobStatus"] != _COMPLETED, status, _cpus(job),
+                seconds(job.get("AllowedJobDuration")), kind, comment(job.get(MARK)),
             )
         )  # fmt: skip
     return tuple(found)
@@ -153,10 +153,3 @@ def _host(name: Any) -> str:
 def _partition(advert: Any) -> str:
     named = advert.get(PARTITION)
     return named if isinstance(named, str) else ""
-
-
-def _seconds(value: Any) -> float | None:
-    """A time or a span (s), None where there is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
-        return None
-    return float(value)

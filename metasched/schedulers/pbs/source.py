@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import pwd
 from collections.abc import Iterable, Sequence
@@ -14,8 +13,6 @@ from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Listing
 from metasched.schedulers.pbs.listing import ENDED, JOBS, NODES, QUEUES, SERVER, ended, freed, hosts, instances, listed
 from metasched.schedulers.pbs.submission import asked_for, placed
-
-_log = logging.getLogger(__name__)
 
 
 class PbsSource(ListedCluster):
@@ -47,7 +44,6 @@ class PbsSource(ListedCluster):
         super().__init__(
             name, partitions, platform, Commands({"PBS_SERVER": server} if server else {}, timeout, {"LC_ALL": "C"}, {})
         )
-        self._operates: bool | None = None
 
     def _listing(self) -> Listing:
         known = self._commands.read(hosts, *NODES)
@@ -57,26 +53,13 @@ class PbsSource(ListedCluster):
     def _ended(self) -> Iterable[Accounted]:
         return self._commands.read(ended, *ENDED)
 
-    def _may_release(self) -> bool:
+    def _is_operator(self) -> bool:
         """Whether PBS lets our user alter others' jobs: as root, or as a manager or operator."""
-        if self._operates is None:
-            try:
-                user = pwd.getpwuid(os.geteuid()).pw_name
-                named = self._commands.read(_operators, *SERVER)
-            except (RuntimeError, KeyError) as error:
-                _log.info("whether jobs of %s may be let go is not known: %s", self.name, error)
-                return False
-            self._operates = os.geteuid() == 0 or user in named
-        return self._operates
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        return user in self._commands.read(_operators, *SERVER) or os.geteuid() == 0
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any hosts of its queue; its other requests, and its time limit (s), stay.
-
-        Raises
-        ------
-        RuntimeError
-            When PBS does not let it go.
-        """
+        """Let a waiting job start on any hosts of its queue; its other requests, and its time limit (s), stay."""
         document = self._commands.json("qstat", "-f", "-F", "json", number)
         try:
             (job,) = document["Jobs"].values()

@@ -22,6 +22,7 @@ from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
+from metasched.schedulers.asked_cluster import AskedCluster
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.commands import SlurmCommands, until_now
@@ -29,7 +30,6 @@ from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, Accountin
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.remembered import Remembered
 from metasched.schedulers.slurm.submission import asked_for, placed
-from metasched.schedulers.submission import Asked, Submission
 from metasched.slurm_times import span
 
 _log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ _METERS = {"rapl": "package+memory", "ipmi": "node", "xcc": "node", "pm_counters
 _NONE = frozenset({"", "0", "N/A", "(null)"})
 
 
-class SlurmSource:
+class SlurmSource(AskedCluster):
     """One Slurm cluster.
 
     Parameters
@@ -81,6 +81,9 @@ class SlurmSource:
     """
 
     kind = "slurm"
+    command = "sbatch"
+    _commands: SlurmCommands
+    _asked_for, _placed = staticmethod(asked_for), staticmethod(placed)
 
     def __init__(
         self,
@@ -92,12 +95,8 @@ class SlurmSource:
         hardware: Entry | None = None,
         timeout: float = TIMEOUT,
     ) -> None:
-        self.name = name
+        super().__init__(name, partitions, platform, SlurmCommands.of(configuration, timeout))
         self._hardware = hardware
-        self._wanted = tuple(partitions)
-        self._platform = platform or name
-        self._commands = SlurmCommands.of(configuration, timeout)
-        self._operates: bool | None = None
         self._configuration = Remembered(self._configured, CONFIGURED_FOR)
         self._limits = Remembered(self._accounted_limits, LIMITS_FOR)
         self._described = Remembered(self._partitions_described, LIMITS_FOR)
@@ -107,13 +106,7 @@ class SlurmSource:
         self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
 
     def partitions(self) -> Sequence[Partition]:
-        """The partitions as they are now, each with the processors that are free on its nodes.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not answer.
-        """
+        """The partitions as they are now, each with the processors that are free on its nodes."""
         sinfo = self._commands.json("sinfo", "--json")
         limits = {
             row["PartitionName"]: (span(row["Time"]), span(row["DefaultTime"]))
@@ -149,36 +142,18 @@ class SlurmSource:
         ]
 
     def queue(self) -> Sequence[QueuedJob]:
-        """The jobs that run and wait, those that wait in the order of their priority.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not answer.
-        """
+        """The jobs that run and wait; see the contract."""
         rows = self._commands.table(COLUMNS, "squeue", "--states=running,pending", "--sort=-p,i")
         return [job for row in rows if (job := queued_job(row)) is not None]
 
     def running(self) -> Sequence[StartedJob]:
-        """The jobs that run now, each on processors of its own, as many on every node as it has on average.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not answer.
-        """
+        """The jobs that run now, each on processors of its own, as many on every node as it has on average."""
         rows = self._commands.table(_STARTED, "squeue", "--states=running")
         now = time.time()
         return [job for row in rows if (job := _started(row, now)) is not None]
 
     def accounted(self, since: float) -> JobLog | None:
-        """All jobs that ended after a time (s), as accounting tells of them; None where it tells of none.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not answer.
-        """
+        """All jobs that ended after a time (s); see the contract."""
         if not self._has_accounting():
             return None
         printed = self._commands.run(
@@ -189,15 +164,6 @@ class SlurmSource:
             return read_log(printed.splitlines())
         except InputError:  # nothing ended
             return None
-
-    def asked(self, words: Sequence[str]) -> Asked:
-        """What the words of an sbatch command ask for, and the ``#SBATCH`` lines of its script."""
-        return asked_for(words)
-
-    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
-        """The sbatch command of a job, with the partition that it is to have, as its words say where that is empty."""
-        handed = placed(words, partition) if partition else words
-        return Submission(("sbatch", *handed), self._commands.environment)
 
     def _configured(self) -> Mapping[str, str]:
         """What Slurm is configured to, by the words of ``scontrol show config``."""
@@ -230,13 +196,7 @@ class SlurmSource:
         return {row["PartitionName"]: row for row in rows if "PartitionName" in row}
 
     def bound(self) -> Sequence[BoundJob]:
-        """The jobs with a placement in their comment that wait for certain nodes.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not answer.
-        """
+        """The jobs with a placement in their comment that wait for certain nodes."""
         rows = self._commands.table(
             ("JobID", "ReqNodes", "Partition", "SubmitTime", "Comment"), "squeue", "--states=pending"
         )
@@ -254,31 +214,13 @@ class SlurmSource:
         return found
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
-        """Let a waiting job start on any nodes of its partition.
-
-        Parameters
-        ----------
-        number : of the job.
-        time_limit : its limit from now on (s); None for none.
-        nodes : at most so many; as many as it asked for where None.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not let it go.
-        """
+        """Let a waiting job start on any nodes of its partition. The limit is in s."""
         limit = "UNLIMITED" if time_limit is None else f"{math.ceil(time_limit / 60.0)}"
         words = [f"JobId={number}", "ReqNodeList=", f"TimeLimit={limit}"]
         self._commands.run("scontrol", "update", *words, *(() if nodes is None else (f"NumNodes=1-{nodes}",)))
 
     def move(self, number: str, nodes: Sequence[str], partition: str, comment: str) -> None:
-        """Stop a running job, which gets a signal to write its last checkpoint, and let it start on other nodes.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not do so; the job then waits or runs as it would have, never held for good.
-        """
+        """Stop a running job, which gets a signal to write its last checkpoint, and let it start on other nodes."""
         # Held, so that it does not start where it was before the new place is set.
         self._commands.run("scontrol", "requeuehold", number)
         try:
@@ -300,29 +242,18 @@ class SlurmSource:
             time.sleep(0.5)
         raise RuntimeError(f"job {number} does not end within {HELD_WITHIN:g} s")
 
-    def _may_release(self) -> bool:
+    def _is_operator(self) -> bool:
         """Whether Slurm lets our user change others' jobs: as root, SlurmUser, or an operator in the accounting."""
-        if self._operates is None:
-            try:
-                owner = re.search(r"\((\d+)\)", self._configuration.now().get("SlurmUser", ""))
-                self._operates = os.geteuid() in (0, int(owner[1]) if owner else 0)
-                if not self._operates and self._has_accounting():
-                    asked = self._commands.run("sacctmgr", "--noheader", "--parsable2", "show", "user",
-                                               pwd.getpwuid(os.geteuid()).pw_name, "format=adminlevel")  # fmt: skip
-                    self._operates = asked.strip() in ("Operator", "Administrator")
-            except (RuntimeError, KeyError) as error:
-                _log.info("whether jobs of %s may be let go is not known: %s", self.name, error)
-                return False
-        return self._operates
+        owner = re.search(r"\((\d+)\)", self._configuration.now().get("SlurmUser", ""))
+        own = os.geteuid() in (0, int(owner[1]) if owner else 0)
+        if own or not self._has_accounting():
+            return own
+        asked = self._commands.run("sacctmgr", "--noheader", "--parsable2", "show", "user",
+                                   pwd.getpwuid(os.geteuid()).pw_name, "format=adminlevel")  # fmt: skip
+        return asked.strip() in ("Operator", "Administrator")
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
-        """What became of each of these jobs, by the controller, else by the accounting.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not answer.
-        """
+        """What became of each of these jobs, by the controller, else by the accounting."""
         # All jobs are asked for: where one alone is named that the controller has forgotten, squeue fails.
         rows = self._commands.table(_JOB, "squeue", "--states=all")
         found = {row["JobID"]: _fate(row) for row in rows if row["JobID"] in jobs}
@@ -382,13 +313,7 @@ class SlurmSource:
         return sum(counts) if all(counts) else 0
 
     def finished(self, since: float) -> Sequence[EndedJob]:
-        """Jobs that ended after a time: those the controller remembers, and older ones from the accounting.
-
-        Raises
-        ------
-        RuntimeError
-            When Slurm does not answer.
-        """
+        """Jobs that ended after a time: those the controller remembers, and older ones from the accounting."""
         remembered = self._commands.table(_JOB, "squeue", "--states=all")
         found = {row["JobID"]: self._remembered(row) for row in remembered}
         try:

@@ -1,0 +1,59 @@
+"""What every cluster with a batch scheduler has: its commands, how jobs are handed to it, and what our user may do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from metasched.schedulers.commands import Commands
+from metasched.schedulers.submission import Asked, Submission
+
+_log = logging.getLogger(__name__)
+
+
+class AskedCluster:
+    """One cluster whose scheduler is asked by its commands; see :class:`metasched.schedulers.contract.Source`.
+
+    Parameters
+    ----------
+    name : the cluster's name, in placements and in runs.
+    partitions : names of the partitions that jobs may be sent to, all where empty.
+    platform : what its models are kept by; the name where empty.
+    commands : of its scheduler.
+    """
+
+    kind: str
+    #: The command that submits a job.
+    command: str
+    #: What the words of that command ask for, and the words with a partition.
+    _asked_for: Callable[[Sequence[str]], Asked]
+    _placed: Callable[[Sequence[str], str], list[str]]
+
+    def __init__(self, name: str, partitions: Sequence[str], platform: str, commands: Commands) -> None:
+        self.name = name
+        self._wanted = tuple(partitions)
+        self._platform = platform or name
+        self._commands = commands
+        self._operates: bool | None = None
+
+    def asked(self, words: Sequence[str]) -> Asked:
+        """What the words of its submit command ask for; see the contract."""
+        return self._asked_for(words)
+
+    def submission(self, words: Sequence[str], partition: str = "") -> Submission:
+        """Its submit command, with the partition that the job is to have, as the words say where that is empty."""
+        handed = self._placed(words, partition) if partition else words
+        return Submission((self.command, *handed), self._commands.environment)
+
+    def _may_release(self) -> bool:
+        """Whether our user may let others' jobs go that were bound to nodes; asked until it is known."""
+        if self._operates is None:
+            try:
+                self._operates = self._is_operator()
+            except (RuntimeError, KeyError) as error:
+                _log.info("whether jobs of %s may be let go is not known: %s", self.name, error)
+        return bool(self._operates)
+
+    def _is_operator(self) -> bool:
+        """Whether the scheduler lets our user change others' jobs; never where jobs are bound to no nodes."""
+        return False
