@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, model_validator
 
 from metasched.predictors.formulas.published import PublishedPredictor, PublishedState
-from metasched.predictors.gaussian_process import Scales
-from metasched.predictors.memory.calibration import Calibration
-from metasched.predictors.memory.setting_columns import MOST_COLUMNS
 from metasched.predictors.memory.window import RunWindow, measured
 from metasched.predictors.robust.drift import Drift, Surprise
 from metasched.predictors.robust.model import Model
@@ -22,11 +19,13 @@ from metasched.records import InputError, Run
 from metasched.store.documents.parts import (
     Count,
     DomainPart,
+    LearnedPart,
     ListPart,
     Part,
     Positive,
+    RecordPart,
     Row,
-    Scores,
+    ScalesPart,
     SettingPart,
     rows,
     runs_of,
@@ -38,19 +37,13 @@ from metasched.store.documents.parts import (
 COMMITTEE = ("trend", "kernels", "record", "extrapolation")
 
 
-class _Adaptive(Part):
-    format: Literal["metasched-model"] = "metasched-model"
-    version: Literal[1] = 1
-    application: str
-    cluster: str
+class _Adaptive(LearnedPart):
     capacity: Annotated[int, Field(ge=1, le=1_000_000)]
     #: Runs of the window, oldest first.
     window: list[Row] = Field(min_length=1)
     #: Their settings, in the same order; none where no run has any.
     settings: list[SettingPart] = Field(default_factory=list)
     seen: Count
-    scores: Scores
-    rehearsed: Annotated[int, Field(ge=0)]
     domain: DomainPart
     notes: list[str]
     since_search: Annotated[int, Field(ge=0)]
@@ -73,7 +66,7 @@ class PublishedDocument(_Adaptive):
     def of(cls, predictor: PublishedPredictor) -> PublishedDocument:
         """What a predictor is kept as."""
         state = predictor.state
-        return cls(
+        return cls.made(
             **_common(predictor, state),
             models=predictor.models,
             parallel=ListPart.of(state.parallel),
@@ -88,20 +81,13 @@ class PublishedDocument(_Adaptive):
         predictor.state = PublishedState(
             parallel=self.parallel.build(),
             alone=self.alone.build() if self.alone is not None else None,
-            calibration=Calibration(tuple(self.scores), self.rehearsed),
+            calibration=self.calibration,
             domain=self.domain.build(),
             tried=tuple(self.tried),
             notes=tuple(self.notes),
             since_search=self.since_search,
         )
         return predictor
-
-
-class _Scales(Part):
-    bend: Positive
-    lengths: Annotated[list[Positive], Field(min_length=2, max_length=2 + MOST_COLUMNS)]
-    scaling: Positive
-    noise: Positive
 
 
 class _Formula(Part):
@@ -118,14 +104,18 @@ class _Formula(Part):
         return Structure(Numbers(**self.numbers), self.size, self.processors, self.bandwidth, powers=tuple(self.powers))
 
 
-class _Surprise(Part):
+class _Surprise(RecordPart):
+    record = Surprise
+
     number: Annotated[int, Field(ge=0)]
     user: str
     error: FiniteFloat
     spread: Positive
 
 
-class _Drift(Part):
+class _Drift(RecordPart):
+    record = Drift
+
     since: Annotated[int, Field(ge=0)]
     factor: Positive
     runs: Count
@@ -150,7 +140,7 @@ class RobustDocument(_Adaptive):
     drift: _Drift | None = None
     #: None in documents of the committee that the method once was: the model is fitted again to the window.
     formula: _Formula | None = None
-    scales: _Scales | None = None
+    scales: ScalesPart | None = None
     weights: list[Annotated[float, Field(gt=0, le=1)]] = Field(default_factory=list)
     #: What was borrowed, by platform.
     lent: Annotated[list[_Lent], Field(max_length=1000)] = Field(default_factory=list)
@@ -169,12 +159,11 @@ class RobustDocument(_Adaptive):
     def of(cls, predictor: RobustPredictor) -> RobustDocument:
         """What a predictor is kept as."""
         state = predictor.state
-        model, scales = state.model, state.model.process.scales
-        formula = model.formula
+        model, formula = state.model, state.model.formula
         lent: dict[str, list[Run]] = {}
         for run in predictor.known(state.doubted).lent:
             lent.setdefault(run.cluster, []).append(run)
-        return cls(
+        return cls.made(
             **_common(predictor, state),
             formula=_Formula(
                 numbers=formula.numbers._asdict(),
@@ -183,12 +172,12 @@ class RobustDocument(_Adaptive):
                 bandwidth=formula.bandwidth,
                 powers=list(formula.powers),
             ),
-            scales=_Scales(bend=scales.bend, lengths=list(scales.lengths), scaling=scales.scaling, noise=scales.noise),
+            scales=model.process.scales,
             weights=model.weights.tolist(),
             users=users if any(users := [run.user for run in predictor.window]) else [],
             doubted=sorted(state.doubted),
-            surprises=[_Surprise(**asdict(one)) for one in state.surprises],
-            drift=_Drift(**asdict(state.drift)) if state.drift is not None else None,
+            surprises=state.surprises,
+            drift=state.drift,
             lent=[
                 _Lent(cluster=cluster, window=rows(runs), settings=settings_of(runs)) for cluster, runs in lent.items()
             ],
@@ -214,7 +203,7 @@ class RobustDocument(_Adaptive):
         if self.formula is None or self.scales is None:
             return predictor.fit(self.runs())
         predictor.window = self.runs()
-        scales = Scales(self.scales.bend, tuple(self.scales.lengths), self.scales.scaling, self.scales.noise)
+        scales = self.scales.build()
         doubted = frozenset(self.doubted)
         known = predictor.known(doubted)
         if not known.own:
@@ -223,13 +212,13 @@ class RobustDocument(_Adaptive):
             model=Model.of(
                 self.formula.build(), measured(known.runs), scales, self.weights, known.settings, known.platforms
             ),
-            calibration=Calibration(tuple(self.scores), self.rehearsed),
+            calibration=self.calibration,
             domain=self.domain.build(),
             notes=tuple(self.notes),
             since_search=self.since_search,
             doubted=doubted,
-            surprises=tuple(Surprise(**one.model_dump()) for one in self.surprises),
-            drift=Drift(**self.drift.model_dump()) if self.drift is not None else None,
+            surprises=tuple(one.build() for one in self.surprises),
+            drift=self.drift.build() if self.drift is not None else None,
         )
         return predictor
 
@@ -248,7 +237,7 @@ def _common(predictor: PublishedPredictor | RobustPredictor, state: PublishedSta
         "seen": predictor.window.seen,
         "scores": list(state.calibration.scores),
         "rehearsed": state.calibration.rehearsed,
-        "domain": DomainPart.of(state.domain),
+        "domain": state.domain,
         "notes": list(state.notes),
         "since_search": state.since_search,
     }

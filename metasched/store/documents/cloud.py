@@ -10,13 +10,14 @@ from metasched.predictors.analytic.cloud.hardware import Hardware, Server
 from metasched.predictors.analytic.cloud.model import Method
 from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.analytic.cloud.profile import Profile
-from metasched.predictors.memory.calibration import Calibration
-from metasched.store.documents.parts import Part, Positive, Row, Scores, rows, window
+from metasched.store.documents.parts import LearnedPart, Positive, RecordPart
 
 _Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Profile(Part):
+class _Profile(RecordPart):
+    record = Profile
+
     processes: Annotated[int, Field(ge=2, le=100_000)]
     sends: Positive
     message_size: Positive
@@ -27,82 +28,57 @@ class _Profile(Part):
     dimensions: Annotated[int, Field(ge=1, le=6)] | None
 
 
-class _Server(Part):
+class _Server(RecordPart):
+    record = Server
+
     name: str
     cores: Annotated[int, Field(ge=1, le=100_000)]
     speed: Positive
 
 
-class _Hardware(Part):
+class _Hardware(RecordPart):
+    record = Hardware
+
     servers: Annotated[list[_Server], Field(min_length=1, max_length=100_000)]
     word_time: _Time
     startup_time: _Time
     shared_word_time: _Time | None
 
 
-class CloudDocument(Part):
+class CloudDocument(LearnedPart):
     """A cloud predictor as JSON: its fitted model and runs."""
 
-    format: Literal["metasched-model"] = "metasched-model"
-    version: Literal[1] = 1
     method: Literal["cloud"] = "cloud"
-    application: str
-    cluster: str
     network: Method
     profiles: Annotated[list[_Profile], Field(min_length=3, max_length=10_000)]
     hardware: _Hardware
     problem_size: Positive
     growth: FiniteFloat
     level: FiniteFloat
-    window: list[Row]
-    seen: Annotated[int, Field(ge=0)]
-    scores: Scores
-    rehearsed: Annotated[int, Field(ge=0)]
 
     @classmethod
     def of(cls, predictor: CloudPredictor) -> CloudDocument:
         """What a predictor is kept as."""
-        hardware = predictor.hardware
-        return cls(
-            application=predictor.application,
-            cluster=predictor.cluster,
+        return cls.made(
+            **cls.learned(predictor),
             network=predictor.model.method,
-            profiles=[
-                _Profile(**{name: getattr(profile, name) for name in _Profile.model_fields})
-                for profile in predictor.profiles
-            ],
-            hardware=_Hardware(
-                servers=[_Server(name=each.name, cores=each.cores, speed=each.speed) for each in hardware.servers],
-                word_time=hardware.word_time,
-                startup_time=hardware.startup_time,
-                shared_word_time=hardware.shared_word_time,
-            ),
+            profiles=predictor.profiles,
+            hardware=predictor.hardware,
             problem_size=predictor.problem_size,
             growth=predictor.growth,
             level=predictor.level,
-            window=rows(predictor.window),
-            seen=predictor.window.seen,
-            scores=list(predictor.calibration.scores),
-            rehearsed=predictor.calibration.rehearsed,
         )
 
     def build(self) -> CloudPredictor:
         """The predictor; its network is fitted again to the profiles."""
-        hardware = self.hardware
         predictor = CloudPredictor(
-            [Profile(**profile.model_dump()) for profile in self.profiles],
-            Hardware(
-                tuple(Server(**server.model_dump()) for server in hardware.servers),
-                hardware.word_time,
-                hardware.startup_time,
-                hardware.shared_word_time,
-            ),
+            [profile.build() for profile in self.profiles],
+            self.hardware.build(),
             problem_size=self.problem_size,
             method=self.network,
             application=self.application,
             cluster=self.cluster,
         )
         predictor.growth, predictor.level = self.growth, self.level
-        predictor.window = window(self.window, self.application, self.cluster, self.seen, predictor.window.capacity)
-        predictor.calibration = Calibration(tuple(self.scores), self.rehearsed)
+        predictor.window, predictor.calibration = self.runs_in(predictor.window.capacity), self.calibration
         return predictor

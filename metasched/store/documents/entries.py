@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from metasched.blocks.entry import Block, Entry, Kind, Quantity
 from metasched.blocks.terms import Term
-from metasched.store.documents.parts import Part
+from metasched.store.documents.parts import Finite, Part, RecordPart
 
 _Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
@@ -26,21 +26,13 @@ class _Term(Part):
     uncertainty: Annotated[_Number, Field(ge=0)] = 0.0
     growth: str = "1"
     above: Annotated[_Number, Field(ge=0)] | None = None
-    below: Annotated[_Number, Field(gt=0)] | None = None
-
-    @classmethod
-    def of(cls, term: Term) -> _Term:
-        return cls(
-            coefficient=term.coefficient,
-            uncertainty=term.uncertainty,
-            growth=term.growth,
-            above=term.above,
-            below=None if math.isinf(term.below) else term.below,
-        )
+    below: Finite[Annotated[_Number, Field(gt=0)]] = None
 
 
-class EntryDocument(Part):
+class EntryDocument(RecordPart):
     """A piece of hardware, as files hold it in TOML and models in JSON."""
+
+    record = Entry
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = ""
     kind: Kind
@@ -52,23 +44,15 @@ class EntryDocument(Part):
     values: dict[str, _Value]
     blocks: dict[Block, list[_Term]] = Field(default_factory=dict)
 
+    @model_validator(mode="before")
     @classmethod
-    def of(cls, entry: Entry) -> EntryDocument:
-        """What an entry is kept as."""
-        return cls(
-            name=entry.name,
-            kind=entry.kind,
-            title=entry.title,
-            source=entry.title or entry.name,
-            published=entry.published,
-            log_base=entry.log_base,
-            notes=list(entry.notes),
-            values={
-                name: _Value(value=each.value, unit=each.unit, source=each.source, uncertainty=each.uncertainty)
-                for name, each in entry.values.items()
-            },
-            blocks={block: [_Term.of(term) for term in terms] for block, terms in entry.blocks.items()},
-        )
+    def _named_source(cls, given: Any) -> Any:
+        """An entry says where each of its values is from; its title, or its name, stands for the whole."""
+        if not isinstance(given, Entry):
+            return given
+        return {name: getattr(given, name) for name in cls.model_fields if name != "source"} | {
+            "source": given.title or given.name
+        }
 
     def build(self, name: str = "") -> Entry:
         """The entry, of this name where it tells none itself.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Literal
 
@@ -13,16 +13,28 @@ from metasched.predictors.energy.clock import Clock
 from metasched.predictors.energy.power import MEANS as POWER_MEANS
 from metasched.predictors.energy.predictor import MeteredPredictor, MeteredState
 from metasched.predictors.gaussian_process import Scales
-from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import InputError, Run
 from metasched.store.documents.adaptive import RobustDocument
-from metasched.store.documents.parts import Count, Part, Positive, Row, Scores, SettingPart, rows, runs_of, settings_of
+from metasched.store.documents.parts import (
+    Count,
+    LearnedPart,
+    Part,
+    Positive,
+    RecordPart,
+    Row,
+    SettingPart,
+    rows,
+    runs_of,
+    settings_of,
+)
 
 _Four = Annotated[list[FiniteFloat], Field(min_length=4, max_length=4)]
 
 
-class _Clock(Part):
+class _Clock(RecordPart):
+    record = Clock
+
     reference: Positive
     least: Positive
     most: Positive
@@ -39,14 +51,10 @@ class _Power(Part):
     scales: Annotated[list[Positive], Field(min_length=8, max_length=8)]
 
 
-class MeteredDocument(Part):
+class MeteredDocument(LearnedPart):
     """A metered predictor: what the robust method learned at the reference clock, and the runs as they were."""
 
-    format: Literal["metasched-model"] = "metasched-model"
-    version: Literal[1] = 1
     method: Literal["metered"] = "metered"
-    application: str
-    cluster: str
     times: RobustDocument
     #: Runs of the window, oldest first, with settings, joules and users.
     window: list[Row] = Field(min_length=1)
@@ -57,8 +65,6 @@ class MeteredDocument(Part):
     seen: Count
     clock: _Clock | None
     power: _Power | None
-    scores: Scores
-    rehearsed: Annotated[int, Field(ge=0)]
     together: Annotated[float, Field(ge=-1, le=1)]
     since: Annotated[int, Field(ge=0)]
 
@@ -66,7 +72,7 @@ class MeteredDocument(Part):
     def of(cls, predictor: MeteredPredictor) -> MeteredDocument:
         """What a predictor is kept as."""
         state, power = predictor.state, predictor.state.power
-        return cls(
+        return cls.made(
             application=predictor.application,
             cluster=predictor.cluster,
             times=RobustDocument.of(predictor.times),
@@ -76,7 +82,7 @@ class MeteredDocument(Part):
             users=[run.user for run in predictor.window],
             covers=state.covers,
             seen=predictor.window.seen,
-            clock=None if state.clock is None else _Clock.model_validate(_fields(state.clock)),
+            clock=state.clock,
             power=None if power is None else _Power(numbers=list(power.numbers), scales=_listed(power.process.scales)),
             scores=list(state.calibration.scores),
             rehearsed=state.calibration.rehearsed,
@@ -94,7 +100,7 @@ class MeteredDocument(Part):
             extra = dict(run.extra) | ({"user": user} if user else {})
             if energy is not None:
                 extra |= {"energy": repr(energy)} | ({"energy_covers": self.covers} if self.covers else {})
-            found.append(_with(run, extra))
+            found.append(replace(run, extra=MappingProxyType(extra)))
         return found
 
     def build(self) -> MeteredPredictor:
@@ -107,32 +113,15 @@ class MeteredDocument(Part):
             learned = self.clock
             if len(learned.doubt) not in (0, len(CLOCK_MEANS) ** 2):
                 raise InputError(f"doubt of clock has {len(learned.doubt)} numbers, expected {len(CLOCK_MEANS) ** 2}")
-            clock = Clock(
-                learned.reference,
-                learned.least,
-                learned.most,
-                tuple(learned.numbers),
-                tuple(learned.middle),
-                tuple(learned.unit),
-                tuple(learned.doubt),
-            )
+            clock = learned.build()
         power = None
         if self.power is not None:
             bend, *lengths, scaling, noise = self.power.scales
             power = predictor.power_of(times, clock, Scales(bend, tuple(lengths), scaling, noise), self.power.numbers)
             if power is None:
                 raise InputError("power is stored, but no run of window has its energy")
-        calibration = Calibration(tuple(self.scores), self.rehearsed)
-        predictor.state = MeteredState(times, clock, power, calibration, self.together, self.covers, self.since)
+        predictor.state = MeteredState(times, clock, power, self.calibration, self.together, self.covers, self.since)
         return predictor
-
-
-def _with(run: Run, extra: dict[str, str]) -> Run:
-    return replace(run, extra=MappingProxyType(extra))
-
-
-def _fields(clock: Clock) -> dict[str, object]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(clock).items()}
 
 
 def _listed(scales: Scales) -> list[float]:

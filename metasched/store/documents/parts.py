@@ -3,31 +3,109 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
 
 from candidate_functions.terms import names, positions
 from metasched.predictors.formulas.sorted_list import SortedList
+from metasched.predictors.gaussian_process import Scales
+from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.memory.domain import Domain
+from metasched.predictors.memory.setting_columns import MOST_COLUMNS
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import DEFAULT_SETTINGS, MOST_PARAMETERS, InputError, Run, Settings
 
+Number = TypeVar("Number")
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 #: N, P, available CPU, available bandwidth (None where not measured), execution time.
 Row = tuple[Positive, Count, Annotated[float, Field(gt=0, le=1)] | None, Positive | None, Positive]
 Scores = list[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+#: A number that may be infinite in a record and is None then in a document: JSON does not know infinity.
+Finite = Annotated[Number | None, BeforeValidator(lambda value: None if value == math.inf else value)]
 _Names = tuple[str, str, str, str, str]
 
 
 class Part(BaseModel):
-    """A piece of a document: nothing missing, nothing unknown."""
+    """A piece of a document: nothing missing, nothing unknown; where it stands in another, a record can be given."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+
+class RecordPart(Part):
+    """A part with the fields of a record, or some of them: it is made of the record, and makes it again."""
+
+    record: ClassVar[Callable[..., Any]]
+
+    def build(self) -> Any:
+        """The record of the fields, in which parts are records and lists are tuples."""
+        return type(self).record(**{name: _built(getattr(self, name)) for name in type(self).model_fields})
+
+
+def _built(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_built, value))
+    return value.build() if isinstance(value, RecordPart) else value
+
+
+class ModelPart(Part):
+    """What stands at the head of every document of a model."""
+
+    format: Literal["metasched-model"] = "metasched-model"
+    version: Literal[1] = 1
+    method: str
+
+    @classmethod
+    def made(cls, **fields: Any) -> Self:
+        """The document of some fields, whose parts may be given as the records that they keep."""
+        return cls(**fields)
+
+
+class LearnedPart(ModelPart):
+    """The document of a predictor that keeps its latest runs, with the scores that intervals are made of."""
+
+    application: str
+    cluster: str
+    window: list[Row]
+    seen: Annotated[int, Field(ge=0)]
+    scores: Scores
+    rehearsed: Annotated[int, Field(ge=0)]
+
+    @staticmethod
+    def learned(predictor: Any) -> dict[str, Any]:
+        """The fields of a predictor that are common to all of these documents."""
+        return {
+            "application": predictor.application,
+            "cluster": predictor.cluster,
+            "window": rows(predictor.window),
+            "seen": predictor.window.seen,
+            "scores": list(predictor.calibration.scores),
+            "rehearsed": predictor.calibration.rehearsed,
+        }
+
+    @property
+    def calibration(self) -> Calibration:
+        """The scores as predictors keep them."""
+        return Calibration(tuple(self.scores), self.rehearsed)
+
+    def runs_in(self, capacity: int) -> RunWindow:
+        """The runs in a window of some capacity (runs)."""
+        return window(self.window, self.application, self.cluster, self.seen, capacity)
+
+
+class ScalesPart(RecordPart):
+    """The scales of a Gaussian process."""
+
+    record = Scales
+
+    bend: Positive
+    lengths: Annotated[list[Positive], Field(min_length=2, max_length=2 + MOST_COLUMNS)]
+    scaling: Positive
+    noise: Positive
 
 
 class ListPart(Part):
@@ -67,27 +145,15 @@ class ListPart(Part):
         )
 
 
-class DomainPart(Part):
+class DomainPart(RecordPart):
     """The ranges of problem sizes and processors that were learned."""
+
+    record = Domain
 
     smallest_size: Positive
     largest_size: Positive
     fewest_processors: Count
     most_processors: Count
-
-    @classmethod
-    def of(cls, domain: Domain) -> DomainPart:
-        """What a domain is kept as."""
-        return cls(
-            smallest_size=domain.smallest_size,
-            largest_size=domain.largest_size,
-            fewest_processors=domain.fewest_processors,
-            most_processors=domain.most_processors,
-        )
-
-    def build(self) -> Domain:
-        """The domain as the record that predictors use."""
-        return Domain(**self.model_dump())
 
 
 class SettingPart(Part):

@@ -12,7 +12,7 @@ from metasched.predictors.phases.phase import PROCESS_REVISIT, PhaseModel
 from metasched.predictors.phases.predictor import PhasedPredictor, PhasedState
 from metasched.predictors.phases.profile import WorkProfile
 from metasched.store.documents.adaptive import RobustDocument
-from metasched.store.documents.parts import DomainPart, Part, Positive, Scores
+from metasched.store.documents.parts import DomainPart, ModelPart, Part, Positive, Scores
 
 
 class _Phase(Part):
@@ -37,11 +37,9 @@ class _Phase(Part):
         return PhaseModel(self.name, self.slowest.build(), processes, WorkProfile(np.array(self.density)))
 
 
-class PhasedDocument(Part):
+class PhasedDocument(ModelPart):
     """A phased predictor as JSON: the models of each phase."""
 
-    format: Literal["metasched-model"] = "metasched-model"
-    version: Literal[1] = 1
     method: Literal["phased"] = "phased"
     application: str
     cluster: str
@@ -57,7 +55,7 @@ class PhasedDocument(Part):
     def of(cls, predictor: PhasedPredictor) -> PhasedDocument:
         """What a predictor is kept as."""
         state = predictor.state
-        return cls(
+        return cls.made(
             application=predictor.application,
             cluster=predictor.cluster,
             phases=[_Phase.of(phase) for phase in state.phases],
@@ -66,7 +64,7 @@ class PhasedDocument(Part):
             rehearsed=state.calibration.rehearsed,
             scores_of_processes=list(state.of_processes.scores),
             rehearsed_of_processes=state.of_processes.rehearsed,
-            domain=DomainPart.of(state.domain),
+            domain=state.domain,
         )
 
     def build(self) -> PhasedPredictor:

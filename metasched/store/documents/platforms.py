@@ -9,14 +9,12 @@ from pydantic import Field
 from metasched.predictors.porting.platforms import PlatformsPredictor
 from metasched.records import InputError
 from metasched.store.documents.adaptive import RobustDocument
-from metasched.store.documents.parts import Part
+from metasched.store.documents.parts import ModelPart
 
 
-class PlatformsDocument(Part):
+class PlatformsDocument(ModelPart):
     """The models of one application on several platforms as JSON."""
 
-    format: Literal["metasched-model"] = "metasched-model"
-    version: Literal[1] = 1
     method: Literal["platforms"] = "platforms"
     application: str
     models: Annotated[list[RobustDocument], Field(min_length=1, max_length=1000)]

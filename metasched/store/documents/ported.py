@@ -6,43 +6,44 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.porting.factors import Factor
 from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.predictors.porting.predictor import PortedPredictor, PortedState
 from metasched.store.documents import document_of
 from metasched.store.documents.adaptive import AdaptiveDocument
-from metasched.store.documents.parts import Count, DomainPart, Part, Positive, Row, Scores, rows, runs_of, window
+from metasched.store.documents.parts import (
+    Count,
+    DomainPart,
+    ModelPart,
+    Positive,
+    RecordPart,
+    Row,
+    ScalesPart,
+    Scores,
+    rows,
+    runs_of,
+    window,
+)
 
 Nodes = Annotated[int | None, Field(ge=1, le=1_000_000)]
 
 
-class _Factor(Part):
+class _Factor(RecordPart):
+    record = Factor
+
     value: Positive
     low: Positive
     high: Positive
 
-    @classmethod
-    def of(cls, factor: Factor) -> _Factor:
-        return cls(value=factor.value, low=factor.low, high=factor.high)
 
-    def build(self) -> Factor:
-        return Factor(self.value, self.low, self.high)
-
-
-class _Scales(Part):
-    bend: Positive
+class _Scales(ScalesPart):
     lengths: Annotated[list[Positive], Field(min_length=4, max_length=4)]
-    scaling: Positive
-    noise: Positive
 
 
-class PortedDocument(Part):
+class PortedDocument(ModelPart):
     """A ported predictor as JSON: the reference, the factors and the runs."""
 
-    format: Literal["metasched-model"] = "metasched-model"
-    version: Literal[1] = 1
     method: Literal["ported"] = "ported"
     reference: AdaptiveDocument
     cluster: str
@@ -68,12 +69,11 @@ class PortedDocument(Part):
     def of(cls, predictor: PortedPredictor) -> PortedDocument:
         """What a predictor is kept as."""
         state = predictor.state
-        scales = state.process.scales
-        return cls(
+        return cls.made(
             reference=document_of(predictor.reference),
             cluster=predictor.cluster,
-            rcpu=_Factor.of(predictor.rcpu),
-            rbw=_Factor.of(predictor.rbw),
+            rcpu=predictor.rcpu,
+            rbw=predictor.rbw,
             bandwidth_ratio=predictor.bandwidth_ratio,
             dedicated=rows(predictor.dedicated_runs),
             reference_nodes=predictor.formula.sharing.reference,
@@ -81,10 +81,10 @@ class PortedDocument(Part):
             capacity=predictor.window.capacity,
             window=rows(predictor.window),
             seen=predictor.window.seen,
-            scales=_Scales(bend=scales.bend, lengths=list(scales.lengths), scaling=scales.scaling, noise=scales.noise),
+            scales=state.process.scales,
             scores=list(state.calibration.scores),
             rehearsed=state.calibration.rehearsed,
-            domain=DomainPart.of(state.domain),
+            domain=state.domain,
             notes=list(state.notes),
             since_search=state.since_search,
         )
@@ -103,9 +103,8 @@ class PortedDocument(Part):
             capacity=self.capacity,
         )
         predictor.window = window(self.window, predictor.application, self.cluster, self.seen, self.capacity)
-        scales = Scales(self.scales.bend, tuple(self.scales.lengths), self.scales.scaling, self.scales.noise)
         predictor.state = PortedState(
-            predictor.fit_process(scales),
+            predictor.fit_process(self.scales.build()),
             Calibration(tuple(self.scores), self.rehearsed),
             self.domain.build(),
             tuple(self.notes),

@@ -15,7 +15,7 @@ from metasched.records import InputError
 from metasched.store.documents import document_of, method_of
 from metasched.store.documents.adaptive import PublishedDocument, RobustDocument
 from metasched.store.documents.cloud import CloudDocument
-from metasched.store.documents.parts import Part, Row, rows, window
+from metasched.store.documents.parts import ModelPart, Part, Row, rows, window
 from metasched.store.documents.signature import SignatureDocument
 from metasched.store.documents.simulated import SimulatedDocument
 from metasched.store.documents.spmd import SpmdDocument
@@ -49,11 +49,9 @@ class _Entrant(Part):
         raise InputError(f"entrant {self.name} has no document")
 
 
-class TournamentDocument(Part):
+class TournamentDocument(ModelPart):
     """A tournament as JSON: its entrants and their recent errors."""
 
-    format: Literal["metasched-model"] = "metasched-model"
-    version: Literal[1] = 1
     method: Literal["tournament"] = "tournament"
     application: str
     cluster: str
