@@ -413,9 +413,13 @@ def most_watts(
     return found
 
 
+#: N, P, available CPU and available bandwidth (Mbit/s) of many requests, arrays of one shape (n,).
+Columns = tuple[Floats, Floats, Floats, Floats]
+
+
 def broadcast(
     problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-) -> tuple[Floats, Floats, Floats, Floats]:
+) -> Columns:
     """The four columns of many requests as arrays of one shape (n,).
 
     Examples
@@ -430,7 +434,7 @@ def broadcast(
     return n, p, cpu, bw
 
 
-def columns_of(request: Request) -> tuple[Floats, Floats, Floats, Floats]:
+def columns_of(request: Request) -> Columns:
     """The four columns of one request, each of shape (1,).
 
     Examples
@@ -492,3 +496,31 @@ class ByBatch(ABC):
 
     def _facts(self) -> Mapping[str, Any]:
         return {}
+
+
+class ByColumns(ByBatch):
+    """What follows for a predictor from what it says of requests that are columns of one shape already."""
+
+    def predict_many(
+        self,
+        problem_size: ArrayLike,
+        processors: ArrayLike,
+        available_cpu: ArrayLike,
+        available_bandwidth: ArrayLike,
+        level: float = 0.9,
+    ) -> Predictions:
+        """Predict many at once, as :class:`Predictor` says."""
+        return self._predicted(broadcast(problem_size, processors, available_cpu, available_bandwidth), level)
+
+    def expect_many(
+        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
+    ) -> Floats:
+        """The execution times of :meth:`predict_many` without their intervals."""
+        return self._expected(broadcast(problem_size, processors, available_cpu, available_bandwidth))
+
+    @abstractmethod
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        """Times with intervals; infinite where nothing is defined."""
+
+    def _expected(self, columns: Columns) -> Floats:
+        return self._predicted(columns, 0.9).execution_time

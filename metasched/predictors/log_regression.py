@@ -7,9 +7,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import ByBatch, Floats, Predictions, broadcast
+from metasched.predictors.contract import ByColumns, Columns, Floats, Predictions
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.setting_columns import NO_COLUMNS, SettingColumns
 from metasched.predictors.memory.window import RunWindow
@@ -21,7 +20,7 @@ SPREAD = 0.1
 CAPACITY = 10_000
 
 
-class LogRegression(ByBatch):
+class LogRegression(ByColumns):
     """A regression of log time that learns by fitting itself to all runs again.
 
     Parameters
@@ -58,24 +57,10 @@ class LogRegression(ByBatch):
         view._settings = settings
         return view
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict the execution times (s) of many requests at once."""
-        time = self.expect_many(problem_size, processors, available_cpu, available_bandwidth)
-        low, high = self.calibration.ends(time, SPREAD, level)
-        return Predictions(time, low, high, level)
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        return self.calibration.around(self._expected(columns), SPREAD, level)
 
-    def expect_many(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The execution times of :meth:`predict_many` without their intervals."""
-        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+    def _expected(self, columns: Columns) -> Floats:
         points = self._with_settings(np.log(np.stack(columns, axis=1)), [self._settings])
         return np.exp(self._log_time(points)) if len(points) else np.empty(0)
 

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import Floats, Learned, Predictions, Predictor, Term
+from metasched.predictors.contract import ByColumns, Columns, Floats, Learned, Predictions, Predictor, Term
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import InputError, Prediction, Request, Run
 
@@ -26,7 +25,7 @@ CAPACITY = 512
 _TRIAL = 0.25
 
 
-class Tournament:
+class Tournament(ByColumns):
     """Entrants and their recent errors.
 
     Parameters
@@ -103,22 +102,11 @@ class Tournament:
         found = self.chosen.predict(request, level)
         return replace(found, model=f"{found.model} [{self.reason}]")
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict many with the chosen entrant."""
-        return self.chosen.predict_many(problem_size, processors, available_cpu, available_bandwidth, level)
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        return self.chosen.predict_many(*columns, level)
 
-    def expect_many(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The execution times that the chosen entrant expects."""
-        return self.chosen.expect_many(problem_size, processors, available_cpu, available_bandwidth)
+    def _expected(self, columns: Columns) -> Floats:
+        return self.chosen.expect_many(*columns)
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
         """The terms of the chosen entrant, after why it was chosen."""

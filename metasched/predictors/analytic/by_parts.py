@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import ByBatch, Floats, Predictions, broadcast
+from metasched.predictors.contract import ByColumns, Columns, Floats, Predictions, broadcast
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.window import RunWindow, measured
@@ -31,7 +31,7 @@ ALIKE = 0.05
 SIZES = 0.1
 
 
-class ByParts(ByBatch):
+class ByParts(ByColumns):
     """Times made of computation, latencies and bytes, corrected by runs.
 
     Parameters
@@ -83,33 +83,19 @@ class ByParts(ByBatch):
     def learn(self, run: Run) -> None:
         """Take one finished run into account."""
         rows = _rows([run])
-        expected = float(self._expected(rows, self.factors, self.growth)[0])
+        expected = float(self._times(rows, self.factors, self.growth)[0])
         own = score(run.execution_time, expected, float(self._spread(rows[:, 1], self._most())[0]))
         self.calibration = self.calibration.learned(own)
         self.window.add(run)
         self.domain = self.domain.learned(run)
         self._correct()
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict many at once; infinite for numbers of processes that the rules do not hold for."""
-        rows = np.stack(broadcast(problem_size, processors, available_cpu, available_bandwidth), axis=1)
-        time = self._expected(rows, self.factors, self.growth)
-        low, high = self.calibration.ends(time, self._spread(rows[:, 1], self._most()), level)
-        return Predictions(time, low, high, level)
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        spread = self._spread(columns[1], self._most())
+        return self.calibration.around(self._expected(columns), spread, level)
 
-    def expect_many(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The execution times of :meth:`predict_many` without their intervals."""
-        rows = np.stack(broadcast(problem_size, processors, available_cpu, available_bandwidth), axis=1)
-        return self._expected(rows, self.factors, self.growth)
+    def _expected(self, columns: Columns) -> Floats:
+        return self._times(np.stack(columns, axis=1), self.factors, self.growth)
 
     def computing_share(
         self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
@@ -152,7 +138,7 @@ class ByParts(ByBatch):
         for before, now in pairs:
             smaller, here = rows[:, 1] <= before, rows[:, 1] == now
             factors, growth = self._fitted(rows[smaller], times[smaller])
-            means = self._expected(rows[here], factors, growth)
+            means = self._times(rows[here], factors, growth)
             spread = self._spread(rows[here, 1], int(before))
             scores += [score(*one) for one in zip(times[here].tolist(), means.tolist(), spread.tolist(), strict=True)]
         self.calibration = Calibration.starting(scores)
@@ -185,7 +171,7 @@ class ByParts(ByBatch):
         found, _ = scipy.optimize.nnls(np.vstack([shares, alike]), np.append(np.ones(len(rows)), [ALIKE, ALIKE]))
         return np.asarray(found), growth
 
-    def _expected(self, rows: Floats, factors: Floats, growth: float) -> Floats:
+    def _times(self, rows: Floats, factors: Floats, growth: float) -> Floats:
         return np.asarray(self._grown(rows[:, 0], growth) * (self._parts(rows) @ factors))
 
     def _grown(self, sizes: Floats, growth: float) -> Floats:

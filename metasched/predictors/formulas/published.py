@@ -14,11 +14,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from candidate_functions.staged import StagedResult, staged_search
 from candidate_functions.terms import Combinations, Observations, TermTable, evaluate, formula
-from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term, broadcast
+from metasched.predictors.contract import (
+    ByColumns,
+    Columns,
+    Floats,
+    Learned,
+    Part,
+    Predictions,
+    Term,
+    columns_of,
+)
 from metasched.predictors.formulas.few_runs import simplest_model, supports_search
 from metasched.predictors.formulas.sorted_list import SortedList
 from metasched.predictors.memory.background import BackgroundSearch
@@ -66,7 +75,7 @@ class PublishedState:
         return self.alone if processors == 1 and self.alone is not None else self.parallel
 
 
-class PublishedPredictor(LearnedState[PublishedState]):
+class PublishedPredictor(LearnedState[PublishedState], ByColumns):
     """The adaptive model as published.
 
     Parameters
@@ -142,34 +151,19 @@ class PublishedPredictor(LearnedState[PublishedState]):
                 return combination, coefficients, time
         raise InputError(f"no model in the sorted list is defined for {request}")
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict many at once; where no combination is defined the time is infinite."""
-        time = self.expect_many(problem_size, processors, available_cpu, available_bandwidth)
-        low, high = self.state.calibration.ends(time, SPREAD, level)
-        return Predictions(time, low, high, level)
-
-    def expect_many(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The execution times that :meth:`predict_many` tells, without their intervals."""
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
         state = self.state
-        where = broadcast(problem_size, processors, available_cpu, available_bandwidth)
-        time = _first_defined(state.parallel, *where)
-        if state.alone is not None and (alone := where[1] == 1.0).any():
-            time[alone] = _first_defined(state.alone, *(column[alone] for column in where))
-        return time
+        return state.calibration.around(_times(state, columns), SPREAD, level)
+
+    def _expected(self, columns: Columns) -> Floats:
+        return _times(self.state, columns)
 
     def learn(self, run: Run) -> None:
         """Absorb one run: score the prediction that would have been made, refit, reorder, thin out, maybe search."""
         state = self.state
-        calibration = state.calibration.learned(score(run.execution_time, self._expected(run), SPREAD))
+        calibration = state.calibration.learned(
+            score(run.execution_time, float(_times(state, columns_of(run.request))[0]), SPREAD)
+        )
         state = replace(state, calibration=calibration, domain=state.domain.learned(run))
         self.window.add(run)
         if self.models == "multiple":
@@ -204,15 +198,18 @@ class PublishedPredictor(LearnedState[PublishedState]):
             since_search=len(self._since_start),
         )
 
-    def _expected(self, run: Run) -> float:
-        asked = run.request
-        where = asked.problem_size, asked.processors, asked.available_cpu, asked.available_bandwidth
-        return float(self.expect_many(*where)[0])
-
 
 def _where(request: Request) -> list[Floats]:
     asked = request.problem_size, request.processors, request.available_cpu, request.available_bandwidth
     return [np.asarray(value, dtype=np.float64) for value in asked]
+
+
+def _times(state: PublishedState, where: Columns) -> Floats:
+    """Expected times (s); infinite where no combination is defined."""
+    time = _first_defined(state.parallel, *where)
+    if state.alone is not None and (alone := where[1] == 1.0).any():
+        time[alone] = _first_defined(state.alone, *(column[alone] for column in where))
+    return time
 
 
 def _first_defined(models: SortedList, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import ByBatch, Predictions, Predictor
+from metasched.predictors.contract import ByColumns, Columns, Predictions, Predictor
 from metasched.predictors.energy.predictor import MeteredPredictor
 from metasched.predictors.judging.peers import GaussianProcess, PowerLaw, RidgeQuadratic
 from metasched.predictors.log_regression import SPREAD, LogRegression
@@ -16,7 +15,7 @@ from metasched.predictors.memory.calibration import Calibration, score
 from metasched.records import Prediction, Request, Run, Settings
 
 
-class _OverTimes(ByBatch):
+class _OverTimes(ByColumns):
     """What a peer's predictor of times answers; forecast loads count over these."""
 
     times: Predictor
@@ -29,16 +28,8 @@ class _OverTimes(ByBatch):
         """Predict the execution time (s) of one run."""
         return self.times.predict(request, level)
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict the execution times (s) of many runs."""
-        return self.times.predict_many(problem_size, processors, available_cpu, available_bandwidth, level)
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        return self.times.predict_many(*columns, level)
 
 
 class ByRegression(_OverTimes):
@@ -125,7 +116,7 @@ class MeanPower(_OverTimes):
         return _MeanPowerEnergy(self.times, float(np.mean(self.watts)), self.calibration)
 
 
-class _MeanPowerEnergy(ByBatch):
+class _MeanPowerEnergy(ByColumns):
     name = "mean_power"
 
     def __init__(self, times: MeteredPredictor, watts: float, calibration: Calibration) -> None:
@@ -134,17 +125,9 @@ class _MeanPowerEnergy(ByBatch):
     def under(self, settings: Settings) -> _MeanPowerEnergy:
         return _MeanPowerEnergy(self._times.under(settings), self._watts, self._calibration)
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        time = self._times.expect_many(problem_size, processors, available_cpu, available_bandwidth)
-        joules = self._watts * time
-        return Predictions(joules, *self._calibration.ends(joules, SPREAD, level), level)
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        joules = self._watts * self._times.expect_many(*columns)
+        return self._calibration.around(joules, SPREAD, level)
 
     def fit(self, runs: Iterable[Run]) -> _MeanPowerEnergy:
         self._times.fit(runs)

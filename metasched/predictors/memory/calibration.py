@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy
 
-from metasched.predictors.contract import Floats
+from metasched.predictors.contract import Floats, Predictions
 
 #: Scores kept.
 WINDOW = 200
@@ -98,3 +98,7 @@ class Calibration:
         with np.errstate(over="ignore"):  # what overflows is infinite
             high = prediction * factor
         return np.divide(prediction, factor, out=factor), high
+
+    def around(self, time: Floats, spread: Floats | float, level: float) -> Predictions:
+        """Predicted times (s) with their intervals, for arrays of shape (n,)."""
+        return Predictions(time, *self.ends(time, spread, level), level)

@@ -12,7 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import Floats, Learned, Part, Predictions, Term, broadcast
+from metasched.predictors.contract import (
+    ByColumns,
+    Columns,
+    Floats,
+    Learned,
+    Part,
+    Predictions,
+    Term,
+    columns_of,
+)
 from metasched.predictors.memory.calibration import Calibration, score
 from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.learned_state import LearnedState, at_least_one
@@ -41,7 +50,7 @@ class PhasedState:
     domain: Domain
 
 
-class PhasedPredictor(LearnedState[PhasedState]):
+class PhasedPredictor(LearnedState[PhasedState], ByColumns):
     """Models for each phase and each process.
 
     Parameters
@@ -97,9 +106,7 @@ class PhasedPredictor(LearnedState[PhasedState]):
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time from the two minima."""
-        many = self.predict_many(
-            request.problem_size, request.processors, request.available_cpu, request.available_bandwidth, level
-        )
+        many = self.predict_many(*columns_of(request), level)
         state = self.state
         return self._prediction(
             request, float(many.execution_time[0]), float(many.low[0]), float(many.high[0]), level,
@@ -135,25 +142,10 @@ class PhasedPredictor(LearnedState[PhasedState]):
             ),
         )  # fmt: skip
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict many at once; where a phase is not defined the time is infinite."""
-        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
-        time, spread = self._from_minima(*columns)
-        low, high = self.state.calibration.ends(time, spread, level)
-        return Predictions(time, low, high, level)
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        return self.state.calibration.around(*self._from_minima(*columns), level)
 
-    def expect_many(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The execution times of :meth:`predict_many` without their intervals."""
-        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+    def _expected(self, columns: Columns) -> Floats:
         phases = [phase.slowest.expect_many(*columns) for phase in self.state.phases]
         return np.asarray(self.state.overhead * np.sum(phases, axis=0))
 

@@ -12,9 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from numpy.typing import ArrayLike
-
-from metasched.predictors.contract import ByBatch, Learned, Predictions, Predictor, Term, teaching_of
+from metasched.predictors.contract import (
+    ByColumns,
+    Columns,
+    Learned,
+    Predictions,
+    Predictor,
+    Term,
+    teaching_of,
+)
 from metasched.predictors.memory.learned_state import at_least_one
 from metasched.predictors.memory.window import RunWindow
 from metasched.predictors.robust.predictor import RobustPredictor
@@ -39,7 +45,7 @@ def borrower(application: str, platform: str, models: Mapping[str, Predictor]) -
     return RobustPredictor(application, platform).borrowing(lent) if lent else None
 
 
-class PlatformsPredictor(ByBatch):
+class PlatformsPredictor(ByColumns):
     """One application on several platforms.
 
     Parameters
@@ -100,17 +106,8 @@ class PlatformsPredictor(ByBatch):
             raise InputError(f"no platform has {LENDS} runs of {self.application} to predict from on {platform}")
         return own
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict many at once, on the platform with most runs."""
-        asked = problem_size, processors, available_cpu, available_bandwidth
-        return self.on(self.cluster).predict_many(*asked, level=level)
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        return self.on(self.cluster).predict_many(*columns, level=level)
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time, on the platform with most runs."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import Floats, Learned, Predictions, Term, broadcast, columns_of
+from metasched.predictors.contract import ByColumns, Columns, Floats, Learned, Predictions, Term, broadcast, columns_of
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.gaussian_process import ResidualProcess, Scales, well_chosen
 from metasched.predictors.memory.calibration import Calibration, score
@@ -51,7 +51,7 @@ class PortedState:
     since_search: int = 0
 
 
-class PortedPredictor(LearnedState[PortedState]):
+class PortedPredictor(LearnedState[PortedState], ByColumns):
     """A reference model on a target platform.
 
     Parameters
@@ -150,9 +150,7 @@ class PortedPredictor(LearnedState[PortedState]):
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict the execution time (s) on the target platform."""
-        many = self.predict_many(
-            request.problem_size, request.processors, request.available_cpu, request.available_bandwidth, level
-        )
+        many = self.predict_many(*columns_of(request), level)
         time = float(many.execution_time[0])
         if not np.isfinite(time):
             raise InputError(f"the ported formula is not defined for {request}")
@@ -164,24 +162,11 @@ class PortedPredictor(LearnedState[PortedState]):
             state.notes + state.domain.warnings(request),
         )
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict many at once; where the ported formula is not defined the time is infinite."""
-        time, spread = self.expected(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
-        low, high = self.state.calibration.ends(time, spread, level)
-        return Predictions(time, low, high, level)
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        return self.state.calibration.around(*self.expected(*columns), level)
 
-    def expect_many(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The execution times of :meth:`predict_many` without their intervals."""
-        return self.expected(*broadcast(problem_size, processors, available_cpu, available_bandwidth))[0]
+    def _expected(self, columns: Columns) -> Floats:
+        return self.expected(*columns)[0]
 
     def computing_share(
         self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
@@ -226,6 +211,3 @@ class PortedPredictor(LearnedState[PortedState]):
             domain=state.domain.learned(run),
             since_search=since % REVISIT,
         )
-
-    def settle(self) -> None:
-        """Return at once: what other predictors search for in the background is found here while learning."""

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metasched.predictors.contract import (
+    ByColumns,
+    Columns,
     Floats,
     Learned,
     Part,
@@ -29,7 +31,7 @@ from metasched.predictors.robust.planning import plan
 from metasched.records import InputError, Interval, Prediction, Request, Settings
 
 
-class RobustPredictor(RobustLearner):
+class RobustPredictor(RobustLearner, ByColumns):
     """The robust method.
 
     Parameters
@@ -95,25 +97,12 @@ class RobustPredictor(RobustLearner):
         notes = state.notes + self.notices + state.doubts + state.domain.warnings(request)
         return Prediction(seconds, interval, state.model.formula.text, notes)
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict the execution times (s) of many requests at once, arrays of shape (n,)."""
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
         state = self.state
-        time, spread = state.tabulated.predict(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
-        low, high = state.calibration.ends(time, spread, level)
-        return Predictions(time, low, high, level)
+        return state.calibration.around(*state.tabulated.predict(*columns), level)
 
-    def expect_many(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The execution times of :meth:`predict_many` without their intervals."""
-        return self.state.tabulated.expect(*broadcast(problem_size, processors, available_cpu, available_bandwidth))
+    def _expected(self, columns: Columns) -> Floats:
+        return self.state.tabulated.expect(*columns)
 
     def power_terms(self, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...]:
         """Computation and communication, whose sum :meth:`expect_many` tells."""
