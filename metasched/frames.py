@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from metasched.predictors.contract import Predictions, Predictor
 from metasched.records import InputError, Prediction, Run
 from metasched.store.files.campaigns import REQUEST_COLUMNS, RUN_COLUMNS, RUN_REQUIRED, run_from_cells, run_to_cells
+from metasched.validation import Located
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,10 +43,8 @@ def runs_from_frame(frame: pd.DataFrame) -> tuple[Run, ...]:
         cells = {
             str(name): str(cell) if there else "" for (name, cell), there in zip(row.items(), present, strict=True)
         }
-        try:
+        with Located(f"row {index}"):
             runs.append(run_from_cells(cells))
-        except InputError as error:
-            raise InputError(str(error), where=f"row {index}") from None
     return tuple(runs)
 
 

@@ -4,11 +4,47 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from metasched.records import InputError
+
+Document = TypeVar("Document", bound=BaseModel)
+
+
+class Located:
+    """Says where: an InputError leaves the block with the place put before its line.
+
+    Parameters
+    ----------
+    where : file, row or option.
+
+    Examples
+    --------
+    >>> with Located("runs.csv, row 2"):
+    ...     raise InputError("processors is 0, expected a whole number of at least 1")
+    Traceback (most recent call last):
+    metasched.records.InputError: runs.csv, row 2: processors is 0, expected a whole number of at least 1
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InputError):
+            raise InputError(str(error), where=self._where) from None
+
+
+def validated(kind: type[Document], document: Any, *, where: str) -> Document:
+    """A document as a model of pydantic; InputError for the first thing wrong with it."""
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        raise InputError(first_error(error), where=where) from None
 
 
 def parse_toml(text: str, *, where: str) -> dict[str, Any]:
@@ -34,6 +70,11 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
     except ValueError:
         most = sys.get_int_max_str_digits()
         raise InputError(f"is not valid TOML: it holds a number of more than {most} digits", where=where) from None
+
+
+def toml_as(kind: type[Document], text: str, *, where: str) -> Document:
+    """A TOML text as a model of pydantic; InputError for the first thing wrong with it."""
+    return validated(kind, parse_toml(text, where=where), where=where)
 
 
 def first_error(error: ValidationError) -> str:

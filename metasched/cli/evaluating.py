@@ -33,6 +33,7 @@ from metasched.predictors.porting.platforms import ENOUGH, LENDS
 from metasched.records import InputError, Run
 from metasched.store.files.campaigns import Campaign, read_campaign
 from metasched.store.files.models import read_model
+from metasched.validation import Located
 
 
 class LoadsFrom(StrEnum):
@@ -200,10 +201,8 @@ def judged_groups(
     untrained : whether a group without training runs can be judged.
     borrowing : where given, platforms with few training runs borrow: filled with what :func:`lending` finds.
     """
-    try:
+    with Located(f"{where}, --training"):
         every = groups(runs, training, seed)
-    except InputError as error:
-        raise InputError(str(error), where=f"{where}, --training") from None
     asked = [group for group in every if group.rest]
     if borrowing is not None:
         borrowing.update(lending(every))

@@ -20,6 +20,7 @@ from metasched.records import InputError
 from metasched.store.files import hardware as entries
 from metasched.store.files.measurements import read_measurements
 from metasched.store.files.whole_files import write_text_atomically
+from metasched.validation import Located
 
 hardware = typer.Typer(
     help="Hardware: list, show and detect it, and predict blocks of an application on it.", no_args_is_help=True
@@ -140,14 +141,11 @@ def calibrate_verb(
 
     measured = read_measurements(measurements)
     title = f"calibrated with {measurements.name}, {method}"
-    try:
-        with output.working("fitting"):
-            if method == Method.published:
-                entry = published.entry_of(to.stem, published.fit(measured), title)
-            else:
-                entry = robust.fit(measured, to.stem, title)
-    except InputError as error:
-        raise InputError(str(error), where=str(measurements)) from None
+    with Located(str(measurements)), output.working("fitting"):
+        if method == Method.published:
+            entry = published.entry_of(to.stem, published.fit(measured), title)
+        else:
+            entry = robust.fit(measured, to.stem, title)
     entries.write_entry(to, entry)
     quality = {
         block: Quality.of(each.value, robust.fitted_values(entry, block, each)) for block, each in measured.items()
@@ -235,10 +233,8 @@ def export_verb(
     from metasched.store.files.simulation import read_system
 
     model = read_system(system)
-    try:
+    with Located(str(system)):
         text = platform_xml(model)
-    except InputError as error:
-        raise InputError(str(error), where=str(system)) from None
     write_text_atomically(simgrid, text)
     output.say(f"{sum(nodes.count for nodes in model.nodes)} hosts written to {simgrid}")
 

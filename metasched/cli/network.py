@@ -17,6 +17,7 @@ from metasched.plain_numbers import plain
 from metasched.records import InputError
 from metasched.store.files.delays import read_delays
 from metasched.store.files.descriptions import read_description
+from metasched.validation import Located
 
 
 def network(
@@ -42,10 +43,8 @@ def network(
     delays: list[float] = []
     for path in measured:
         pairs, own = read_delays(path)
-        try:
+        with Located(str(path)):
             ways += ways_in(tree, state.nodes, pairs)
-        except InputError as error:
-            raise InputError(str(error), where=str(path)) from None
         delays += own
     links = [*state.nodes, *(f"uplink {name}" for name, up in zip(tree.switches, tree.parent, strict=True) if up >= 0)]
     explained = link_delays(ways, delays, links)

@@ -31,6 +31,7 @@ from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictor, on_platform, under
 from metasched.records import DEFAULT_SETTINGS, InputError, Load, Placement, ResourceSet, Settings
+from metasched.validation import Located
 
 if TYPE_CHECKING:
     from metasched.store.files.campaigns import Loads
@@ -177,10 +178,8 @@ def clocks(text: str) -> tuple[float, ...]:
 
 def counts(text: str, *, where: str) -> tuple[int, ...]:
     """Numbers of processors written as 1,2,4-8."""
-    try:
+    with Located(where):
         return parse_counts(text)
-    except InputError as error:
-        raise InputError(str(error), where=where) from None
 
 
 def ranked(

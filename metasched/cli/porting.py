@@ -18,6 +18,7 @@ from metasched.predictors.porting.trust import Trust, trust
 from metasched.records import InputError, Run
 from metasched.store.files.campaigns import read_runs
 from metasched.store.files.models import read_model, write_model
+from metasched.validation import Located
 
 #: What stands for the name of the target in the name of the output.
 PLACE = "{cluster}"
@@ -48,10 +49,8 @@ def port_verb(
 ) -> None:
     """Port a model to every platform in the target runs, and estimate the error of each port."""
     check_level(level)
-    try:
+    with Located(str(model)):
         known = as_reference(read_model(model))
-    except InputError as error:
-        raise InputError(str(error), where=str(model)) from None
     own = [run for run in _of(read_runs(reference), known.application, reference) if run.cluster == known.cluster]
     if not own:
         raise InputError(f"holds no runs on {known.cluster}, the cluster of the model", where=str(reference))

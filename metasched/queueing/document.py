@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, Valid
 
 from metasched.queueing.network import LARGEST, MOST_JOBS, MOST_SERVERS, JobClass, Network, Station
 from metasched.records import InputError
+from metasched.validation import Located
 
 #: Longest document that is read, in characters.
 LONGEST = 50_000_000
@@ -103,12 +104,10 @@ def _network(document: object, where: str) -> Network:
         given = "" if isinstance(first["input"], (dict, list)) else f" (found {str(first['input'])[:40]!r})"
         raise InputError(f"{path or 'network'}: {first['msg'].lower()}{given}", where=where) from None
     names = [entry.name for entry in case.classes]
-    try:
+    with Located(where):
         stations = tuple(_station(entry, names) for entry in case.stations)
         classes = tuple(JobClass(entry.name, entry.population, float(entry.think_time)) for entry in case.classes)
         return Network(case.name, stations, classes)
-    except InputError as error:
-        raise InputError(str(error), where=where) from None
 
 
 def _station(entry: _Station, names: list[str]) -> Station:

@@ -9,16 +9,16 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from metasched.modes import Mode
 from metasched.node_names import unfold
-from metasched.records import FASTEST, SLOWEST, InputError
+from metasched.records import FASTEST, SLOWEST
 from metasched.sites.settings import SiteTable
 from metasched.sites.settings import placed as sites_beside
 from metasched.store.files.sources import placed as sources_beside
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_error, parse_toml
+from metasched.validation import toml_as
 from monitors.sources.settings import SourceTable
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -328,11 +328,7 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     InputError
         With the file, the field, its value and what was expected.
     """
-    where = str(path)
-    try:
-        read = Configuration.model_validate(parse_toml(read_text(path), where=where))
-    except ValidationError as error:
-        raise InputError(first_error(error), where=where) from None
+    read = toml_as(Configuration, read_text(path), where=str(path))
     beside = Path(path).parent
 
     def placed(name: str | None) -> str | None:

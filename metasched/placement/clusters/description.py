@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.blocks.power import of_processors
@@ -37,7 +36,7 @@ from metasched.placement.clusters.running_jobs import RunningJob, StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switches import Switch, tree
 from metasched.records import InputError
-from metasched.validation import first_error, parse_toml
+from metasched.validation import Located, parse_toml, validated
 from monitors.sources.settings import SourceTable
 
 
@@ -126,10 +125,7 @@ def build_description(
     Traceback (most recent call last):
     metasched.records.InputError: clusters: cluster[0].nodes[0].cpu is not a key known here
     """
-    try:
-        described = FileTable.model_validate(document)
-    except ValidationError as error:
-        raise InputError(first_error(error), where=where) from None
+    described = validated(FileTable, document, where=where)
     for kind, names in (
         ("cluster", [cluster.name for cluster in described.cluster]),
         ("application", [application.name for application in described.application]),
@@ -314,10 +310,8 @@ def _network(cluster: ClusterTable, nodes: tuple[str, ...], where: str) -> Netwo
     if cluster.bandwidth is not None:
         if [len(row) for row in cluster.bandwidth] != [len(nodes)] * len(nodes):
             raise InputError(f"bandwidth is not a matrix of {len(nodes)} rows and columns", where=where)
-        try:
+        with Located(where):
             return BandwidthMatrix(np.array(cluster.bandwidth))
-        except InputError as error:
-            raise InputError(str(error), where=where) from None
     if not cluster.switches:
         return None
     place = f"{where}: switches"

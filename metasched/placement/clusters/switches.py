@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from metasched.node_names import first_twice
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.records import InputError
+from metasched.validation import Located
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,8 @@ def tree(switches: Sequence[Switch], nodes: Sequence[str], *, where: str, elsewh
     hanging = np.flatnonzero(leaf < 0)
     if hanging.size:
         raise InputError(f"node {nodes[int(hanging[0])]} is on no switch, expected every node on one", where=where)
-    try:
+    with Located(where):
         return Topology(tuple(names), parent, np.array([switch.uplink for switch in switches]), leaf)
-    except InputError as error:
-        raise InputError(str(error), where=where) from None
 
 
 def _above(

@@ -17,6 +17,7 @@ from metasched.predictors.porting.reference import Reference
 from metasched.predictors.porting.transfer import misfit
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Run
+from metasched.validation import Located
 
 #: Most processors of a dedicated run that the scale factors are found with.
 PAIR = 2
@@ -112,8 +113,6 @@ def port_to_each(
     found = {}
     for cluster in sorted(by_cluster):
         sharing = LinkSharing(nodes.get(reference.cluster), nodes.get(cluster))
-        try:
+        with Located(f"port to {cluster}"):
             found[cluster] = port(reference, reference_runs, by_cluster[cluster], sharing)
-        except InputError as error:
-            raise InputError(str(error), where=f"port to {cluster}") from None
     return found

@@ -22,6 +22,7 @@ from metasched.records import PARAMETER, InputError, Run, check_count, has_words
 from metasched.store.files.csv_tables import csv_number, csv_table, parsed
 from metasched.store.files.phases import with_marks
 from metasched.store.files.whole_files import write_text_atomically
+from metasched.validation import Located
 
 Floats = NDArray[np.float64]
 
@@ -182,10 +183,8 @@ def read_runs(path: str | os.PathLike[str]) -> tuple[Run, ...]:
         if cells in seen:
             raise InputError(f"is the same run as row {seen[cells]}", where=where)
         seen[cells] = line
-        try:
+        with Located(where):
             runs.append(run_from_cells(assumed | dict(zip(header, cells, strict=True))))
-        except InputError as error:
-            raise InputError(str(error), where=where) from None
     if not runs:
         raise InputError("holds a header and no runs", where=str(path))
     _check_words(runs, list(seen.values()), path)
@@ -324,10 +323,8 @@ def _floats(cells: list[str], name: str, lines: NDArray[np.intp], path: str | os
         return np.fromiter(map(parsed, cells), dtype=float, count=len(cells))
     except ValueError:
         for line, cell in zip(lines, cells, strict=True):
-            try:
+            with Located(f"{path}, row {line}"):
                 csv_number({name: cell}, name)
-            except InputError as error:
-                raise InputError(str(error), where=f"{path}, row {line}") from None
         raise
 
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from metasched.predictors.analytic.cloud.hardware import Hardware, Server
 from metasched.predictors.analytic.cloud.profile import Profile
-from metasched.records import InputError, check_count
+from metasched.records import check_count
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_error, parse_toml
+from metasched.validation import Located, toml_as
 
 _NEEDED = ("processes", "sends", "message_size", "waiting_time", "execution_time")
 _OPTIONAL = ("mean_distance", "exchanges", "dimensions")
@@ -60,22 +60,17 @@ def read_profiles(path: Path) -> list[ProfiledRun]:
     runs = []
     for line, row in rows:
         cells = {name: cell for name, cell in zip(header, row, strict=True) if cell or name in _NEEDED}
-        try:
+        with Located(f"{path}, row {line}"):
             values = {name: csv_number(cells, name) for name in (*_NEEDED, *_OPTIONAL) if name in cells}
             servers = csv_number(cells, "servers") if "servers" in cells else 1.0
             check_count("servers", servers)
             runs.append(ProfiledRun(Profile(**values), int(servers)))  # type: ignore[arg-type]
-        except InputError as error:
-            raise InputError(str(error), where=f"{path}, row {line}") from None
     return runs
 
 
 def read_hardware(path: Path) -> Hardware:
     """Read a hardware description: the times of the network, and [[server]] with name, cores, speed and count."""
-    try:
-        document = _Hardware.model_validate(parse_toml(read_text(path), where=str(path)))
-    except ValidationError as error:
-        raise InputError(first_error(error), where=str(path)) from None
+    document = toml_as(_Hardware, read_text(path), where=str(path))
     servers = [
         Server(f"{group.name}{index}" if group.count > 1 else group.name, group.cores, group.speed)
         for group in document.server

@@ -6,6 +6,7 @@ import os
 
 from metasched.records import InputError
 from metasched.store.files.csv_tables import csv_number, csv_table
+from metasched.validation import Located
 
 #: Measurements of one file at most.
 MOST_DELAYS = 100_000
@@ -24,12 +25,10 @@ def read_delays(path: str | os.PathLike[str]) -> tuple[list[tuple[str, str]], li
     delays: list[float] = []
     for line, values in rows:
         cells = dict(zip(header, values, strict=True))
-        try:
+        with Located(f"{path}, row {line}"):
             delay = csv_number(cells, "delay")
             if not 0.0 < delay < float("inf"):
                 raise InputError(f"delay is {cells['delay']}, expected a finite number above 0")
-        except InputError as error:
-            raise InputError(str(error), where=f"{path}, row {line}") from None
         pairs.append((cells["from"], cells["to"]))
         delays.append(delay)
         if len(pairs) > MOST_DELAYS:

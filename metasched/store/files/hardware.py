@@ -13,13 +13,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from metasched.blocks.entry import Entry
 from metasched.records import InputError
 from metasched.store.documents.entries import EntryDocument
 from metasched.store.files.whole_files import read_text, write_text_atomically
-from metasched.validation import first_error, parse_toml
+from metasched.validation import Located, toml_as
 
 
 def names() -> list[str]:
@@ -52,14 +50,9 @@ def _folder() -> Any:
 
 
 def _entry(text: str, name: str, *, where: str) -> Entry:
-    try:
-        document = EntryDocument.model_validate(parse_toml(text, where=where))
-    except ValidationError as error:
-        raise InputError(first_error(error), where=where) from None
-    try:
+    document = toml_as(EntryDocument, text, where=where)
+    with Located(where):
         return document.build(name)
-    except InputError as error:
-        raise InputError(str(error), where=where) from None
 
 
 def write_entry(path: Path, entry: Entry) -> None:

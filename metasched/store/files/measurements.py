@@ -11,6 +11,7 @@ from metasched.blocks.entry import Block
 from metasched.blocks.formulas import LARGEST, NEEDS
 from metasched.records import InputError
 from metasched.store.files.csv_tables import csv_number, csv_table
+from metasched.validation import Located
 
 #: Most measurements that are read.
 MOST = 1_000_000
@@ -36,10 +37,8 @@ def read_measurements(path: Path) -> dict[Block, Measurements]:
         block = Block(row["block"])
         if line > MOST:
             raise InputError(f"expected at most {MOST} measurements", where=where)
-        try:
+        with Located(where):
             rows.setdefault(block, []).append(_measured(block, row))
-        except InputError as error:
-            raise InputError(str(error), where=where) from None
     if not rows:
         raise InputError("has no rows, expected measurements", where=str(path))
     return {block: Measurements(*np.array(each).T) for block, each in rows.items()}

@@ -17,6 +17,7 @@ from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.records import InputError
 from metasched.store.files.cloud import ProfiledRun
 from metasched.store.files.whole_files import read_text
+from metasched.validation import Located
 
 _TIMES, _SENT, _CALLS = "MPI Time", "Callsite Message Sent statistics", "Callsite Time statistics"
 _HEADING = re.compile(r"^@---\s*(?P<title>[^-]+?)\s*(?:\(.*\))?(?::\s*\d+)?\s*-*\s*$")
@@ -52,7 +53,7 @@ def read_mpip(path: Path) -> ProfiledRun:
     for line, row in sections[_CALLS]:
         if len(row) == 9 and row[2].isdigit() and row[0] not in _NOT_WAITING:
             waits[row[2]] += int(_numbers((row[3],), path, line)[0])
-    try:
+    with Located(str(path)):
         profile = Profile(
             processes,
             sends=messages / processes,
@@ -61,8 +62,6 @@ def read_mpip(path: Path) -> ProfiledRun:
             execution_time=max(application for application, _ in times),
             exchanges=float(max(waits.values())) if waits else None,
         )
-    except InputError as error:
-        raise InputError(str(error), where=str(path)) from None
     return ProfiledRun(profile)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from metasched.records import InputError, PhaseMark, Run
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.store.files.whole_files import read_text, write_text_atomically
+from metasched.validation import Located
 
 #: ``run`` counts the rows of runs.csv from 0; further columns are left out.
 PHASE_COLUMNS = ("run", "phase", "process", "avg_avail_cpu", "avg_avail_bw", "execution_time")
@@ -29,7 +30,7 @@ def with_marks(runs: Iterable[Run], path: str | os.PathLike[str]) -> tuple[Run, 
     marks: list[dict[tuple[str, int], PhaseMark]] = [{} for _ in runs]
     for line, row in rows:
         cells = dict(zip(header, row, strict=True))
-        try:
+        with Located(f"{path}, row {line}"):
             index = csv_number(cells, "run")
             if not (index.is_integer() and 0 <= index < len(runs)):
                 raise InputError(f"run is {cells['run']}, expected the number of one of {len(runs)} runs, from 0")
@@ -40,8 +41,6 @@ def with_marks(runs: Iterable[Run], path: str | os.PathLike[str]) -> tuple[Run, 
                 raise InputError(f"process is {mark.process}, expected one of the {count} of run {int(index)}, from 0")
             if (mark.phase, mark.process) in own:
                 raise InputError(f"process {mark.process} already has a mark in phase {mark.phase} of run {int(index)}")
-        except InputError as error:
-            raise InputError(str(error), where=f"{path}, row {line}") from None
         own[mark.phase, mark.process] = mark
     return tuple(replace(run, marks=tuple(own.values())) for run, own in zip(runs, marks, strict=True))
 

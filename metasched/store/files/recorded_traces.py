@@ -21,6 +21,7 @@ from metasched.signature.folding import Loop, Node, unfolded
 from metasched.signature.traces import Trace
 from metasched.store.files.ti_traces import LARGEST, LONGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import refusal
+from metasched.validation import Located
 
 Ints = NDArray[np.int64]
 
@@ -101,10 +102,8 @@ def read_recorded(folder: Path) -> Recorded:
         durations.append(one.duration)
         if one.how != "end":
             cut.append(rank)
-    try:
+    with Located(str(folder)):
         return Recorded(Trace(table, tuple(processes)).checked(), tuple(durations), tuple(cut))
-    except InputError as error:
-        raise InputError(str(error), where=str(folder)) from None
 
 
 def _actions(one: _Process, table: ActionTable, known: dict[str, int], works: dict[float, int]) -> NDArray[np.int32]:

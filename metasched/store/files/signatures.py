@@ -19,6 +19,7 @@ from metasched.signature.phases import Phases
 from metasched.signature.traces import Trace
 from metasched.store.files.ti_traces import LARGEST, MOST_EVENTS, MOST_PROCESSES
 from metasched.store.files.whole_files import read_text, write_text_atomically
+from metasched.validation import Located
 
 if TYPE_CHECKING:
     from metasched.signature.measurable_points import Point
@@ -148,10 +149,8 @@ def read_application(path: Path) -> tuple[Application, dict[str, Any]]:
         As :func:`read_document` does, and when the rules are of another form.
     """
     document = read_document(path, APPLICATION)
-    try:
+    with Located(str(path)):
         return Application.of(document.get("application")), document
-    except InputError as error:
-        raise InputError(str(error), where=str(path)) from None
 
 
 def measured_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> dict[str, float]:
@@ -210,7 +209,5 @@ def read_synthetic(path: str | os.PathLike[str]) -> Result:
     from metasched.signature.synthetic.result import Result
 
     document = read_document(path, SYNTHETIC)
-    try:
+    with Located(str(path)):
         return Result.of(document)
-    except InputError as error:
-        raise InputError(str(error), where=str(path)) from None

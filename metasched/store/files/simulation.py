@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from metasched.blocks.entry import Entry
 from metasched.records import InputError
@@ -13,7 +13,7 @@ from metasched.simulation.language import Application, parse
 from metasched.simulation.system import MOST, Network, Nodes, System
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_error, parse_toml
+from metasched.validation import Located, toml_as
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Count = Annotated[StrictInt, Field(ge=1, le=MOST)]
@@ -54,14 +54,9 @@ def read_system(path: Path) -> System:
     Entries that end in ``.toml`` are files beside it.
     """
     where = str(path)
-    try:
-        document = _System.model_validate(parse_toml(read_text(path), where=where))
-    except ValidationError as error:
-        raise InputError(first_error(error), where=where) from None
-    try:
+    document = toml_as(_System, read_text(path), where=where)
+    with Located(where):
         return _made(document, path)
-    except InputError as error:
-        raise InputError(str(error), where=where) from None
 
 
 def _made(document: _System, path: Path) -> System:

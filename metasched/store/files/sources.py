@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from metasched.records import InputError
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_error, parse_toml
+from metasched.validation import toml_as
 from monitors.sources.settings import SourceTable
 
 
@@ -30,11 +29,7 @@ def read_sources(path: str | os.PathLike[str]) -> tuple[SourceTable, ...]:
     InputError
         With the file, the field, its value and what was expected.
     """
-    try:
-        found = _File.model_validate(parse_toml(read_text(path), where=str(path))).source
-    except ValidationError as error:
-        raise InputError(first_error(error), where=str(path)) from None
-    return placed(found, Path(path).parent)
+    return placed(toml_as(_File, read_text(path), where=str(path)).source, Path(path).parent)
 
 
 def placed(tables: Iterable[SourceTable], folder: Path) -> tuple[SourceTable, ...]:

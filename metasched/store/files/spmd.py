@@ -18,7 +18,7 @@ from metasched.predictors.contract import Floats
 from metasched.records import InputError
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.store.files.whole_files import read_text
-from metasched.validation import first_error, parse_toml
+from metasched.validation import Located, first_error, parse_toml
 
 _PHASE = TypeAdapter(Phase)
 _KNOWN = tuple(entry.name for entry in fields(Phase))
@@ -65,10 +65,8 @@ def read_surface(path: Path) -> ObservedSurface:
     rows = []
     for line, row in table:
         cells = dict(zip(header, row, strict=True))
-        try:
+        with Located(f"{path}, row {line}"):
             rows.append([csv_number(cells, name) for name in columns])
-        except InputError as error:
-            raise InputError(str(error), where=f"{path}, row {line}") from None
         for name, value in zip(columns, rows[-1], strict=True):
             if not 0 < value < float("inf"):
                 raise InputError(f"{name} is {value:g}, expected a finite number above 0", where=f"{path}, row {line}")

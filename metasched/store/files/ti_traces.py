@@ -20,6 +20,7 @@ from metasched.records import InputError
 from metasched.signature.actions import ActionTable
 from metasched.signature.traces import Trace
 from metasched.store.files.whole_files import refusal, write_text_atomically
+from metasched.validation import Located
 
 #: Most processes, actions of all processes, bytes of a line, numbers of one action's line, size of a number.
 MOST_PROCESSES, MOST_EVENTS, LONGEST, LARGEST = 65_536, 50_000_000, 2**20, 1e18
@@ -129,10 +130,8 @@ class _Reader:
             if str(rank) not in self.processes:
                 raise InputError(f"process {rank} of {count} or more is missing", where=str(path))
         order = (np.array(self.processes.pop(str(rank)), dtype=np.int32) for rank in range(count))
-        try:
+        with Located(str(path)):
             return Trace(self.table, tuple(order)).checked()
-        except InputError as error:
-            raise InputError(str(error), where=str(path)) from None
 
 
 def _number(word: str, where: str) -> float:
