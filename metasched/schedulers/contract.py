@@ -59,60 +59,33 @@ class MovesJobs(Protocol):
 
 
 class Source(Protocol):
-    """A cluster with a batch scheduler. Asking may take seconds, so it is asked beforehand and its answer kept."""
+    """A cluster with a batch scheduler. Asking may take seconds, so it is asked beforehand and its answer kept.
+
+    What cannot be learned now, but perhaps later, raises RuntimeError.
+    """
 
     name: str
     #: Which scheduler it is: those of one kind take the same words for a job.
     kind: str
 
     def partitions(self) -> Sequence[Partition]:
-        """The partitions as they are now.
-
-        Raises
-        ------
-        RuntimeError
-            When they cannot be learned now, but perhaps later.
-        """
+        """The partitions as they are now."""
         ...
 
     def running(self) -> Sequence[StartedJob]:
-        """The jobs that run now.
-
-        Raises
-        ------
-        RuntimeError
-            When they cannot be learned now, but perhaps later.
-        """
+        """The jobs that run now."""
         ...
 
     def queue(self) -> Sequence[QueuedJob]:
-        """The jobs that run and wait, those that wait in the order of their priority.
-
-        Raises
-        ------
-        RuntimeError
-            When they cannot be learned now, but perhaps later.
-        """
+        """The jobs that run and wait, those that wait in the order of their priority."""
         ...
 
     def accounted(self, since: float) -> JobLog | None:
-        """All jobs that ended after a time (s), as accounting tells of them; None where it tells of none.
-
-        Raises
-        ------
-        RuntimeError
-            When they cannot be learned now, but perhaps later.
-        """
+        """All jobs that ended after a time (s), as accounting tells of them; None where it tells of none."""
         ...
 
     def bound(self) -> Sequence[BoundJob]:
-        """The jobs with a placement in their comment that wait for certain nodes.
-
-        Raises
-        ------
-        RuntimeError
-            When they cannot be learned now, but perhaps later.
-        """
+        """The jobs with a placement in their comment that wait for certain nodes."""
         ...
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
@@ -132,23 +105,11 @@ class Source(Protocol):
         ...
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
-        """What became of each of these jobs; those that the scheduler has forgotten are missing.
-
-        Raises
-        ------
-        RuntimeError
-            When it cannot be learned now, but perhaps later.
-        """
+        """What became of each of these jobs; those that the scheduler has forgotten are missing."""
         ...
 
     def finished(self, since: float) -> Sequence[EndedJob]:
-        """Jobs that ended after a time (s), from the scheduler's own records.
-
-        Raises
-        ------
-        RuntimeError
-            When they cannot be learned now, but perhaps later.
-        """
+        """Jobs that ended after a time (s), from the scheduler's own records."""
         ...
 
     def asked(self, words: Sequence[str]) -> Asked:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, delete, func, insert, select, text
+from sqlalchemy import Connection, MappingResult, Table, delete, func, insert, select, text
 
 from metasched.records import InputError
 from metasched.store.database.engine import connect, default_location, opening, reading, writing
@@ -24,6 +24,7 @@ from metasched.store.database.schema import HEAD, revision_of
 from metasched.store.database.store import Store
 from metasched.store.database.tables import kept_tables
 from metasched.store.errors import StoreError
+from metasched.store.files.whole_files import refusal
 
 #: Rows that are copied at once.
 TOGETHER = 5000
@@ -74,27 +75,12 @@ def backup(store: Store, to: str | os.PathLike[str]) -> Mapping[str, int]:
     InputError
         When there is such a file already, or it cannot be written; nothing is left behind then.
     """
-    path = Path(to)
-    if path.exists():
-        raise InputError("already exists, expected a new file", where=str(path))
-    if not path.parent.is_dir():
-        raise InputError("there is no such folder", where=str(path.parent))
-    try:
-        folder = tempfile.mkdtemp(prefix=".backup-", dir=path.parent)
-    except OSError as error:
-        raise InputError(f"cannot be written: {(error.strerror or str(error)).lower()}", where=str(path)) from None
-    try:
-        # A folder of its own, which nobody else may read: the file holds the tokens' digests.
-        fresh = Path(folder, "backup.db")
+    with new_file(to) as fresh:
         with Store.open(fresh) as copy, _snapshot(store) as source, writing(copy.engine) as target:
             counts = _copied(source, target)
         with _opened_alone(fresh):
             pass
         seal(fresh, store.name)
-        fresh.chmod(0o600)
-        os.replace(fresh, path)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return counts
 
 
@@ -140,6 +126,43 @@ def restore(store: Store, backed_up: str | os.PathLike[str], *, replace: bool = 
 
 
 @contextmanager
+def new_file(to: str | os.PathLike[str]) -> Iterator[Path]:
+    """The path of a file that becomes a new one where all goes well; nothing is left behind otherwise.
+
+    Raises
+    ------
+    InputError
+        When there is such a file already, or it cannot be written.
+    """
+    path = Path(to)
+    if path.exists():
+        raise InputError("already exists, expected a new file", where=str(path))
+    if not path.parent.is_dir():
+        raise InputError("there is no such folder", where=str(path.parent))
+    try:
+        # A folder of its own, which nobody else may read: the file holds the tokens' digests.
+        folder = tempfile.mkdtemp(prefix=".metasched-", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"cannot be written: {refusal(error)}", where=str(path)) from None
+    try:
+        fresh = Path(folder, "new.db")
+        yield fresh
+        fresh.chmod(0o600)
+        os.replace(fresh, path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def copied(rows: MappingResult, target: Connection, into: Table) -> int:
+    """Insert rows into a table, some at a time; how many there were."""
+    count = 0
+    for some in rows.partitions(TOGETHER):
+        target.execute(insert(into), [dict(row) for row in some])
+        count += len(some)
+    return count
+
+
+@contextmanager
 def _snapshot(store: Store) -> Iterator[Connection]:
     """A transaction in which nothing changes: SQLite's always are, PostgreSQL's where requested."""
     engine = store.engine
@@ -165,10 +188,7 @@ def _copied(source: Connection, target: Connection) -> dict[str, int]:
     counts = {}
     for table in kept_tables():
         rows = source.execution_options(stream_results=True).execute(select(table)).mappings()
-        counts[table.name] = 0
-        for some in rows.partitions(TOGETHER):
-            target.execute(insert(table), [dict(row) for row in some])
-            counts[table.name] += len(some)
+        counts[table.name] = copied(rows, target, table)
     if target.dialect.name == "postgresql":
         # The numbers that PostgreSQL gives to new runs go on after those that were copied.
         last = "(SELECT coalesce(max(id), 0) + 1 FROM runs)"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import MetaData, Select, Table, func, insert, select
+from sqlalchemy import MetaData, Select, Table, func, select
 
 from metasched.records import InputError
+from metasched.store.database.backup import copied, new_file
 from metasched.store.database.engine import connect, reading, writing
 from metasched.store.database.schema import upgrade
 from metasched.store.database.store import Store
@@ -22,8 +21,6 @@ from metasched.store.database.tables import ModelRow, PlacementRow, RunRow, Toke
 SCHEMAS: Mapping[str, str] = {"0.1.0": "0006"}
 #: What an older version may not understand, and makes again: models from the runs; placements of jobs yet to end.
 LEFT_OUT = (ModelRow, PlacementRow)
-#: Rows that are copied at once.
-TOGETHER = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +45,10 @@ def downgrade(store: Store, to: str | os.PathLike[str], version: str) -> Downgra
     InputError
         When there is no such release, there is such a file already, or it cannot be written; nothing is left behind.
     """
-    path = Path(to)
     if version not in SCHEMAS:
         raise InputError(f"is no release whose schema is known, expected {' or '.join(SCHEMAS)}", where=version)
-    if path.exists():
-        raise InputError("already exists, expected a new file", where=str(path))
-    try:
-        folder = tempfile.mkdtemp(prefix=".downgrade-", dir=path.parent)
-    except OSError as error:
-        raise InputError(f"cannot be written: {(error.strerror or str(error)).lower()}", where=str(path)) from None
-    try:
-        # A folder of its own, which nobody else may read: the file holds the tokens' digests.
-        fresh = Path(folder, "older.db")
-        found = _copied(store, fresh, SCHEMAS[version])
-        fresh.chmod(0o600)
-        os.replace(fresh, path)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return found
+    with new_file(to) as fresh:
+        return _copied(store, fresh, SCHEMAS[version])
 
 
 def _copied(store: Store, fresh: Path, schema: str) -> Downgraded:
@@ -75,23 +58,19 @@ def _copied(store: Store, fresh: Path, schema: str) -> Downgraded:
             upgrade(target, schema)
         older = MetaData()
         older.reflect(engine)
-        copied, left_out = {}, {}
+        kept, left_out = {}, {}
         with reading(store.engine) as source, writing(engine) as target:
             for each in kept_tables():
                 held = source.scalar(select(func.count()).select_from(each)) or 0
                 there = older.tables.get(each.name)
                 count = 0
                 if there is not None and each not in [table(row) for row in LEFT_OUT]:
-                    rows = source.execute(_readable(each, there)).mappings()
-                    for some in rows.partitions(TOGETHER):
-                        target.execute(insert(each), [dict(row) for row in some])
-                        count += len(some)
-                    copied[each.name] = count
+                    count = kept[each.name] = copied(source.execute(_readable(each, there)).mappings(), target, each)
                 if held > count:
                     left_out[each.name] = held - count
     finally:
         engine.dispose()
-    return Downgraded(copied, left_out)
+    return Downgraded(kept, left_out)
 
 
 def _readable(own: Table, there: Table) -> Select[Any]:
