@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -109,10 +109,7 @@ class Replay:
         return np.maximum(1.0, (self.wait + run) / np.maximum(run, SLOWDOWN_BOUND))
 
 
-def replay(
-    log: JobLog, processors: int, policy: Policy, run_times: RunTimes, watch: Watcher | None = None,
-    progress: Callable[[int], object] = lambda job: None,
-) -> Replay:  # fmt: skip
+def replay(log: JobLog, processors: int, policy: Policy, run_times: RunTimes, watch: Watcher | None = None) -> Replay:
     """Let the jobs of a log come as they came, and start as a policy has it.
 
     Parameters
@@ -121,7 +118,6 @@ def replay(
     policy : see the module.
     run_times : what expects run times.
     watch : called with each job that is submitted, before anything starts.
-    progress : called with each job that is submitted.
 
     Raises
     ------
@@ -168,7 +164,6 @@ def replay(
             )  # fmt: skip
             if watch is not None:
                 watch(cluster, coming, now)
-            progress(coming)
             coming += 1
         for job in cluster.schedule(now):
             start[job] = now
@@ -177,7 +172,7 @@ def replay(
     return Replay(log, np.array(start))
 
 
-def shaken(log: JobLog, generator: np.random.Generator, *, share: float = 0.1, most: float = 60.0) -> JobLog:
+def shaken(log: JobLog, generator: np.random.Generator) -> JobLog:
     """A log that could as well have been: what was submitted comes a little earlier or later.
 
     A replay amplifies chances, and one that is judged by a single replay is judged by them too (Tsafrir, Ouaknine &
@@ -186,9 +181,7 @@ def shaken(log: JobLog, generator: np.random.Generator, *, share: float = 0.1, m
     Parameters
     ----------
     log : the jobs.
-    generator : decides.
-    share, most : each comes this share of the mean time between two jobs, or ``most`` seconds, sooner or later at most,
-        whichever is more.
+    generator : by how much: a tenth of the mean time between two jobs, or a minute, at most, whichever is more.
 
     Examples
     --------
@@ -199,7 +192,7 @@ def shaken(log: JobLog, generator: np.random.Generator, *, share: float = 0.1, m
     if not len(log):
         return log
     gap = float(log.submit_time[-1] - log.submit_time[0]) / len(log)
-    reach = max(share * gap, most)
+    reach = max(0.1 * gap, 60.0)
     times = log.submit_time + np.round(generator.uniform(-reach, reach, len(log)))
     order = np.argsort(times, kind="stable")
     return log.picked(order, times[order])

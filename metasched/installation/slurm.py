@@ -15,6 +15,8 @@ from metasched.store.files.whole_files import read_text
 #: Files of the hooks, those with settings of the site, and those that are run.
 FILES = ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog", "metasched_hooks.py")
 JOURNAL = "installed.json"
+#: The group that may use the daemon's socket.
+GROUP = "metasched"
 #: A hook that does nothing and loads metasched's: slurmctld does not start with one that lacks a function.
 HOOK = """\
 function slurm_job_submit(job_desc, part_list, submit_uid) return slurm.SUCCESS end
@@ -29,9 +31,7 @@ def folder_of(slurm_conf: Path) -> Path:
     return slurm_conf.parent / "metasched"
 
 
-def plan(
-    slurm_conf: Path, daemon_conf: Path, *, name: str, socket: str, state: str = STATE, group: str = "metasched"
-) -> Plan:
+def plan(slurm_conf: Path, daemon_conf: Path, *, name: str, socket: str, state: str = STATE) -> Plan:
     """The plan for one cluster whose controller runs on this host.
 
     Parameters
@@ -40,7 +40,6 @@ def plan(
     name : the cluster's name in the daemon's settings and in hooks.conf.
     socket : the daemon's Unix socket.
     state : where prolog and epilog keep jobs.
-    group : the group that may use the socket.
 
     Raises
     ------
@@ -56,7 +55,7 @@ def plan(
     left: list[str] = []
     values = {"socket": socket, "cluster": name, "state": state}
     steps += [hook_file(own, "slurm", file, values, journal, left) for file in FILES]
-    steps += [Folder(Path(state), user, 0o750), Join(user, group)]
+    steps += [Folder(Path(state), user, 0o750), Join(user, GROUP)]
     _lua(slurm_conf.parent / "job_submit.lua", own, steps, left)
     _settings(slurm_conf.parent, own, left)
     lines = []

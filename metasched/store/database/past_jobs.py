@@ -102,10 +102,8 @@ class PastJobs:
                     connection.execute(_CORRECTION, surer)
         return new
 
-    def log(
-        self, clusters: Collection[str] | None = None, *, since: float = -math.inf, ended_since: float = -math.inf
-    ) -> JobLog:
-        """The jobs of some clusters, of all where None, that were submitted, and ended, since a time (s).
+    def log(self, clusters: Collection[str] | None = None, *, ended_since: float = -math.inf) -> JobLog:
+        """The jobs of some clusters, of all where None, that ended since a time (s).
 
         In the order in which they were submitted; jobs whose waits are not known are left out where their end counts.
 
@@ -118,7 +116,7 @@ class PastJobs:
             PastJobRow.uid, PastJobRow.submit_time, PastJobRow.run_time, PastJobRow.processors,
             PastJobRow.requested_time, PastJobRow.wait, *_LABELS,
         )  # fmt: skip
-        query = select(*columns).where(_kept, PastJobRow.submit_time >= max(since, -1e300))
+        query = select(*columns).where(_kept)
         if ended_since > -math.inf:
             query = query.where(_end >= ended_since)
         if clusters is not None:
