@@ -27,14 +27,11 @@ class ModeSwitch:
 
     Examples
     --------
-    >>> import tempfile, pathlib
     >>> from metasched.store.database.store import Store
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    >>> with Store.open(":memory:") as store:
     ...     ModeSwitch("shadow", store.modes).set("act", "root")
     ...     [ModeSwitch(configured, store.modes).mode for configured in ("shadow", "advise")]
     ['act', 'advise']
-    >>> folder.cleanup()
     """
 
     def __init__(self, configured: Mode, journal: Modes) -> None:

@@ -48,12 +48,9 @@ def check(store: Store) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> import tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    >>> with Store.open(":memory:") as store:
     ...     check(store)
     ()
-    >>> folder.cleanup()
     """
     found: list[str] = [fault] if (fault := damage(store)) else []
 

@@ -33,15 +33,12 @@ class Modes:
 
     Examples
     --------
-    >>> import tempfile, pathlib
     >>> from metasched.store.database.store import Store
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    >>> with Store.open(":memory:") as store:
     ...     store.modes.add(ModeSet(1.5e9, "advise", "shadow", "root"))
     ...     store.modes.add(ModeSet(1.4e9, "act", "shadow", "root"))  # the clock was put back meanwhile
     ...     store.modes.newest().mode
     'act'
-    >>> folder.cleanup()
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -38,19 +38,16 @@ class PastJobs:
 
     Examples
     --------
-    >>> import tempfile, pathlib
     >>> from metasched.history.log_formats import read_log
     >>> from metasched.store.database.store import Store
     >>> log = read_log(["submit_time,run_time,processors,user", "0,60,4,ada", "9,20,1,bob"])
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    >>> with Store.open(":memory:") as store:
     ...     store.past_jobs.add(log, "c8"), store.past_jobs.add(log, "c8")
     ...     store.past_jobs.log(["c8"]).named("user")
     ...     store.past_jobs.forget(["ada"]), store.past_jobs.add(log, "c8"), store.past_jobs.count(["c8"])
     (2, 0)
     ['ada', 'bob']
     (1, 0, 1)
-    >>> folder.cleanup()
     """
 
     def __init__(self, engine: Engine) -> None:

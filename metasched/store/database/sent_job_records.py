@@ -16,15 +16,12 @@ class SentJobRecords:
 
     Examples
     --------
-    >>> import tempfile, pathlib
     >>> from metasched.store.database.store import Store
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    >>> with Store.open(":memory:") as store:
     ...     store.sent_jobs.save("0a", 1.5e9, {"state": "chosen"}, {"east": {"ratios": []}})
     ...     store.sent_jobs.save("0a", 1.5e9, {"state": "ended"}, {"east": {"ratios": [1.1]}})
     ...     store.sent_jobs.jobs(), store.sent_jobs.sites()
     ({'0a': {'state': 'ended'}}, {'east': {'ratios': [1.1]}})
-    >>> folder.cleanup()
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -34,10 +34,8 @@ class Store:
 
     Examples
     --------
-    >>> import tempfile, pathlib
     >>> from metasched.records import Run
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    >>> with Store.open(":memory:") as store:
     ...     store.runs.add(Run("cg", "c8", 1400, 4, 0.8, 93.5, 12.25))
     ...     store.runs.add(Run("cg", "c8", 1400, 4, 0.8, 93.5, 1.5), exit_status=137, learnable=False)
     ...     [run.execution_time for run in store.runs.learnable(application="cg")]
@@ -46,7 +44,6 @@ class Store:
     [12.25]
     1
     {'format': 1}
-    >>> folder.cleanup()
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -48,14 +48,11 @@ class Tokens:
 
     Examples
     --------
-    >>> import tempfile, pathlib
     >>> from metasched.store.database.store import Store
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Store.open(pathlib.Path(folder.name, "metasched.db")) as store:
+    >>> with Store.open(":memory:") as store:
     ...     secret = store.tokens.add("n1's agent", "agent", node="n1")
     ...     [(token.name, token.digest == digest(secret)) for token in store.tokens.all()]
     [("n1's agent", True)]
-    >>> folder.cleanup()
     """
 
     def __init__(self, engine: Engine) -> None:
