@@ -98,11 +98,8 @@ def first_error(error: ValidationError) -> str:
         return f"{path} is empty, expected at least one"
     if chosen["type"] == "value_error":
         return chosen["msg"].removeprefix("Value error, ")
-    return f"{path or 'the document'} is {_short(chosen['input'])}, expected {_expected(chosen['msg'])}"
-
-
-def _expected(message: str) -> str:
-    return message.removeprefix("Input should be ")
+    expected = chosen["msg"].removeprefix("Input should be ")
+    return f"{path or 'the document'} is {_short(chosen['input'])}, expected {expected}"
 
 
 def _short(value: object) -> str:

@@ -60,8 +60,7 @@ def advise_running(
     if as_json:
         output.print_json(document)
         return
-    for line in document["warnings"]:
-        output.to_stderr(f"warning: {line}")
+    output.warn(document["warnings"])
     for line in told_of(document):
         output.say(line)
 

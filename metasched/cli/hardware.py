@@ -113,8 +113,7 @@ def block_verb(
         return
     unit = {"time": " s", "power": " W"}.get(result.quantity, "")
     output.say(f"{result.quantity} {result.value:.7g}{unit}")
-    for warning in result.warnings:
-        output.to_stderr(f"warning: {warning}")
+    output.warn(result.warnings)
 
 
 class Method(StrEnum):

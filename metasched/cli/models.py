@@ -210,8 +210,7 @@ def predict(
     if taken:
         output.say(f"with CPU {expected[0]:.3g} and {expected[1]:.4g} Mbit/s, the usual values of the runs")
     output.say(f"model: {found.model}")
-    for warning in found.warnings:
-        output.to_stderr(f"warning: {warning}")
+    output.warn(found.warnings)
 
 
 def on_one_platform(known: Predictor, platform: str | None) -> Predictor:

@@ -36,6 +36,12 @@ def to_stderr(line: str) -> None:
     err.print(f"metasched: {' '.join(line.split())}", markup=False, soft_wrap=True)
 
 
+def warn(lines: Iterable[str]) -> None:
+    """Print warnings on stderr, each on a line of its own."""
+    for line in lines:
+        to_stderr(f"warning: {line}")
+
+
 def working(what: str) -> AbstractContextManager[Any]:
     """Show on a terminal that something is being worked on."""
     return err.status(what) if err.is_terminal else nullcontext()

@@ -158,8 +158,7 @@ def rank_verb(
     answer = consulting.ranking(document, where=url or "the daemon")
     if as_json:
         output.print_json(document)
-    for line in answer.warnings:
-        output.to_stderr(f"warning: {line}")
+    output.warn(answer.warnings)
     if not answer.placements:
         consulting.leave(answer)
     if not as_json:

@@ -95,8 +95,7 @@ def run(
         output.to_stderr(str(error))
         raise typer.Exit(error.status) from None
     warnings = (*finished.warnings, *spool.keep(finished.record, database))
-    for warning in warnings:
-        output.to_stderr(f"warning: {warning}")
+    output.warn(warnings)
     record = finished.record
     if as_json:
         output.print_json({**record.as_dict(), "warnings": list(warnings)})
@@ -142,8 +141,7 @@ def show_runs(
             name, warnings = store.name, spool.drain(store)
             records = store.runs.all(application=application, platform=cluster)
         stored = len(records)
-    for warning in warnings:
-        output.to_stderr(f"warning: {warning}")
+    output.warn(warnings)
     learnable = [record.run for record in records if record.learnable]
     if target is not None:
         if not learnable:

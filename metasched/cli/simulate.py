@@ -182,8 +182,7 @@ def _show(outcome: Outcome) -> None:
     if not math.isnan(outcome.success):
         chance = f"chance that no node fails meanwhile {outcome.success:.6g}"
         output.say(f"{chance}, expected completion with restarts {outcome.expected_completion:.6g} s")
-    for line in outcome.warnings:
-        output.to_stderr(f"warning: {line}")
+    output.warn(outcome.warnings)
 
 
 def _show_sweep(
@@ -198,5 +197,4 @@ def _show_sweep(
         mark = "front" if place in front else ""
         table.add_row(*asked, f"{each.execution_time:.6g}", _energy(each.energy), chance, mark)
     output.out.print(table)
-    for line in dict.fromkeys(line for each in outcomes for line in each.warnings):
-        output.to_stderr(f"warning: {line}")
+    output.warn(dict.fromkeys(line for each in outcomes for line in each.warnings))

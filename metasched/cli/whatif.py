@@ -201,5 +201,4 @@ def _show_change(before: RankingTable, after: RankingTable, found: Scaling) -> N
         notes = ["advised"] * bool(p == advised) + ["fastest"] * bool(p == found.fastest)
         shown.add_row(str(p), plain(time), f"{speedup:.3g}", f"{efficiency:.0%}", ", ".join(notes))
     output.out.print(shown)
-    for line in after.warnings:
-        output.to_stderr(f"warning: {line}")
+    output.warn(after.warnings)

@@ -90,7 +90,8 @@ class Listing:
 
 
 def _queued(job: Listed, names: tuple[str, ...], now: float) -> Iterator[QueuedJob]:
-    wanted = frozenset(name for name in names if not job.queues or _any(name, job.queues))
+    patterns = [each.partition("@")[0] for each in job.queues]
+    wanted = frozenset(name for name in names if not patterns or any(fnmatchcase(name, each) for each in patterns))
     count = sum(job.slots.values())
     if job.runs:
         ran = max(now - (job.since or now), 0.0)
@@ -101,7 +102,3 @@ def _queued(job: Listed, names: tuple[str, ...], now: float) -> Iterator[QueuedJ
         number = job.number if job.tasks == 1 else f"{job.number}.{task + 1}"
         yield QueuedJob(number, wanted, count, job.limit, ready=job.ready, submitted=job.since,
                         user=job.user, name=job.name)  # fmt: skip
-
-
-def _any(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern.partition("@")[0]) for pattern in patterns)

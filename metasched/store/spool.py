@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
@@ -60,7 +59,7 @@ def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, timeou
 def drain(store: Store) -> tuple[str, ...]:
     """Store the runs that wait for this database, each once; return a warning for every file that cannot be read."""
     warnings = []
-    for path in _files():
+    for path in sorted(folder().glob("*.json")):
         try:
             meant_for, record = _from_document(json.loads(read_text(path)))
             if meant_for == _canonical(store.name):
@@ -77,10 +76,6 @@ def _spool(record: RecordedRun, location: str | os.PathLike[str] | None) -> Path
     database = _canonical(os.fspath(default_location() if location is None else location))
     write_text_atomically(path, json.dumps(_document(record, database), indent=1))
     return path
-
-
-def _files() -> Iterable[Path]:
-    return sorted(folder().glob("*.json"))
 
 
 def _canonical(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -95,10 +95,6 @@ def _shares(job: QueuedJob, members: Mapping[str, frozenset[str]]) -> Mapping[st
     """
     own = frozenset(job.nodes)
     if not own:
-        return {name: Fraction(1) for name in _known(job.partitions, members)}
+        return {name: Fraction(1) for name in job.partitions if name in members}
     found = {name: Fraction(len(own & names), len(own)) for name, names in members.items()}
     return {name: share for name, share in found.items() if share}
-
-
-def _known(names: Collection[str], members: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    return frozenset(names) & members.keys()

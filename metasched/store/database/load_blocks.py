@@ -48,8 +48,10 @@ def read(connection: Connection, since: float, until: float) -> Loads:
     query = select(LoadBlockRow.minute, LoadBlockRow.nodes, LoadBlockRow.samples).where(*inside)
     blocks = connection.execute(query.order_by(LoadBlockRow.minute)).all()
     parts: list[tuple[float, Loads]] = [(minute, _unpacked(nodes, packed)) for minute, nodes, packed in blocks]
-    parts += [(start, _rows(connection, start, end)) for start, end in _gaps([b[0] for b in blocks], since, until)]
-    return _between(_joined([loads for _, loads in sorted(parts, key=lambda part: part[0])]), since, until)
+    for start, end in _gaps([b[0] for b in blocks], since, until):
+        parts.append((start, _loads(connection.execute(_query(start, end)))))
+    loads = _joined([part for _, part in sorted(parts, key=lambda part: part[0])])
+    return _only(loads, (loads.time >= since) & (loads.time < until))
 
 
 def read_node(connection: Connection, node: str, since: float, until: float, most: int | None = None) -> Loads:
@@ -147,11 +149,6 @@ def nodes_with_samples() -> CTE:
     return nodes.union_all(select(following).where(nodes.c.node.is_not(None)))
 
 
-def _rows(connection: Connection, since: float, until: float) -> Loads:
-    """Samples collected row by row, before they become columns."""
-    return _loads(connection.execute(_query(since, until)))
-
-
 def _query(since: float, until: float) -> Select[str, float, float, float]:
     """The rows of a span, node by node."""
     nodes = nodes_with_samples()
@@ -212,10 +209,6 @@ def _joined(parts: Sequence[Loads]) -> Loads:
         return np.concatenate([np.zeros(0), *(getattr(part, name) for part in parts)])[order]
 
     return Loads(tuple(names), offsets, column("time"), column("available_cpu"), column("available_bandwidth"))
-
-
-def _between(loads: Loads, since: float, until: float) -> Loads:
-    return _only(loads, (loads.time >= since) & (loads.time < until))
 
 
 def _only(loads: Loads, kept: NDArray[np.bool_]) -> Loads:
