@@ -20,7 +20,7 @@ from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.timeline import Series, lowest
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.forecast import RecordedLoads
-from metasched.predictors.contract import ByBatch, Predictions
+from metasched.predictors.contract import ByColumns, Columns, Predictions
 from metasched.records import Run
 
 Floats = NDArray[np.float64]
@@ -78,24 +78,16 @@ APPLICATIONS = {
 
 
 @dataclass(frozen=True)
-class Truth(ByBatch):
+class Truth(ByColumns):
     """What really happens, with the contract of a predictor: only the oracle may ask it."""
 
     application: Application
     speed: float
     name: str = "truth"
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Times under conditions that hold all the while."""
-        cpu = np.atleast_1d(np.asarray(available_cpu, dtype=np.float64)) * self.speed
-        time = np.atleast_1d(self.application.time(problem_size, processors, cpu, available_bandwidth))
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        n, p, cpu, bandwidth = columns
+        time = self.application.time(n, p, cpu * self.speed, bandwidth)
         return Predictions(time, time, time, level)
 
     def fit(self, runs: Iterable[Run]) -> Truth:

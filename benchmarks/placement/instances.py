@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from candidate_functions.terms import evaluate, positions
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
-from metasched.predictors.contract import ByBatch, Predictions
+from metasched.predictors.contract import ByColumns, Columns, Predictions
 from metasched.records import Run
 
 Floats = NDArray[np.float64]
@@ -27,27 +27,15 @@ KERNELS = (
 
 
 @dataclass(frozen=True)
-class KnownModel(ByBatch):
+class KnownModel(ByColumns):
     """One model of Eq. (1) with the contract of a predictor; its intervals are 20 % wide to either side."""
 
     combination: NDArray[np.int16]
     coefficients: tuple[float, float]
     name: str = "known"
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Evaluate the model."""
-        columns = (
-            np.atleast_1d(np.asarray(each, dtype=np.float64))
-            for each in (problem_size, processors, available_cpu, available_bandwidth)
-        )
-        time = evaluate(self.combination, self.coefficients, *np.broadcast_arrays(*columns))
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        time = evaluate(self.combination, self.coefficients, *columns)
         return Predictions(time, time / 1.2, time * 1.2, level)
 
     def fit(self, runs: Iterable[Run]) -> KnownModel:
