@@ -75,6 +75,8 @@ def backup(store: Store, to: str | os.PathLike[str]) -> Mapping[str, int]:
     InputError
         When there is such a file already, or it cannot be written; nothing is left behind then.
     """
+    if not (folder := Path(to).parent).is_dir():
+        raise InputError("there is no such folder", where=str(folder))
     with new_file(to) as fresh:
         with Store.open(fresh) as copy, _snapshot(store) as source, writing(copy.engine) as target:
             counts = _copied(source, target)
@@ -137,8 +139,6 @@ def new_file(to: str | os.PathLike[str]) -> Iterator[Path]:
     path = Path(to)
     if path.exists():
         raise InputError("already exists, expected a new file", where=str(path))
-    if not path.parent.is_dir():
-        raise InputError("there is no such folder", where=str(path.parent))
     try:
         # A folder of its own, which nobody else may read: the file holds the tokens' digests.
         folder = tempfile.mkdtemp(prefix=".metasched-", dir=path.parent)
