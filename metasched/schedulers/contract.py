@@ -73,7 +73,7 @@ class Source(Protocol):
         ...
 
     def running(self) -> Sequence[StartedJob]:
-        """The jobs that run now."""
+        """The jobs that run now, each with its nodes."""
         ...
 
     def queue(self) -> Sequence[QueuedJob]:
