@@ -11,7 +11,7 @@ from metasched.predictors.analytic.cloud.predictor import CloudPredictor
 from metasched.predictors.analytic.cloud.profile import Profile
 from metasched.predictors.analytic.spmd.application import Phase
 from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
-from metasched.predictors.contract import Floats, Predictor
+from metasched.predictors.contract import Columns, Floats, Predictor
 from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import evaluate
 from metasched.predictors.judging.groups import Group
@@ -82,8 +82,8 @@ class Wrong(SpmdPredictor):
         super().__init__()
         self.name, self.factor = name, factor
 
-    def expect_many(self, *where: object) -> Floats:  # type: ignore[override]
-        return self.factor * super().expect_many(*where)  # type: ignore[arg-type]
+    def _expected(self, columns: Columns) -> Floats:
+        return self.factor * super()._expected(columns)
 
 
 def test_the_entrant_with_the_least_recent_error_answers_and_the_reason_names_all() -> None:
