@@ -285,6 +285,7 @@ def test_settings_come_from_the_file_and_the_environment_goes_over_it(tmp_path: 
         ('daemon = "ftp://x"', {}, "daemon"),
         ('listen = "nowhere"', {}, "host:port"),
         ("interval = ", {}, "agent.toml"),
+        ("interval = " + "9" * 5000, {}, "agent.toml"),
         ("", {"METASCHED_AGENT_MEMBERS": "n0"}, "name=host:port"),
         ("", {"METASCHED_AGENT_TOKEN_FILE": "/does/not/exist"}, "TOKEN_FILE"),
     ],

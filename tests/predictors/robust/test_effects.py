@@ -152,3 +152,19 @@ def test_peers_know_layouts_and_parameters_too(peer: type) -> None:
     assert times[0] > 2.0 * times[1]
     predictor.learn(runs[0])
     assert predictor.window.seen == 41
+
+
+def test_the_types_of_gpus_that_runs_name_have_times_of_their_own() -> None:
+    part = {"none": 1.0, "a100": 0.1, "v100": 0.25}
+    draw = np.random.default_rng(1)
+    runs = [
+        Run(
+            "lu", "c", size, count, 1.0, 1000.0, part[gpu] * 1e-3 * size**1.5 / count * draw.uniform(0.97, 1.03),
+            extra={"parameter:gpu": gpu},
+        )
+        for size in (200, 400, 800) for count in (1, 2, 4) for gpu in part for _ in range(2)
+    ]  # fmt: skip
+    predictor = RobustPredictor("lu", "c").fit(runs)
+    asked = [Request(600, 2, 1.0, 1000.0, Settings.of(parameters={"gpu": gpu})) for gpu in part]
+    found = [predictor.predict(each).execution_time for each in asked]
+    assert found == pytest.approx([share * 1e-3 * 600**1.5 / 2 for share in part.values()], rel=0.05)

@@ -204,6 +204,17 @@ def test_names_that_stand_for_very_many_nodes_are_refused_at_once(client: TestCl
         assert answer.status_code in (200, 413, 422), names
 
 
+@pytest.mark.parametrize("names", ["e1,e1", "e[1,1]", "e[1-1],e1", "e1,e[1-1],e1"])
+def test_a_node_that_is_named_twice_is_one_node(client: TestClient, daemon: Daemon, heads: dict, names: str) -> None:
+    job = {
+        "scheduler": "east", "job": names, "comment": "metasched:app=twice,n=7", "nodes": names, "start": 10.0,
+        "end": 12.0,
+    }  # fmt: skip
+    assert client.post("/v1/jobs", json=job, headers=heads["scheduler"]).json()["stored"]
+    (run,) = [run for run in daemon.store.runs.all(application="twice") if run.run.extra["job"] == names]
+    assert (run.run.nodes, run.run.processors) == (("e1",), 1)
+
+
 def test_a_page_of_loads_is_bounded_and_goes_on_where_it_ended(client: TestClient, daemon: Daemon, heads: dict) -> None:
     now = time.time()
     times = [now - 9000 + k for k in range(8000)]

@@ -269,6 +269,21 @@ def test_a_job_of_several_processors_a_process_is_learned_with_its_threads(tmp_p
         assert [(each.run.processors, each.run.settings.threads) for each in here.learned] == [(2, 4)]
 
 
+def test_jobs_on_gpus_are_learned_apart_by_the_type_that_their_comments_name(tmp_path: Path) -> None:
+    types = {7: "a100", 8: "v100", 9: "none"}
+    fates = {
+        str(number): replace(WELL, kind="special" if gpu != "none" else "", submitted=NOW)
+        for number, gpu in types.items()
+    }
+    with site(tmp_path, Scheduler("c", fates)) as here:
+        here.jobs.expect()
+        for number, gpu in types.items():
+            here.jobs.take(job(number, comment=f"metasched:app=lu,n=500,gpu={gpu}"))
+        here.confirm()
+        found = {int(each.run.extra["job"]): each.run.settings.parameters for each in here.learned}
+        assert found == {number: (("gpu", gpu),) for number, gpu in types.items()}
+
+
 @pytest.mark.parametrize("kind", ["array", "postponed", "special", "threaded"])
 def test_jobs_that_no_placement_was_asked_for_get_none(tmp_path: Path, kind: Kind) -> None:
     with site(tmp_path, Scheduler("c", {str(n): replace(WELL, kind=kind, submitted=NOW) for n in (7, 8)})) as here:
