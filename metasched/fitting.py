@@ -52,7 +52,7 @@ def fit(runs: Iterable[Run], method: str = "robust") -> Predictor:
         raise InputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
     kinds = sorted({(run.application, run.cluster) for run in chosen})
     if not kinds:
-        raise InputError("there are no runs, expected some")
+        raise InputError("there are no runs, expected at least one")
     if len(kinds) > 1:
         found = ", ".join(f"{application} on {cluster}" for application, cluster in kinds)
         raise InputError(f"there are runs of {found}, expected one application on one platform")

@@ -91,7 +91,7 @@ def first_error(error: ValidationError) -> str:
         if not _is_branch(step):
             path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
     if chosen["type"] == "extra_forbidden":
-        return f"{path} is not a key known here"
+        return f"{path} is not a known key"
     if chosen["type"] == "missing":
         return f"{path} is missing"
     if chosen["type"] == "too_short":

@@ -37,7 +37,7 @@ def test_tokens_modes_and_forgotten_runs_are_noted_with_who_did_it(tmp_path: Pat
     with pytest.raises(SystemExit):
         main(["runs", "forget", "--user", "nobody", "--db", database])
     assert logged == [
-        f"{user}: token n1 made, role agent, node n1",
+        f"{user}: token n1 created, role agent, node n1",
         f"{user}: token n1 revoked",
         "client boss: mode advise",
         "client boss: 0 runs forgotten",

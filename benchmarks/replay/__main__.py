@@ -110,10 +110,10 @@ def main(
         *((f"mean absolute error of run times, {kind}", lambda name, kind=kind: f"{judged[name, kind]['mae']:,.0f} s")
           for kind in ("requests", "keyed", "metasched")),
         ("below keyed", lambda name: f"{1 - judged[name, 'metasched']['mae'] / judged[name, 'keyed']['mae']:.1%}"),
-        ("90 % intervals of run times that held", lambda name: f"{judged[name, 'metasched']['interval_coverage']:.1%}"),
+        ("coverage of 90 % run-time intervals", lambda name: f"{judged[name, 'metasched']['interval_coverage']:.1%}"),
         *((f"mean absolute error of waits, {kind}", lambda name, kind=kind: f"{judged[name, kind]['wait_mae']:,.0f} s")
           for kind in ("requests", "metasched")),
-        ("90 % intervals of waits that held", lambda name: f"{judged[name, 'metasched']['wait_coverage']:.1%}"),
+        ("coverage of 90 % wait intervals", lambda name: f"{judged[name, 'metasched']['wait_coverage']:.1%}"),
     ])  # fmt: skip
     if not shakes:
         return

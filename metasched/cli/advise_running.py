@@ -14,23 +14,23 @@ from metasched.records import InputError
 
 
 def advise_running(
-    job: Annotated[str | None, typer.Argument(metavar="[JOBID]", help="A running job of a scheduler.")] = None,
-    application: Annotated[str | None, typer.Option(help="Application of a job that no scheduler runs.")] = None,
+    job: Annotated[str | None, typer.Argument(metavar="[JOBID]", help="Id of a running job.")] = None,
+    application: Annotated[str | None, typer.Option(help="Application, for a job that is under no scheduler.")] = None,
     problem_size: Annotated[float | None, typer.Option(help="Its problem size N.")] = None,
     nodes: Annotated[str, typer.Option(help="Its nodes, such as n[1-4].")] = "",
     processors: Annotated[int | None, typer.Option(min=1, help="Its processors; by default one on each node.")] = None,
-    running_for: Annotated[float | None, typer.Option(min=0, help="How long ago it started last (s).")] = None,
-    done: Annotated[float, typer.Option(min=0, max=1, help="Fraction that was done when it started last.")] = 0.0,
-    moved_ago: Annotated[float | None, typer.Option(min=0, help="How long ago it moved last (s).")] = None,
+    running_for: Annotated[float | None, typer.Option(min=0, help="Time since its last start (s).")] = None,
+    done: Annotated[
+        float, typer.Option(min=0, max=1, help="Fraction of the work that was done at its last start.")
+    ] = 0.0,
+    moved_ago: Annotated[float | None, typer.Option(min=0, help="Time since its last move (s).")] = None,
     checkpoint: Annotated[
-        float | None, typer.Option(min=0, help="To stop with a checkpoint (s); by default as its comment says.")
+        float | None, typer.Option(min=0, help="Time to stop with a checkpoint (s); by default as in its comment.")
     ] = None,
-    restart: Annotated[
-        float | None, typer.Option(min=0, help="Until it works again (s); by default as configured.")
-    ] = None,
-    data: Annotated[float, typer.Option(min=0, help="What it takes along to another scheduler (MB).")] = 0.0,
-    bandwidth: Annotated[float, typer.Option(min=1e-3, help="At what rate that is sent (Mbit/s).")] = 1000.0,
-    partition: Annotated[list[str] | None, typer.Option(help="Only to this partition; repeatable.")] = None,
+    restart: Annotated[float | None, typer.Option(min=0, help="Time to restart (s); by default as configured.")] = None,
+    data: Annotated[float, typer.Option(min=0, help="Data to transfer to another scheduler (MB).")] = 0.0,
+    bandwidth: Annotated[float, typer.Option(min=1e-3, help="Rate of that transfer (Mbit/s).")] = 1000.0,
+    partition: Annotated[list[str] | None, typer.Option(help="Consider only this partition; repeatable.")] = None,
     cluster: Annotated[str, typer.Option("--scheduler", help="Scheduler, if there are several.")] = "",
     config: consulting.ConfigOption = None,
     url: consulting.UrlOption = None,
@@ -38,7 +38,7 @@ def advise_running(
 ) -> None:
     """Advise whether a running job should move to a better place, with all costs of the move.
 
-    The daemon knows the jobs of its schedulers by their numbers; of others say what they are and where.
+    The daemon knows the jobs of its schedulers by their ids. Describe any other job by the options.
     """
     described = {
         "application": application, "problem_size": problem_size, "nodes": nodes, "running_for": running_for,
@@ -74,7 +74,7 @@ def told_of(document: dict[str, Any]) -> list[str]:
     else:
         lines = [f"stay on {where}: {document['why']}"]
     lines.append(
-        f"here: {1.0 - document['done']:.0%} is left, {span(document['stay'])} with CPU "
+        f"here: {1.0 - document['done']:.0%} of the work of the work of the work is left, {span(document['stay'])} with CPU "
         f"{document['available_cpu']:.2f} and {document['available_bandwidth']:.4g} Mbit/s"
     )
     if placement is not None:

@@ -70,7 +70,7 @@ def evaluate_verb(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the rows that --training draws.")] = 1,
     learn: Annotated[
-        bool, typer.Option("--learning/--no-learning", help="Whether each run is learned after it was predicted.")
+        bool, typer.Option("--learning/--no-learning", help="Learn each run once it has been predicted.")
     ] = True,
     quantity: Annotated[Judged, typer.Option(help="Quantity to evaluate: execution times, or energies.")] = Judged.time,
     peers: Annotated[bool, typer.Option("--peers", help="Also evaluate the peers.")] = False,
@@ -170,7 +170,7 @@ def evaluate_verb(
         title=f"{document['application']} on {document['cluster']}, {quantity.value}, {loads.value} loads, "
         f"{len(own.outcomes)} runs"
     )
-    for heading in ("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} held", "width"):
+    for heading in ("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} coverage", "width"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for name, evaluation in {own_name: own, **found}.items():
         summary = evaluation.summary()
@@ -207,11 +207,11 @@ def judged_groups(
     if borrowing is not None:
         borrowing.update(lending(every))
     if not asked:
-        raise InputError("no row has phase predict, expected some", where=where)
+        raise InputError("no row has phase predict, expected at least one", where=where)
     judged = [group for group in asked if group.training or untrained or group.application in (borrowing or {})]
     if not judged:
         otherwise = "" if any(run.phase for run in runs) else ", or --training K to draw K runs"
-        raise InputError(f"no row has phase train, expected some{otherwise}", where=where)
+        raise InputError(f"no row has phase train, expected at least one{otherwise}", where=where)
     return judged, [group for group in asked if group not in judged]
 
 

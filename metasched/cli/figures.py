@@ -100,7 +100,7 @@ def time_and_efficiency(processors: Sequence[int], predictions: Predictions, tit
     other = axes.twinx()
     speedup = time[0] * p[0] / time
     best = int(np.argmax(speedup**2 / p))
-    knee = f"knee: pays until P = {p[best]:.0f}"
+    knee = f"knee: worthwhile up to P = {p[best]:.0f}"
     axes.plot(p[best], time[best], "o", color="0.2", fillstyle="none", markersize=12, label=knee)
     other.plot(p, speedup / p, "s--", color=COLOURS[1], markersize=4, label="efficiency")
     other.set(ylabel="efficiency")

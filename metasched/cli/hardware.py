@@ -98,7 +98,7 @@ def block_verb(
     instructions: Annotated[float | None, typer.Option(help="Instructions of each thread.")] = None,
     threads: Annotated[int | None, typer.Option(help="Active threads on a node.")] = None,
     data_size: Annotated[float | None, typer.Option(help="Bytes.")] = None,
-    nodes: Annotated[int | None, typer.Option(help="Nodes that take part.")] = None,
+    nodes: Annotated[int | None, typer.Option(help="Number of participating nodes.")] = None,
     duration: Annotated[float | None, typer.Option(help="Seconds.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -196,9 +196,9 @@ def _counts(option: str, text: str) -> list[int]:
 def measure_verb(
     to: Annotated[Path, typer.Option("-o", "--output", help="CSV to write.")],
     processes: Annotated[str, typer.Option(help="Numbers of processes, one on each node.")] = "2,3,4,6,8",
-    sizes: Annotated[str, typer.Option(help="Bytes of messages; 1 to 4 MiB by factors of two.")] = ",".join(
-        str(2**power) for power in range(23)
-    ),
+    sizes: Annotated[
+        str, typer.Option(help="Message sizes in bytes; by default 1 to 4 MiB in powers of two.")
+    ] = ",".join(str(2**power) for power in range(23)),
     repetitions: Annotated[
         int, typer.Option(min=1, max=1000, help="Repetitions of each block; their median is written.")
     ] = 7,

@@ -187,7 +187,7 @@ def predict(
     output.say(
         f"{span(document['run_time'])} ({span(interval['low'])} to {span(interval['high'])}): {document['reason']}"
     )
-    output.say(f"fails early: {document['early_failure']:.0%}; runs into its limit: {document['time_limit']:.0%}")
+    output.say(f"fails early: {document['early_failure']:.0%}; reaches its limit: {document['time_limit']:.0%}")
 
 
 #: So many of the newest jobs are learned for one question, besides the last of each user.
@@ -299,7 +299,7 @@ def _on(recorded: JobLog, processors: int | None) -> tuple[JobLog, int, list[str
         said.append(f"the log does not state the number of processors: {size} is an estimate (set it by --processors)")
     jobs = recorded.fitting(size)
     if not len(jobs):
-        raise InputError(f"no job requests {size} processors or fewer, expected some", where="--processors")
+        raise InputError(f"no job requests {size} processors or fewer, expected at least one", where="--processors")
     if not jobs.has_requests:
         said.append("the log has no requested times: the longest run time of all jobs is assumed for each")
     if "user" not in jobs.labels:
@@ -318,12 +318,12 @@ def _table(document: dict[str, Any]) -> Table:
     rows: list[tuple[str, float | None, str]] = [
         ("mean absolute error of run times", document["mae"], "{:,.0f} s"),
         ("median absolute error", document["median_error"], "{:,.0f} s"),
-        ("run times above the prediction", document["underestimated"], "{:.1%}"),
-        ("90 % intervals that held", document["interval_coverage"], "{:.1%}"),
+        ("run times underestimated", document["underestimated"], "{:.1%}"),
+        ("coverage of 90 % intervals", document["interval_coverage"], "{:.1%}"),
         (f"average bounded slowdown, {replays}", document["avebsld"], "{:.2f}"),
         ("mean wait", document["mean_wait"], "{:,.0f} s"),
         (f"mean absolute error of {document['waits_judged']:,} waits", document["wait_mae"], "{:,.0f} s"),
-        ("90 % intervals of waits that held", document["wait_coverage"], "{:.1%}"),
+        ("coverage of 90 % wait intervals", document["wait_coverage"], "{:.1%}"),
     ]
     for what, value, form in rows:
         table.add_row(what, "-" if value is None else form.format(value))

@@ -43,7 +43,7 @@ Rows = tuple[str, Sequence[str], list[list[str]]]
 def tables(document: dict[str, Any]) -> list[Rows]:
     """The tables of a report: title, heads and cells."""
     asked, waits = document["requests"], document["waits"]
-    heads = ("jobs", "processor hours", "asked for", "used of limit", "ended by limit", "failed")
+    heads = ("jobs", "processor hours", "requested", "used of limit", "at its limit", "failed")
 
     def used(each: dict[str, Any]) -> list[str]:
         return [f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['requested_hours']:,.0f}",

@@ -12,8 +12,8 @@ from metasched.cli.app import GROUPS, VERBS, load, summary
 
 ENDS = (
     ("EXIT STATUS", "0 done, 1 failed, 2 wrong usage or input, with one line that says what was expected."),
-    ("ENVIRONMENT", "METASCHED_CONFIG, METASCHED_DB and METASCHED_TOKEN stand for the configuration, the database and "
-                    "the token where options do not name them."),
+    ("ENVIRONMENT", "METASCHED_CONFIG, METASCHED_DB and METASCHED_TOKEN name the configuration, the database and "
+                    "the token if no option does."),
 )  # fmt: skip
 
 

@@ -179,7 +179,7 @@ def predict(
     settings = settings_from(per_node, threads, parameter, frequency)
     known = on_one_platform(read_model(model), platform)
     if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):
-        raise InputError(f"{settings.text} is given, but {known.name} models do not distinguish it")
+        raise InputError(f"{settings.text} is given, but {known.name} models do not depend on it")
     from metasched.predictors.walltime import usual_loads
 
     usual = usual_loads(getattr(known, "window", ()))

@@ -23,12 +23,12 @@ from metasched.validation import Located
 def network(
     measured: Annotated[list[Path], typer.Argument(help="CSV files with the columns from, to and delay, in any unit.")],
     clusters: Annotated[Path, typer.Option("--clusters", help="Description of the clusters with their switches.")],
-    cluster: Annotated[str | None, typer.Option(help="Which of them; by default the only one.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Cluster of the description; by default the only one.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the delays of links from delays measured between nodes, and which of them the measurements tell apart.
+    """Estimate the delays of links from delays between nodes, and say which links can be distinguished.
 
-    Delays add up along a way through the switches: round trips, latencies, or the time per word.
+    Delays are round-trip times, latencies or times per word; they add up along a path through the switches.
     """
     described = read_description(clusters).clusters
     found = [each for each in described if cluster in (None, each.name)]
@@ -71,4 +71,4 @@ def network(
     output.out.print(table)
     output.say(f"{len(delays)} measurements are explained to within {explained.residual:.1%}")
     if explained.uncrossed:
-        output.say(f"no measured way crosses {', '.join(explained.uncrossed)}")
+        output.say(f"no measured path crosses {', '.join(explained.uncrossed)}")

@@ -59,16 +59,14 @@ def run(
     problem_size: Annotated[float, typer.Option(help="Problem size N.")],
     processors: Annotated[int, typer.Option(help="Number P of processes that the command starts.")],
     cluster: Annotated[str | None, typer.Option(help="Name of the cluster; by default that of this host.")] = None,
-    phase: Annotated[
-        str | None, typer.Option(help="Part of a campaign that the run belongs to: train or predict.")
-    ] = None,
+    phase: Annotated[str | None, typer.Option(help="Phase of a campaign: train or predict.")] = None,
     interface: Annotated[
         list[str] | None, typer.Option(help="Network interface that the job uses, by default loopback; repeatable.")
     ] = None,
     link_speed: Annotated[
         list[str] | None, typer.Option(help="INTERFACE=MBIT/S if the kernel does not know the speed; repeatable.")
     ] = None,
-    interval: Annotated[float, typer.Option(help="Seconds between two readings of the monitors.")] = 0.5,
+    interval: Annotated[float, typer.Option(help="Sampling interval of the monitors (s).")] = 0.5,
     per_node: PerNodeOption = None,
     threads: ThreadsOption = 1,
     parameter: ParameterOption = None,
@@ -101,7 +99,7 @@ def run(
         output.print_json({**record.as_dict(), "warnings": list(warnings)})
     else:
         done = record.run
-        ended = "" if record.exit_status == 0 else f", exit status {record.exit_status}, not learned from"
+        ended = "" if record.exit_status == 0 else f", exit status {record.exit_status}, not learned"
         cpu, bandwidth = _share(done.min_avg_avail_cpu), _rate(done.min_avg_avail_bw, " Mbit/s")
         output.to_stderr(
             f"{done.application}, N = {done.problem_size:g}, P = {done.processors}: {plain(done.execution_time)} s, "
@@ -114,7 +112,7 @@ def run(
 def show_runs(
     context: typer.Context,
     target: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the runs that can be learned from to this runs.csv.")
+        Path | None, typer.Option("-o", "--output", help="Write the runs that can be learned to this runs.csv.")
     ] = None,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
@@ -146,7 +144,7 @@ def show_runs(
     if target is not None:
         if not learnable:
             of, on = application or "any application", cluster or "any cluster"
-            raise InputError(f"no run of {of} on {on} can be learned from", where=name)
+            raise InputError(f"no run of {of} on {on} can be learned", where=name)
         write_runs(target, learnable)
     if as_json:
         document: dict[str, Any] = {"database": name, "stored": stored, "learnable": len(learnable)}

@@ -20,7 +20,9 @@ def scaling_over_servers(scalings: Mapping[str, Scaling], title: str) -> Figure:
     for axes, what in zip(panels, ("execution_time", "speedup", "efficiency"), strict=True):
         for position, (name, scaling) in enumerate(scalings.items()):
             axes.plot(scaling.processes, getattr(scaling, what), **style(position), markersize=4, label=name)
-        axes.axvline(first.pays_until, color="0.6", linewidth=1, zorder=0, label=f"pays until n = {first.pays_until}")
+        axes.axvline(
+            first.pays_until, color="0.6", linewidth=1, zorder=0, label=f"worthwhile up to n = {first.pays_until}"
+        )
         axes.set(xlabel="processes n", ylabel="execution time (s)" if what == "execution_time" else what)
         over_powers_of_two(axes, np.array([1.0, first.processes[-1]]))
         with_grid(axes)

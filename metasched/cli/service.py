@@ -64,7 +64,7 @@ def add_token(
     with Store.open(database or configuration(config).database) as store:
         secret = store.tokens.add(name, known, node=node, user=user)
     of = f", node {node}" if node else f", user {user}" if user else ""
-    audit(f"token {name} made, role {known}{of}")
+    audit(f"token {name} created, role {known}{of}")
     if as_json:
         output.print_json({"name": name, "role": role, "node": node, "user": user, "token": secret})
     else:
@@ -91,7 +91,7 @@ def enrol_agents(
     with Store.open(database or configuration(config).database) as store:
         done = enrol(store.tokens, names, folder, renew=renew)
     if done.enrolled:
-        audit(f"tokens of {len(done.enrolled)} agents made: {fold(done.enrolled)}")
+        audit(f"tokens of {len(done.enrolled)} agents created: {fold(done.enrolled)}")
     if as_json:
         output.print_json(asdict(done) | {"folder": str(folder)})
         return

@@ -82,8 +82,8 @@ def grid_engine(
 ) -> None:
     """Install the verifier and the epilog of Grid Engine, as root on the host of sge_qmaster. Shows the plan and asks.
 
-    Settings of the cell and its queues are set by qconf, and set back by --undo. An epilog that a queue has already is
-    run after ours, if it runs as root. Another verifier, and any other epilog, stay: what to do is only shown.
+    The settings of the cell and its queues are changed by qconf, and restored by --undo. An existing epilog of a queue
+    is run after ours, if it runs as root. Any other epilog, or another verifier, is left in place, with instructions.
     """
     from metasched.installation import grid_engine as installation
 
@@ -113,7 +113,7 @@ def pbs(
 ) -> None:
     """Install the files of OpenPBS's hook, as root on the server's host. Shows the plan and asks first.
 
-    The hook itself is made by two lines for qmgr, which are only shown.
+    The hook itself is created by two qmgr commands, which are only shown.
     """
     from metasched.installation import pbs as installation
 
@@ -178,11 +178,11 @@ def _carry_out(
             install(steps, journal)
     except OSError as error:
         output.to_stderr(
-            f"{error.filename}: {(error.strerror or str(error)).lower()}; what was done is noted, see --undo"
+            f"{error.filename}: {(error.strerror or str(error)).lower()}; --undo reverts the steps done so far"
         )
         raise typer.Exit(1) from None
     except RuntimeError as error:
-        output.to_stderr(f"{error}; what was done is noted, see --undo")
+        output.to_stderr(f"{error}; --undo reverts the steps done so far")
         raise typer.Exit(1) from None
     if not as_json:
         output.say(f"done; then: {'; '.join(then)}")

@@ -152,7 +152,7 @@ def mark_verb(
     trace: Annotated[Path, typer.Argument(help="Folder of metasched signature record.")],
     campaign: Annotated[Path, typer.Argument(help="Folder with the runs.csv that has the run; phases.csv is written.")],
     run: Annotated[
-        int | None, typer.Option(min=0, help="Row of runs.csv, from 0; by default the only one that it can be.")
+        int | None, typer.Option(min=0, help="Row of runs.csv, from 0; by default the only one that matches.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -31,7 +31,9 @@ def speedup_and_efficiency(
         left.plot(
             [*measured], [scaling.single / time for time in measured.values()], "x", color="black", label="measured"
         )
-    left.axvline(scaling.pays_until, color="0.6", linewidth=1, zorder=0, label=f"pays until n = {scaling.pays_until}")
+    left.axvline(
+        scaling.pays_until, color="0.6", linewidth=1, zorder=0, label=f"worthwhile up to n = {scaling.pays_until}"
+    )
     left.set(xlabel="processes n", ylabel="speedup")
     right.plot(counts, scaling.efficiency, **style(0), markersize=4, label="all")
     for place, (phase, efficiency) in enumerate(phase_efficiencies(predicted).items(), 1):

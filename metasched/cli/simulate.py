@@ -43,7 +43,7 @@ def simulate_verb(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate an application on a system: time, energy, and the chance to finish."""
+    """Simulate an application on a system: time, energy, and the probability that no node fails."""
     where, text = read_system(system), read_application(application)
     if model is None and (size, label) != (None, None):
         raise InputError("--size and --label are of --model, expected --model too")
@@ -180,7 +180,7 @@ def _show(outcome: Outcome) -> None:
             f"{outcome.peak_power:.6g} W at most"
         )
     if not math.isnan(outcome.success):
-        chance = f"chance that no node fails meanwhile {outcome.success:.6g}"
+        chance = f"probability that no node fails during the run {outcome.success:.6g}"
         output.say(f"{chance}, expected completion with restarts {outcome.expected_completion:.6g} s")
     output.warn(outcome.warnings)
 

@@ -19,17 +19,15 @@ from metasched.plain_numbers import plain, span
 from metasched.records import InputError
 from metasched.sites.offer import one_line
 
-sites = typer.Typer(help="Rank the sites of a grid for a job, submit it to the best, and show how they do.",
+sites = typer.Typer(help="Rank the sites of a grid for a job, submit it to the best, and show their state.",
                     no_args_is_help=True)  # fmt: skip
 
 #: Folders at a site: what a shell there could take for anything else is refused.
 _FOLDER = re.compile(r"[A-Za-z0-9_.~/][A-Za-z0-9_./-]{0,1000}", re.ASCII)
 
-DataOption = Annotated[
-    float | None, typer.Option("--data", min=0, help="Data that the job needs, GB; 0 where it needs none.")
-]
+DataOption = Annotated[float | None, typer.Option("--data", min=0, help="Data that the job needs (GB); 0 for none.")]
 HeldOption = Annotated[list[str] | None, typer.Option("--held-by", help="Site that holds the data; repeatable.")]
-OnlyOption = Annotated[list[str] | None, typer.Option("--site", help="Only this site; repeatable.")]
+OnlyOption = Annotated[list[str] | None, typer.Option("--site", help="Consider only this site; repeatable.")]
 
 
 @sites.command("rank")
@@ -49,9 +47,9 @@ def rank_sites(
     config: consulting.ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Rank the sites of a grid by when a job would be done there, its data brought first.
+    """Rank the sites of a grid by when a job would complete there, including the transfer of its data.
 
-    The daemon asks the daemons of its sites. Those that do not answer in time or soundly are left out, with why.
+    The daemon asks the daemons of its sites. A site without a valid answer in time is left out, with the reason.
     """
     settings = settings_from(per_node, threads, parameter)
     asked: dict[str, Any] = {
@@ -74,7 +72,7 @@ def rank_sites(
 def site_status(
     url: consulting.UrlOption = None, config: consulting.ConfigOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show how each site did when it was last asked, how far it is believed, and the jobs that were sent."""
+    """Show how each site last answered, how far it is trusted, and the jobs sent to it."""
     answer = consulting.consult(config, url, "GET", "/v1/sites")
     if as_json:
         output.print_json(answer)
@@ -87,7 +85,7 @@ def site_status(
         width = "–" if each["bandwidth"] is None else f"{plain(each['bandwidth'])} Mbit/s"
         trust = each["trust"]
         table.add_row(
-            each["site"], asked, span(each["seconds"]), width, f"{trust['multiplier']:.2g} times what it says",
+            each["site"], asked, span(each["seconds"]), width, f"{trust['multiplier']:.2g} times as long as it says",
             f"{trust['outcomes']}", f"{each['open']}", Text(one_line(each["fault"])),
         )  # fmt: skip
     output.out.print(table)
@@ -110,9 +108,9 @@ def submit_to_site(
     held_by: HeldOption = None,
     only: OnlyOption = None,
     brought: Annotated[
-        list[Path] | None, typer.Option("--bring", help="File or folder to copy there first, by scp; repeatable.")
+        list[Path] | None, typer.Option("--bring", help="File or folder to copy to the site first, by scp; repeatable.")
     ] = None,
-    folder: Annotated[str, typer.Option(help="Folder for it there; by default the home folder.")] = "",
+    folder: Annotated[str, typer.Option(help="Folder at the site; by default the home folder.")] = "",
     resend: Annotated[
         bool, typer.Option("--resend", help="Let `metasched sites resend` send it elsewhere while it waits.")
     ] = False,
@@ -121,7 +119,7 @@ def submit_to_site(
     config: consulting.ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Submit a job by ssh to the site where it should be done first; where that fails, to the next one.
+    """Submit a job by ssh to the site where it should complete first; if that fails, to the next one.
 
     The job names its application: --comment=metasched:app=cg,n=1400. Its script is sent, so it needs no shared folder.
     """
@@ -137,7 +135,7 @@ def submit_to_site(
     paths = brought or []
     for path in paths:
         if not path.exists():
-            raise InputError("is not there, expected a file or folder to bring", where=str(path))
+            raise InputError("does not exist, expected a file or folder to copy", where=str(path))
     if folder and not _FOLDER.fullmatch(folder):
         raise InputError(f"--folder is {folder!r}, expected a path of letters, digits and ._/-")
     size = data if data is not None else ssh.size_of(paths) if paths else None
@@ -154,7 +152,7 @@ def submit_to_site(
         try:
             number, moved, seconds = hands.submit(each["site"], each["partition"])
         except RuntimeError as error:
-            output.to_stderr(f"{each['site']} is passed over: {one_line(str(error))}")
+            output.to_stderr(f"{each['site']} is skipped: {one_line(str(error))}")
             continue
         report = {"site": each["site"], "job": number, "data": moved, "seconds": seconds}
         break
@@ -170,7 +168,7 @@ def submit_to_site(
     elif report:
         output.say(f"submitted to {report['site']} as job {report['job']}")
     if not report and not dry_run:
-        output.to_stderr(answer["why"] or "no site took the job")
+        output.to_stderr(answer["why"] or "no site accepted the job")
         raise typer.Exit(1)
 
 

@@ -139,7 +139,7 @@ def _show(answer: dict[str, Any], file: str) -> None:
 
 
 def _show_parts(answer: dict[str, Any]) -> None:
-    table = Table("application", "cluster", "judged", "error", "inside", "where advised", "time saved", "good for",
+    table = Table("application", "cluster", "judged", "error", "coverage", "where advised", "time saved", "good for",
                   box=box.SIMPLE_HEAD)  # fmt: skip
     for part in answer["by_application"]:
         table.add_row(

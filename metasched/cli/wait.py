@@ -36,7 +36,9 @@ def wait(
     """
     given = (partition, processors, requested)
     if job is not None and any(given):
-        raise InputError("a job and --partition, --processors or --requested are given, expected one or the others")
+        raise InputError(
+            "a job and --partition, --processors or --requested are given, expected either the job or these options"
+        )
     if any(given):
         if not all(given):
             raise InputError("expected all of --partition, --processors and --requested")

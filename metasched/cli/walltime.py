@@ -69,9 +69,7 @@ def _show(limits: dict[str, Any], as_json: bool) -> None:
     if as_json:
         output.print_json(limits)
         return
-    table = Table(
-        "cluster", "half the runs end within", "limit", "sbatch", "chance of being killed", box=box.SIMPLE_HEAD
-    )
+    table = Table("cluster", "median run time", "limit", "sbatch", "probability of being killed", box=box.SIMPLE_HEAD)
     for each in limits["clusters"]:
         for one in each["limits"]:
             table.add_row(

@@ -175,7 +175,7 @@ def _failures(struck: Reliability) -> dict[str, Any]:
 def _show_failures(struck: Reliability) -> None:
     ends = f"{struck.interval.level:.0%} interval {struck.interval.low:.4g} to {struck.interval.high:.4g}"
     doubt = "" if struck.interval.low == struck.interval.high else f", {ends}"
-    output.say(f"chance that none of {struck.nodes} nodes fails meanwhile: {struck.success:.4g}{doubt}")
+    output.say(f"probability that none of {struck.nodes} nodes fails during the run: {struck.success:.4g}{doubt}")
     output.say(f"expected completion with restarts from scratch: {struck.expected_completion:.4g} s")
     if (made := struck.checkpoints) is not None:
         output.say(

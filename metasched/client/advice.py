@@ -112,5 +112,5 @@ def _sound(answer: Any, question: dict[str, Any]) -> Advice | None:
         or found.node_count > found.processors
         or not found.low <= found.execution_time <= found.high
     ):
-        raise ValueError("the answer is not one to the question")
+        raise ValueError("the answer does not match the question")
     return found

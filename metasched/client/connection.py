@@ -181,9 +181,9 @@ def _answer(connection: socket.socket, ends: float, most: int) -> tuple[int, byt
             raise ValueError("the answer is too long")
     words = head.split(None, 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-        raise ValueError("what it sends is no HTTP")
+        raise ValueError("what it sends is not HTTP")
     if len(received) < length < MOST:
-        raise ValueError("the answer was cut off")
+        raise ValueError("the answer was truncated")
     return int(words[1][:3]), bytes(received[:length])
 
 

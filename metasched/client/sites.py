@@ -92,5 +92,5 @@ def _sound(answer: Any, question: dict[str, Any]) -> tuple[SiteAdvice, ...]:
         or any(allowed and each.processors not in allowed for each in found)
         or (sites and not set(names) <= set(sites))
     ):
-        raise ValueError("the answer is not one to the question")
+        raise ValueError("the answer does not match the question")
     return found

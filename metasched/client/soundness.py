@@ -19,7 +19,7 @@ def matching(value: Any, pattern: re.Pattern[str], *, empty: bool = False) -> st
         Where it is none.
     """
     if not isinstance(value, str) or not (pattern.fullmatch(value) or (empty and not value)):
-        raise ValueError("a name is none")
+        raise ValueError("a name is invalid")
     return value
 
 
@@ -32,7 +32,7 @@ def count(value: Any) -> int:
         Where it is none.
     """
     if type(value) is not int or not 1 <= value <= 10_000_000:
-        raise ValueError("a count is none")
+        raise ValueError("a count is invalid")
     return value
 
 
@@ -45,7 +45,7 @@ def number(value: Any) -> float:
         Where it is none.
     """
     if type(value) not in (int, float) or not 0 < value < math.inf:
-        raise ValueError("a number is none")
+        raise ValueError("a number is invalid")
     return float(value)
 
 

@@ -71,7 +71,7 @@ class SharedCluster:
         for _ in range(links):
             above = np.where(above >= 0, self.parent[above], -1)
         if np.any(above >= 0):
-            raise InputError("parent of a cluster leads round in a ring, expected a tree of links")
+            raise InputError("parent of a cluster contains a cycle, expected a tree of links")
 
     @classmethod
     def star(cls, processors: ArrayLike, bandwidth: ArrayLike, available_cpu: ArrayLike = 1.0) -> SharedCluster:
@@ -164,9 +164,9 @@ class Work:
         """
         load = np.asarray(processes, dtype=float)
         if load.shape[-1:] != cluster.processors.shape:
-            raise InputError(f"processes tell of {load.shape[-1]} pools, expected {cluster.processors.size}")
+            raise InputError(f"processes cover {load.shape[-1]} pools, expected {cluster.processors.size}")
         if (communication is None) == (megabits is None):
-            raise InputError("communication and megabits are two ways to say one thing, expected one of them")
+            raise InputError("both communication and megabits are given, expected one of them")
         if np.any(load != np.floor(load)) or not np.all(load.sum(axis=-1) > 0):
             raise InputError("processes must be whole numbers, at least one for each job")
         computing = np.asarray(computation, dtype=float)
@@ -188,7 +188,7 @@ class Work:
             if not np.all(np.isfinite(values) & (values >= 0)):
                 raise InputError(f"{name} of a job holds {values.min()}, expected finite numbers of at least 0")
         if not np.all((alone > 0) & np.isfinite(left) & (left >= 0)):
-            raise InputError("a job has nothing to do or no finite time to its end")
+            raise InputError("a job has no remaining work or no finite time to its end")
         return cls(load, computing, flows, sending, left)
 
     @property

@@ -33,7 +33,7 @@ def check_database(location: str | None) -> Iterator[Finding]:
     """Whether the database opens, is of this version's schema, and is sound; it is only read."""
     location = location or default_location()
     if "://" not in location and not Path(location).exists():
-        yield Finding("database", "wrong", f"{location} is not there", "start the daemon, which makes it")
+        yield Finding("database", "wrong", f"{location} does not exist", "start the daemon, which creates it")
         return
     try:
         engine = connect(location, 10.0)
@@ -41,7 +41,12 @@ def check_database(location: str | None) -> Iterator[Finding]:
             at = revision_of(connection)
             sound = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() if _sqlite(location) else "ok"
     except (InputError, StoreError) as error:
-        yield Finding("database", "wrong", str(error), "see that it runs, is this path or URL, and may be written")
+        yield Finding(
+            "database",
+            "wrong",
+            str(error),
+            "check that the server runs, the path or URL is right, and writing is allowed",
+        )
         return
     name = engine.url.render_as_string(hide_password=True) if "://" in location else location
     engine.dispose()
@@ -52,7 +57,7 @@ def check_database(location: str | None) -> Iterator[Finding]:
     elif at != HEAD:
         newer = at is not None and at > HEAD
         yield Finding(
-            "database", "wrong", f"{name} is at schema {at or 'none'}, this metasched knows {HEAD}",
+            "database", "wrong", f"{name} is at schema {at or 'none'}, this metasched needs {HEAD}",
             "upgrade metasched" if newer else "restart the daemon, which upgrades it",
         )  # fmt: skip
     elif whose := _anothers(location):
@@ -155,7 +160,7 @@ def check_agents(settings: Configuration, nodes: list[str], now: float) -> Itera
     if roles:
         yield Finding("tokens", "well", ", ".join(f"{count} {role}" for role, count in sorted(roles.items())))
     else:
-        yield Finding("tokens", "watch", "there are none", "create one: `metasched token add NAME --role ROLE`")
+        yield Finding("tokens", "watch", "there are no tokens", "create one: `metasched token add NAME --role ROLE`")
     leads = {node: at - now for node, at in seen.items() if at - now > LEAD}
     if leads:
         worst = max(leads, key=lambda node: leads[node])
@@ -170,7 +175,7 @@ def check_agents(settings: Configuration, nodes: list[str], now: float) -> Itera
         remedy = "start metasched-agent there"
         if without:
             remedy += f", with a token: `metasched token add NAME --role agent --node {without[0]}`"
-        yield Finding("agents", "wrong", f"never any loads from {_some(never)}, which count as idle", remedy)
+        yield Finding("agents", "wrong", f"no loads ever from {_some(never)}, which count as idle", remedy)
     if late:
         worst = max(late, key=lambda node: now - seen[node])
         line = f"no recent loads from {_some(late)}; the last from {worst} are {now - seen[worst]:.0f} s old"

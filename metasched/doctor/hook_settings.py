@@ -43,4 +43,4 @@ def deadline_of(conf: Mapping[str, str]) -> float:
 def undelivered(state: Path) -> str:
     """How many jobs an epilog keeps in its folder, in words; empty where there are none."""
     waiting, refused = len([*state.glob("ended.*.json")]), len([*state.glob("ended.*.refused")])
-    return f"{waiting} jobs in {state} wait to be delivered, {refused} were refused" if waiting or refused else ""
+    return f"{waiting} jobs in {state} are undelivered, {refused} were refused" if waiting or refused else ""

@@ -72,7 +72,7 @@ def _hook(name: str, path: Path, conf: dict[str, str], user: User, socket: str |
 def _lua(check: str, script: Path, user: User) -> Iterator[Finding]:
     own = loaded_by(script)
     if own is None:
-        yield Finding(check, "wrong", f"{script} does not load metasched's hook", f"add to it: {CHAIN}")
+        yield Finding(check, "wrong", f"{script} does not load metasched's hook", f"add this line: {CHAIN}")
         return
     for each in dict.fromkeys((script, own, own.parent / "rules.lua")):
         if each != script and (why := user.may(each, "r")):
@@ -161,7 +161,7 @@ def _run(check: str, script: Path, user: User) -> Iterator[Finding]:
 
 
 def _kept(name: str, path: Path, user: User) -> Iterator[Finding]:
-    check = f"{name}: kept jobs"
+    check = f"{name}: undelivered jobs"
     state = Path((read_settings(path) or {}).get("state", STATE))
     if why := user.may(state, "rwx"):
         remedy = f"install -d -o {user.name} -m 0750 {state}, or set `state` in {path}"
@@ -170,4 +170,4 @@ def _kept(name: str, path: Path, user: User) -> Iterator[Finding]:
     if line := undelivered(state):
         yield Finding(check, "watch", line, TELL)
     else:
-        yield Finding(check, "well", f"{state}, none waiting")
+        yield Finding(check, "well", f"{state}, none undelivered")

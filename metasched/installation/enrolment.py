@@ -54,7 +54,7 @@ def enrol(tokens: Tokens, nodes: Sequence[str], folder: Path, *, renew: bool = F
     known = {each.name: each for each in tokens.all()}
     for node in nodes:
         if node in known and (known[node].role, known[node].node) != ("agent", node):
-            raise InputError(f"token {node} is not one for the agent of node {node}: revoke it first")
+            raise InputError(f"token {node} does not belong to the agent of node {node}: revoke it first")
         if "/" in node or node.startswith("."):
             raise InputError(f"node {node!r} cannot name a file")
     files = {node: folder / f"{node}.token" for node in nodes}

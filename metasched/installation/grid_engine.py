@@ -47,7 +47,7 @@ def plan(
     state : where the epilog keeps jobs.
     root, cell : SGE_ROOT and SGE_CELL, empty for those of the environment, else the usual ones.
     queues : whose jobs are reported, all where empty.
-    everywhere : whether every execution host has the folder: a queue whose epilog is not there is disabled.
+    everywhere : whether every execution host has the folder: a queue whose epilog is missing is disabled.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def plan(
     if there.lower() in ("", "none"):
         steps.append(Setting(commands, GLOBAL, "jsv_url", verifier, there or "none"))
     elif there != verifier:
-        left.append(f"the cell has a verifier of its own, {there}: only one can be set by qconf -mconf jsv_url")
+        left.append(f"the cell already has a verifier, {there}: only one can be set by qconf -mconf jsv_url")
     allowed = value_of(commands, GLOBAL, "jsv_allowed_mod")
     if allowed and "l_hard" not in allowed.split(",") and allowed.lower() != "none":
         steps.append(Setting(commands, GLOBAL, "jsv_allowed_mod", f"{allowed},l_hard", allowed))
@@ -100,8 +100,8 @@ def _epilogs(
             continue
         if not everywhere:
             left.append(
-                f"copy {folder} to every execution host, or share it, and call this again with --everywhere: "
-                "a queue whose epilog is not there is disabled"
+                f"copy {folder} to every execution host, or share it, and run this again with --everywhere: "
+                "a queue whose epilog is missing is disabled"
             )
             return
         if own.upper() in ("", "NONE"):
@@ -109,6 +109,6 @@ def _epilogs(
         elif re.fullmatch(r"root@/[^,\[\]]+", own):
             value = f"root@{ours} --beside {own.removeprefix('root@')}"
         else:
-            left.append(f"queue {queue} has an epilog of its own, {own}: let it call, as root, {ours} || true")
+            left.append(f"queue {queue} already has an epilog, {own}: let it call, as root, {ours} || true")
             continue
         steps.append(Setting(commands, f"queue:{queue}", "epilog", value, there or "NONE"))

@@ -88,7 +88,7 @@ def _lua(script: Path, own: Path, steps: list[Step], left: list[str]) -> None:
         steps.append(Write(script, HOOK.format(chain=chain), 0o644))
     elif "/v1/placements" in _text(script):
         if _text(script) != read_text(deployed() / "slurm" / script.name):
-            left.append(f"remove {script}, a hook of another version, and call this again")
+            left.append(f"remove {script}, a hook of another version, and run this again")
     elif f"{own}/job_submit.lua" not in _text(script):
         left.append(f"in {script}, add before the last line: {chain}")
 

@@ -105,7 +105,7 @@ class Write:
         """What to say of a file that stays though it is not what it should be."""
         if self.settings or self.description or self.path.read_text(encoding="utf-8", errors="replace") == self.text:
             return ""
-        return f"{self.path} was changed by hand and stays as it is"
+        return f"{self.path} was changed by hand and is left as it is"
 
     def do(self, journal: Journal) -> None:
         """Carry the step out, and note in the journal how to undo it."""

@@ -89,13 +89,13 @@ class Tournament(ByColumns):
         lines = []
         for entrant in sorted(self.entrants, key=self._recent):
             if entrant.name in self.absent:
-                lines.append(f"{entrant.name} sits out ({self.absent[entrant.name]})")
+                lines.append(f"{entrant.name} does not take part ({self.absent[entrant.name]})")
             elif self.errors[entrant.name]:
                 lines.append(f"{entrant.name} {self._recent(entrant):.1%}")
             else:
-                lines.append(f"{entrant.name} not tried yet")
+                lines.append(f"{entrant.name} not judged yet")
         runs = len(self.errors[chosen.name])
-        return f"{chosen.name} answers, mean error over the last {runs} runs: {', '.join(lines)}"
+        return f"{chosen.name} predicts, mean error over the last {runs} runs: {', '.join(lines)}"
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict with the chosen entrant; the model names it and the reason."""

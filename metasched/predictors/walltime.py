@@ -171,7 +171,7 @@ def loads_met(runs: Sequence[Run]) -> tuple[Floats, Floats]:
         When there are no runs.
     """
     if not runs:
-        raise InputError("there are no past runs to take the loads from, expected some, or --cpu and --bandwidth")
+        raise InputError("there are no past runs with loads, expected at least one, or --cpu and --bandwidth")
     # A load that was not measured counts as the models take it: that of a free node.
     last = [run.request for run in runs[-MOST_LOADS:]]
     return np.array([run.available_cpu for run in last]), np.array([run.available_bandwidth for run in last])

@@ -98,7 +98,7 @@ class Station:
         if len(self.rates) > MOST_SERVERS:
             raise InputError(f"rates {at} has {len(self.rates)} numbers, expected at most {MOST_SERVERS}")
         if self.rates and (self.kind == "delay" or self.servers != 1):
-            raise InputError(f"rates {at} stands beside servers or a delay, expected one way to say how fast it is")
+            raise InputError(f"rates {at} is given together with servers or a delay, expected one of them")
         if len(self.service) != len(self.visits):
             raise InputError(f"visits {at} has {len(self.visits)} numbers, expected {len(self.service)}")
         for value in self.service:
@@ -165,7 +165,7 @@ class Network:
         idle = self.think_time + self.demands.sum(axis=0)
         for job_class, cycle in zip(self.classes, idle, strict=True):
             if job_class.population and cycle == 0:
-                raise InputError(f"class {job_class.name} {at} asks for nothing, expected a demand or a think time")
+                raise InputError(f"class {job_class.name} {at} has no demand, expected a demand or a think time")
 
     @property
     def demands(self) -> Floats:

@@ -35,7 +35,7 @@ class Clock:
     >>> passed[0], day[0] = 10.0, 1e9 - 3590.0  # an hour back
     >>> clock.mind()
     >>> clock.now() - 1e9, clock.fault()
-    (10.0, 'the time of day was set by -3600 s; the daemon goes by its own, as the nodes do')
+    (10.0, 'the clock was set by -3600 s; the daemon keeps its own time, which the nodes confirm')
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Clock:
         """What is wrong with the clock, in one line; empty where nothing is."""
         astray, lead = self._astray(), self._lead()
         if abs(astray) > SLEWED:
-            return f"the time of day was set by {astray:.0f} s; the daemon goes by its own, as the nodes do"
+            return f"the clock was set by {astray:.0f} s; the daemon keeps its own time, which the nodes confirm"
         if lead is not None and lead > self._ahead and len(self._heard) >= WITNESSES:
             return f"the clocks of most nodes are {lead:.0f} s ahead of this one"
         if self._set is not None and self.steady() - self._set[1] <= REPORTED:
-            return f"the time of day was set by {self._set[0]:.0f} s, {self.steady() - self._set[1]:.0f} s ago"
+            return f"the clock was set by {self._set[0]:.0f} s, {self.steady() - self._set[1]:.0f} s ago"
         return ""
 
     def may_be(self, moment: float) -> bool:

@@ -215,13 +215,13 @@ class Daemon:
             return
         if not self.leadership.take():
             if self.leads:
-                self._end("another daemon leads now")
+                self._end("another daemon is now the leader")
         elif not self.leads:
             time.sleep(SETTLED)
             self.follow()
             self._lead()
         elif not self.leadership.note():
-            self._end("another daemon has led meanwhile")
+            self._end("another daemon has been the leader in the meantime")
 
     def release(self, source: Source) -> None:
         """Let go the jobs of a scheduler that wait for the nodes that they were sent to."""
@@ -236,7 +236,7 @@ class Daemon:
         """What is wrong with the daemon, by one word for each, in one line that names nobody; the worst first."""
         age = self.clock.now() - self.clusters.view.made_at
         late = f"the view for placements is {age:.0f} s old" if age > LATE * self.configuration.periods.loads else ""
-        damaged = "the database is damaged: metasched db check tells where" if self.upkeep.damage else ""
+        damaged = "the database is damaged: metasched db check shows where" if self.upkeep.damage else ""
         found = {"damaged": damaged, "late": late, "clock": self.clock.fault()}
         return {name: fault for name, fault in found.items() if fault}
 
@@ -280,7 +280,7 @@ class Daemon:
             _log.warning("%s: this daemon leads", self.store.name)
 
     def _end(self, why: str) -> None:
-        _log.error("%s: %s; this one ends, to follow it when it is started again", self.store.name, why)
+        _log.error("%s: %s; this one exits, and follows when it is started again", self.store.name, why)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _load_sources(self, tables: Sequence[SourceTable]) -> LoadSources:

@@ -120,7 +120,7 @@ class LoadIntake:
         for bucket, name in ((self._of_client, client), (self._of_node, node)):
             if wait := bucket.wait(name, count=count):
                 self._metrics.refuse_loads("too many", count)
-                raise TooMuchError(f"{count} samples of {node} are too many now, none was taken", wait)
+                raise TooMuchError(f"{count} samples of {node} are too many at once, none was accepted", wait)
 
     def take_from_source(
         self, table: SourceTable, own: frozenset[str], samples: Sequence[Sample], taken: Mapping[str, float]

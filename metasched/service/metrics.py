@@ -48,10 +48,10 @@ class Metrics:
             "metasched_requests_total", "Requests answered.", ["method", "path", "status"], registry=self.registry
         )
         self.latency = Histogram(
-            "metasched_request_seconds", "Time to answer.", ["path"], buckets=LATENCIES, registry=self.registry
+            "metasched_request_seconds", "Response time.", ["path"], buckets=LATENCIES, registry=self.registry
         )
         self.placements = Counter(
-            "metasched_placements_total", "Questions for a placement.", ["answer"], registry=self.registry
+            "metasched_placements_total", "Requests for a placement.", ["answer"], registry=self.registry
         )
         self.loads = Counter("metasched_loads_total", "Loads stored.", registry=self.registry)
         self._refused = Counter(
@@ -83,8 +83,12 @@ class Metrics:
             ("metasched_runs_to_learn", "Runs that wait to be learned.", lambda: models.waiting),
             ("metasched_learning_failures", "Runs and searches that failed.", lambda: models.failures),
             ("metasched_batches_to_write", "Batches that wait for the database.", lambda: writes.waiting),
-            ("metasched_nodes_with_loads", "Nodes that were heard of.", lambda: len(clusters.latest)),
-            ("metasched_view_timestamp_seconds", "When placements' view was made.", lambda: clusters.view.made_at),
+            ("metasched_nodes_with_loads", "Nodes that have reported loads.", lambda: len(clusters.latest)),
+            (
+                "metasched_view_timestamp_seconds",
+                "Time when the view for placements was made.",
+                lambda: clusters.view.made_at,
+            ),
         ):
             Gauge(name, help_text, registry=self.registry).set_function(value)
 

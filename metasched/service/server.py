@@ -112,7 +112,7 @@ def _tcp_socket(listen: Listen) -> socket.socket:
     except OSError as error:
         tcp.close()
         raise InputError(
-            f"cannot be listened on: {error.strerror or error}", where=f"{listen.host}:{listen.port}"
+            f"cannot be opened for listening: {error.strerror or error}", where=f"{listen.host}:{listen.port}"
         ) from None
     return tcp
 

@@ -162,12 +162,12 @@ def _simulated(asked: Asked) -> dict[str, Any] | Wrong:
                 result, errors = process.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
-                return Wrong(f"it took longer than {PATIENCE:g} s, and was ended")
+                return Wrong(f"it took longer than {PATIENCE:g} s, and was stopped")
     if process.returncode == 0:
         return dict(json.loads(result))
     if process.returncode == 2 and errors.strip():
         return _wrong(errors.strip().splitlines()[-1].removeprefix("metasched: "))
-    return Wrong(f"it took more than {SECONDS} s or {MEMORY // 2**20} MB, and was ended")
+    return Wrong(f"it took more than {SECONDS} s or {MEMORY // 2**20} MB, and was stopped")
 
 
 def _limit(process: int) -> None:

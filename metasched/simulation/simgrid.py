@@ -34,8 +34,8 @@ def platform_xml(system: System) -> str:
     Raises
     ------
     InputError
-        When a name is none for SimGrid, a device has no speed, a network neither bandwidth nor point-to-point time, or
-        networks hang together in no tree.
+        When SimGrid refuses a name, a device has no speed, a network neither bandwidth nor point-to-point time, or
+        the networks do not form a tree.
 
     Examples
     --------

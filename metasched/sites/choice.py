@@ -77,9 +77,9 @@ class SitePlacement:
         ]
         parts.append(f"after {span(self.offer.wait)} in the queue" if self.offer.wait else "starts at once")
         if self.pending:
-            parts.append(f"{span(self.pending)} for jobs sent there just now")
+            parts.append(f"{span(self.pending)} for jobs just sent there")
         if self.transfer.seconds:
-            parts.append(f"{span(self.transfer.seconds)} to bring {self.transfer.how}")
+            parts.append(f"{span(self.transfer.seconds)} to transfer {self.transfer.how}")
         elif self.transfer.how:
             parts.append(self.transfer.how)
         if self.offer.lenders:

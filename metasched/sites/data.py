@@ -41,7 +41,7 @@ def transfers(
     >>> [(each.seconds, each.counted) for each in found.values()]
     [(80.0, 80.0), (None, 160.0), (0.0, 0.0)]
     >>> transfers(["a"], None, {"a": 1000.0})["a"].how
-    'the size of the data is not known, so the time to bring it is not counted'
+    'the size of the data is unknown, so the time to transfer it is not counted'
     """
     lowest = min((width for name, width in bandwidths.items() if name in sites), default=None)
     found = {}
@@ -51,15 +51,15 @@ def transfers(
         elif site in held_by:
             found[site] = Transfer(0.0, 0.0, "the data is there")
         elif size is None:
-            how = "the size of the data is not known, so the time to bring it is not counted"
+            how = "the size of the data is unknown, so the time to transfer it is not counted"
             found[site] = Transfer(None, 0.0, how)
         elif site in bandwidths:
             seconds = MEGABITS * size / bandwidths[site]
             found[site] = Transfer(seconds, seconds, f"{size:g} GB at {bandwidths[site]:g} Mbit/s")
         elif lowest is not None:
-            how = f"the bandwidth to it is not known, the lowest of the others counts, {lowest:g} Mbit/s"
+            how = f"the bandwidth to it is unknown, the lowest of the others is assumed, {lowest:g} Mbit/s"
             found[site] = Transfer(None, MEGABITS * size / lowest, how)
         else:
-            how = "no bandwidth is known, so the time to bring the data is not counted"
+            how = "no bandwidth is known, so the time to transfer the data is not counted"
             found[site] = Transfer(None, 0.0, how)
     return found

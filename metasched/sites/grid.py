@@ -222,7 +222,7 @@ class Sites:
 
     def _asked(self, question: SitesQuestion) -> list[SiteTable]:
         if self.uid in question.via:
-            raise InputError(f"grids ask each other in a circle: {' > '.join([*question.via, self.uid])}")
+            raise InputError(f"grids ask each other in a cycle: {' > '.join([*question.via, self.uid])}")
         if len(question.via) >= MOST_HOPS:
             raise InputError(f"the question went through {len(question.via)} grids, expected fewer than {MOST_HOPS}")
         if not self.tables:
@@ -319,7 +319,7 @@ def _outcomes(answer: Any) -> dict[str, tuple[float, bool]]:
 
 def _doubts(question: SitesQuestion, places: Sequence[SitePlacement]) -> list[str]:
     if question.data is None and len(places) > 1:
-        return ["the size of the data is not known: sites are compared without the time to bring it"]
+        return ["the size of the data is unknown: sites are compared without the time to transfer it"]
     return [f"{each.offer.site}: {each.transfer.how}" for each in places if each.transfer.seconds is None]
 
 

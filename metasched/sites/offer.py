@@ -128,7 +128,7 @@ def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
     ValueError: it answers in format 7, expected 1
     """
     if not isinstance(answer, dict):
-        raise ValueError("it sends no answer to a ranking")
+        raise ValueError("it does not answer a ranking request")
     if answer.get("format") != FORMAT or type(answer["format"]) is not int:
         spoken = f"in format {answer['format']!r:.20}" if "format" in answer else "as an older version"
         raise ValueError(f"it answers {spoken}, expected {FORMAT}")
@@ -156,7 +156,7 @@ def one_line(text: str, most: int = 300) -> str:
 def _at_once(read: AnswerTable, site: str) -> Iterable[Offer]:
     for each in read.placements:
         if not _NAME.fullmatch(each.cluster):
-            raise ValueError("its answer cannot be used: a cluster has no proper name")
+            raise ValueError("its answer cannot be used: a cluster has no valid name")
         low, high = each.interval.low, each.interval.high
         yield _offer(
             read, site, each.cluster, each.processors, each.queue_wait, each.slowdown * each.execution_time,
@@ -177,7 +177,7 @@ def _offer(
     read: AnswerTable, site: str, cluster: str, processors: int, wait: float, time: float, low: float, high: float
 ) -> Offer:
     if not (0.0 <= low <= high and 0.0 < time <= LONGEST and wait <= LONGEST) or math.isnan(high):
-        raise ValueError("its answer cannot be used: an interval holds no time")
+        raise ValueError("its answer cannot be used: a time or an interval is invalid")
     known = read.clusters.get(cluster, ClusterTable(free=processors, processors=processors))
     capacity = max(known.processors, known.free, processors)
     return Offer(site, cluster, processors, wait, time, low, min(high, 2 * LONGEST), min(known.free, capacity),
@@ -229,7 +229,7 @@ def offers_of_grid(answer: Any, site: str) -> tuple[Offer, ...]:
         In one line, as :func:`offers_in` does.
     """
     if not isinstance(answer, dict) or answer.get("format") != FORMAT:
-        raise ValueError(f"it answers not as a grid in format {FORMAT}")
+        raise ValueError(f"it does not answer as a grid in format {FORMAT}")
     try:
         read = _GridTable.model_validate(answer)
     except ValidationError as error:
@@ -238,7 +238,7 @@ def offers_of_grid(answer: Any, site: str) -> tuple[Offer, ...]:
     for each in read.sites[:MOST]:
         low, high = each.interval.low or 0.0, each.interval.high or 2 * LONGEST
         if not low <= high:
-            raise ValueError("its answer cannot be used: an interval holds no time")
+            raise ValueError("its answer cannot be used: a time or an interval is invalid")
         capacity = max(each.capacity, each.free, each.processors)
         wait = max(each.completion - each.execution_time, 0.0)
         name = f"{each.site}/{each.cluster}"[:255]

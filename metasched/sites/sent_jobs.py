@@ -283,7 +283,7 @@ class SentJobs:
         if job is None:
             raise InputError(f"no job {uid[:32]} was sent")
         if job.state not in ("chosen", "submitted", "withdrawing"):
-            raise InputError(f"job {uid} is {job.state}, expected one that was not reported yet")
+            raise InputError(f"job {uid} is {job.state}, expected one not reported yet")
         return job
 
     def _of(self, site: str) -> _Site:
@@ -313,7 +313,7 @@ class SentJobs:
                 # What was noted in the future was noted before the clock was put back.
                 found[name] = _shifted(adapter.validate_python(document), -offset, latest=now)
             except ValidationError as error:
-                _log.warning("what is kept of %s cannot be read: %s; it is left out", name, first_error(error))
+                _log.warning("what is stored about %s cannot be read: %s; it is left out", name, first_error(error))
         return found
 
 

@@ -89,7 +89,7 @@ def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequen
     )  # fmt: skip
     found = next((match for line in printed.splitlines() if (match := _NUMBER.fullmatch(line.strip()))), None)
     if found is None:
-        raise RuntimeError(f"{destination} says no job number")
+        raise RuntimeError(f"{destination} reports no job number")
     return found["number"]
 
 
@@ -157,5 +157,5 @@ def _shared() -> list[str]:
 
 def _checked(destination: str) -> str:
     if not _DESTINATION.fullmatch(destination):
-        raise RuntimeError(f"{destination!r:.60} is no destination of ssh")
+        raise RuntimeError(f"{destination!r:.60} is not a valid ssh destination")
     return destination

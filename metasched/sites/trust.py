@@ -36,7 +36,7 @@ class Trust:
         if not self.outcomes:
             return ""
         jobs = "job" if self.outcomes == 1 else "jobs"
-        return f"by its last {self.outcomes} {jobs} it takes {self.multiplier:.2g} times what it says"
+        return f"by its last {self.outcomes} {jobs}, it takes {self.multiplier:.2g} times as long as it says"
 
 
 def trust(ratios: Sequence[float]) -> Trust:

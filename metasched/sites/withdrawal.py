@@ -80,11 +80,11 @@ def verdict(job: Sent, waits: Any, places: Sequence[SitePlacement], trust: Trust
     if gain <= 0.0:
         why = f"{best.offer.site} would take {span(-gain)} longer"
     elif gain <= doubt:
-        why = f"{best.offer.site} would save {span(gain)}, which its doubt of {span(doubt)} exceeds"
+        why = f"{best.offer.site} would save {span(gain)}, less than its uncertainty of {span(doubt)}"
     elif gain < least:
         why = f"{best.offer.site} would save {span(gain)}, and is worth it from {span(least)} on"
     else:
-        why = f"{best.offer.site} saves {span(gain)}, more than its doubt of {span(doubt)}"
+        why = f"{best.offer.site} saves {span(gain)}, more than its uncertainty of {span(doubt)}"
     return Verdict(doubt < gain and gain > 0.0 and gain >= least, why, stay, leave, doubt)
 
 

@@ -71,7 +71,7 @@ def test_any_method_is_fitted_asked_and_ranked_by(metasched: Callable[..., Answe
     asked = "--application", "made", "--problem-size", 3000, *where
     status, out, err = metasched("rank", *asked, "--json")
     assert status == 0
-    assert "1 job on c8 is taken not to share, since it has no model: lu" in err
+    assert "1 job on c8 is assumed to share nothing, since it has no model: lu" in err
     Path("answer.json").write_text(out)
     status, out, _ = metasched("explain", "answer.json", *where, "--json")
     assert status == 0
@@ -81,7 +81,7 @@ def test_any_method_is_fitted_asked_and_ranked_by(metasched: Callable[..., Answe
     assert sum(part["seconds"] for part in explained["parts"]) == pytest.approx(total)
     if method == "tournament":
         (chosen,) = (part for part in explained["parts"] if part["name"] == "tournament")
-        assert "answers, mean error over the last" in chosen["how"]
+        assert "predicts, mean error over the last" in chosen["how"]
         assert all(name in chosen["how"] for name in ("robust", "published", "spmd", "cloud"))
     status, out, _ = metasched("whatif", *asked, "--drain", "n8", "--json")
     assert status == 0

@@ -45,7 +45,7 @@ def test_efficiency_is_speedup_over_processors_and_the_knee_is_where_their_produ
     time_axes, efficiency_axes = figure.axes
     assert np.asarray(efficiency_axes.lines[0].get_ydata()).tolist() == [1.0, 1.0, 0.75, 0.375]
     (knee,) = [line for line in time_axes.lines if str(line.get_label()).startswith("knee")]
-    assert knee.get_label() == "knee: pays until P = 4"
+    assert knee.get_label() == "knee: worthwhile up to P = 4"
     assert np.asarray(knee.get_xydata()).tolist() == [[4.0, 4.0]]
 
 

@@ -139,7 +139,7 @@ def test_evaluate_refuses_what_it_cannot_draw_in_one_line(metasched: Callable[..
     path.write_text("\n".join(line.split(",", 1)[1] for line in path.read_text().splitlines()) + "\n")
     status, out, err = metasched("evaluate", campaign)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "no row has phase train, expected some, or --training K to draw K runs" in err
+    assert "no row has phase train, expected at least one, or --training K to draw K runs" in err
     status, out, _ = metasched("evaluate", campaign, "--training", 40, "--method", "published", "--json")
     assert (status, json.loads(out)["predictions"]) == (0, 12)
 
@@ -177,7 +177,7 @@ def test_one_run_only_is_fitted_with_a_note(metasched: Callable[..., Answer], tm
     write_runs(tmp_path / "runs.csv", runs(1))
     status, out, _ = metasched("fit", tmp_path / "runs.csv", "-o", tmp_path / "m.json", "--json")
     assert status == 0
-    assert any("with 1 run the model is largely what is usual" in note for note in json.loads(out)["notes"])
+    assert any("with 1 run the model relies largely on what is typical" in note for note in json.loads(out)["notes"])
 
 
 ROW = "made,c8,100,2,0.5,90,3.0"

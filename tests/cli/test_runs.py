@@ -155,7 +155,7 @@ def test_a_signal_ends_the_job_and_its_status_is_passed_on(environment: dict[str
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert f"exit status {128 + number}, not learned from" in err
+    assert f"exit status {128 + number}, not learned" in err
 
 
 def test_an_interrupt_from_the_terminal_reaches_the_job_once(environment: dict[str, str]) -> None:

@@ -180,7 +180,7 @@ def test_a_bad_report_gets_one_clear_line(
         (PROFILES.replace("8.12", "long"), HARDWARE, [], "row 2: execution_time is 'long', expected a number"),
         (PROFILES.rsplit("\n", 2)[0], HARDWARE, [], "2 profiles, expected at least 3"),
         (PROFILES, HARDWARE.replace("8e-9", "-1"), [], "word_time is -1, expected greater than or equal to 0"),
-        (PROFILES, HARDWARE + "memory = 4", [], "server[1].memory is not a key known here"),
+        (PROFILES, HARDWARE + "memory = 4", [], "server[1].memory is not a known key"),
         (PROFILES, "word_time = 1", [], "server is missing"),
         (PROFILES, "= 1", [], "is not valid TOML"),
         (PROFILES, HARDWARE, ["--processes", "0,2"], "--processes holds 0"),

@@ -93,7 +93,7 @@ def test_a_method_that_tells_no_settings_apart_says_so(metasched: Callable[..., 
     metasched("fit", "plain.csv", "-o", "m.json", "--method", "published")
     status, _, err = metasched(*PREDICT, "--parameter", "solver=amg")
     assert status == 2
-    assert "solver amg is given, but published models do not distinguish it" in err
+    assert "solver amg is given, but published models do not depend on it" in err
 
 
 def test_a_plan_names_runs_and_what_they_do_to_intervals(metasched: Callable[..., Answer]) -> None:

@@ -131,7 +131,7 @@ def test_a_simulated_application_is_placed_before_its_first_run_and_learns_from_
     asked = ("--problem-size", 1e11, "--processors", 8, "--cpu", 1, "--bandwidth", 100_000)
     answer = metasched(capsys, "predict", model, *asked)
     assert answer["execution_time"] == pytest.approx(simulated, rel=1e-9)
-    assert "nothing was run yet" in answer["warnings"][0]
+    assert "no run has been learned yet" in answer["warnings"][0]
 
     clusters = tmp_path / "clusters.toml"
     nodes = '[{ names = "n[0-7]", available_cpu = 1.0, available_bandwidth = 800.0 }]'
@@ -148,7 +148,7 @@ def test_a_simulated_application_is_placed_before_its_first_run_and_learns_from_
     ]
     write_runs(runs, [Run("stencil", "galera", n, p, 1.0, 1000.0, time) for n, p, time in twice])
     fit = ("fit", runs, "-o", learned, "--simulated", model)
-    assert "simulated answers" in metasched(capsys, *fit, "--method", "tournament")["fitted"]["reason"]
+    assert "simulated predicts" in metasched(capsys, *fit, "--method", "tournament")["fitted"]["reason"]
     metasched(capsys, *fit, "--method", "simulated")
     assert metasched(capsys, "predict", learned, *asked)["execution_time"] == pytest.approx(2 * simulated, rel=0.02)
 
@@ -158,7 +158,7 @@ def test_a_simulated_application_is_placed_before_its_first_run_and_learns_from_
     [
         ((*STENCIL, "--size", "points"), "--size and --label are of --model"),
         ((*STENCIL, "--model", "m.json"), "--model needs --size"),
-        ((*STENCIL, "--model", "m.json", "--size", "cells"), "cells is no variable of the application"),
+        ((*STENCIL, "--model", "m.json", "--size", "cells"), "cells is not a variable of the application"),
         ((*FIGURE_2, "--model", "m.json", "--size", "operations"), "--model needs --label"),
         ((*FIGURE_2, "--model", "m.json", "--size", "operations", "--label", "x"), "label x has no code"),
         ((*STENCIL, "--model", "m.json", "--size", "points", "--set", "edge=1", "--set", "edge=2"), "2 of a sweep"),

@@ -55,7 +55,10 @@ def test_a_job_that_is_not_submitted_is_described(asked: list[Any], capsys: pyte
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(("7", "--partition", "p"), "expected one or the others"), (("--processors", "4"), "expected all of")],
+    [
+        (("7", "--partition", "p"), "expected either the job or these options"),
+        (("--processors", "4"), "expected all of"),
+    ],
 )
 def test_half_a_question_is_refused(
     words: tuple[str, ...], message: str, asked: list[Any], capsys: pytest.CaptureFixture[str]

@@ -152,7 +152,7 @@ def test_links_are_shared_by_flows_and_an_uplink_by_all_below_it() -> None:
         (([1, 0], [1.0, 1.0], [0, 1], [1.0, 1.0], [-1, -1]), "processors of a cluster holds 0"),
         (([1, 1], [1.0, np.nan], [0, 1], [1.0, 1.0], [-1, -1]), "available_cpu of a cluster holds nan"),
         (([1, 1], [1.0, 1.0], [0, 2], [1.0, 1.0], [-1, -1]), "names a link outside 0..1"),
-        (([1, 1], [1.0, 1.0], [0, 1], [1.0, 1.0], [1, 0]), "round in a ring"),
+        (([1, 1], [1.0, 1.0], [0, 1], [1.0, 1.0], [1, 0]), "contains a cycle"),
         (([1, 1], [1.0], [0, 1], [1.0, 1.0], [-1, -1]), "must have one value for each of its 2 pools"),
         (([1, 1], [1.0, 1.0], [0, 1], [1.0, 1.0], [-1]), "parent of a cluster has 1 numbers"),
     ],
@@ -165,12 +165,12 @@ def test_clusters_that_cannot_be_get_a_line(arguments: tuple, line: str) -> None
 @pytest.mark.parametrize(
     ("processes", "computation", "extra", "line"),
     [
-        ([1, 1, 1], 1.0, {"communication": 1.0}, "processes tell of 3 pools, expected 2"),
+        ([1, 1, 1], 1.0, {"communication": 1.0}, "processes cover 3 pools, expected 2"),
         ([0, 0], 1.0, {"communication": 1.0}, "at least one for each job"),
         ([1, 0.5], 1.0, {"communication": 1.0}, "whole numbers"),
         ([1, 1], -1.0, {"communication": 1.0}, "computation of a job holds -1.0"),
         ([1, 1], 1.0, {"communication": -1.0}, "communication of a job holds -1.0"),
-        ([1, 1], 0.0, {"communication": 0.0}, "nothing to do"),
+        ([1, 1], 0.0, {"communication": 0.0}, "no remaining work"),
         ([1, 1], 1.0, {}, "expected one of them"),
         ([1, 1], 1.0, {"communication": 1.0, "remaining": np.inf}, "no finite time"),
     ],

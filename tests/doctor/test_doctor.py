@@ -75,7 +75,7 @@ def test_an_installation_as_it_should_be_is_well(slurm: Path) -> None:
         "c8: hooks.conf",
         "c8: prolog",
         "c8: epilog",
-        "c8: kept jobs",
+        "c8: undelivered jobs",
     }
 
 
@@ -89,7 +89,7 @@ def test_an_installation_as_it_should_be_is_well(slurm: Path) -> None:
         ("hooks.conf", "metasched.sock", "elsewhere.sock", {"hooks.conf", "epilog"}),
         ("hooks.conf", "cluster = c8", "cluster = c8\ndeadline = 30", {"hooks.conf"}),
         ("hooks.conf", "cluster = c8", "cluster = c8\ndeadline = soon", {"hooks.conf"}),
-        ("hooks.conf", "/hooks\n", "/nowhere\n", {"kept jobs", "epilog"}),
+        ("hooks.conf", "/hooks\n", "/nowhere\n", {"undelivered jobs", "epilog"}),
         ("job_submit.lua", None, "return slurm.SUCCESS", {"hook"}),
         ("job_submit.lua", "local function given", "local fnction given", {"hook"}),
         ("rules.lua", "return {", "return }", {"hook"}),
@@ -135,7 +135,7 @@ def test_a_file_that_is_missing_is_named(name: str, checks: set[str], slurm: Pat
 
 def test_jobs_that_wait_to_be_told_of_are_to_be_watched(slurm: Path) -> None:
     (slurm / "hooks" / "ended.7.1.5.json").write_text("{}")
-    assert [each.state for each in found(slurm) if each.check == "c8: kept jobs"] == ["watch"]
+    assert [each.state for each in found(slurm) if each.check == "c8: undelivered jobs"] == ["watch"]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")

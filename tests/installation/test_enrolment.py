@@ -75,7 +75,7 @@ def test_an_interrupted_enrolment_goes_on_with_the_files_it_wrote(tmp_path: Path
 def test_what_is_somebody_elses_is_not_touched(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         store.tokens.add("n2", "reader")
-        with pytest.raises(InputError, match="token n2 is not one for the agent of node n2"):
+        with pytest.raises(InputError, match="token n2 does not belong to the agent of node n2"):
             enrol(store.tokens, ["n1", "n2"], tmp_path / "tokens")
         (tmp_path / "n1.token").write_text("a shopping list")
         with pytest.raises(InputError, match="does not hold a token"):

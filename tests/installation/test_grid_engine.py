@@ -134,8 +134,8 @@ def test_what_the_site_has_runs_on(cell: Path, capsys: pytest.CaptureFixture[str
     assert after["queues/long"] == {"qname long", f"epilog root@{ours} --beside /site/epilog $host"}
     assert after["queues/short"] == before["queues/short"]
     assert "jsv_url script:/site/jsv" in after["global"]
-    assert "the cell has a verifier of its own, script:/site/jsv" in shown
-    assert f"queue short has an epilog of its own, /site/epilog: let it call, as root, {ours} || true" in shown
+    assert "the cell already has a verifier, script:/site/jsv" in shown
+    assert f"queue short already has an epilog, /site/epilog: let it call, as root, {ours} || true" in shown
     # What somebody sets afterwards stays.
     (cell / "queues" / "long").write_text("qname long\nepilog root@/other\n")
     assert setup(cell, "--undo", "--yes") == 0

@@ -97,7 +97,7 @@ def test_what_was_changed_by_hand_stays(site: Path, capsys: pytest.CaptureFixtur
         conf.write("MaxJobCount=5\n")
     capsys.readouterr()
     assert setup(site, "--yes") == 0
-    assert "metasched-epilog was changed by hand and stays" in capsys.readouterr().out
+    assert "metasched-epilog was changed by hand and is left" in capsys.readouterr().out
     assert setup(site, "--undo", "--yes") == 0
     assert files(site) == {
         "slurm/slurm.conf": f"{CONF}MaxJobCount=5\n",

@@ -95,7 +95,7 @@ def test_too_few_runs_give_a_simple_model_that_says_so(make: type[Adaptive], cou
     predictor = make().fit(runs(count))
     found = predictor.predict(Request(1000, 2, 0.5, 50.0))
     assert 0 < found.interval.low < found.execution_time < found.interval.high < np.inf
-    said = {"published": "too few to model communication", "robust": "usual of parallel applications"}[predictor.name]
+    said = {"published": "too few to model communication", "robust": "typical of parallel applications"}[predictor.name]
     assert any(said in warning for warning in found.warnings)
 
 
@@ -140,7 +140,7 @@ def test_nothing_to_learn_from_is_refused(make: type[Adaptive]) -> None:
 def test_a_size_far_outside_what_was_learned_is_warned_of(make: type[Adaptive]) -> None:
     found = make().fit(runs(60)).predict(Request(1e6, 64, 0.5, 50.0))
     assert any("times the largest learned" in warning for warning in found.warnings)
-    assert any("over twice the most learned" in warning for warning in found.warnings)
+    assert any("more than twice the most learned" in warning for warning in found.warnings)
 
 
 @BOTH

@@ -90,7 +90,7 @@ def test_the_entrant_with_the_least_recent_error_answers_and_the_reason_names_al
     good, bad = Wrong("good", 1.02), Wrong("bad", 1.5)
     tournament = Tournament([bad, good]).fit(runs(40))
     assert tournament.chosen is good
-    assert tournament.reason.startswith("good answers, mean error over the last 10 runs: good ")
+    assert tournament.reason.startswith("good predicts, mean error over the last 10 runs: good ")
     assert ", bad " in tournament.reason
     assert tournament.reason in tournament.predict(Request(1000, 4, 0.8, 80.0)).model
 
@@ -108,7 +108,7 @@ def test_the_choice_follows_errors_that_change() -> None:
 def test_an_entrant_without_enough_runs_sits_out_until_it_has() -> None:
     tournament = Tournament([SpmdPredictor(), RidgeQuadratic()]).fit(runs(6))
     assert tournament.chosen.name == "ridge"
-    assert "spmd sits out (6 runs, expected at least 9 for the SPMD model)" in tournament.reason
+    assert "spmd does not take part (6 runs, expected at least 9 for the SPMD model)" in tournament.reason
     for run in runs(10, seed=3):
         tournament.learn(run)
     assert "sits out" not in tournament.reason

@@ -92,7 +92,7 @@ def test_a_class_that_a_station_does_not_name_does_not_go_there() -> None:
         (_case(stations=_station(service={"x": 1})), "names class x, which is not in classes"),
         (_case(stations=_station(visits={"c": "1"})), "stations.0.visits.c"),
         (_case(stations=_station(rates=[0.0])), "a rate of station s is 0.0"),
-        (_case(stations=_station(rates=[1.0], servers=2)), "rates of station s stands beside servers"),
+        (_case(stations=_station(rates=[1.0], servers=2)), "rates of station s is given together with servers"),
         (_case(stations=_station() * 2), "station s of network n is given twice"),
         (_case(classes=_class() * 2), "class c of network n is given twice"),
         (_case(classes=_class(population=-1)), "classes.0.population"),
@@ -100,7 +100,7 @@ def test_a_class_that_a_station_does_not_name_does_not_go_there() -> None:
         (_case(classes=_class(think_time=-1)), "classes.0.think_time"),
         (
             _case(stations=_station(service={"c": 0}), classes=_class(think_time=0)),
-            "class c of network n asks for nothing",
+            "class c of network n has no demand",
         ),
         (_case(stations=_station(service={"c": 1e200})), "stations.0.service.c"),
     ],

@@ -66,7 +66,7 @@ def test_a_clock_that_is_set_wrongly_changes_nothing_but_health(jump: float, tmp
         answer = client.get("/v1/health").json()
         assert (answer["status"], answer["faults"]) == (
             "clock",
-            [f"the time of day was set by {jump:.0f} s; the daemon goes by its own, as the nodes do"],
+            [f"the clock was set by {jump:.0f} s; the daemon keeps its own time, which the nodes confirm"],
         )
         daemon.views.refresh()
         assert max(daemon.clusters.view.ages()[("cluster east", f"e{n}")] for n in (1, 2, 3, 4)) < 60.0
@@ -74,7 +74,7 @@ def test_a_clock_that_is_set_wrongly_changes_nothing_but_health(jump: float, tmp
         assert within(60.0, lambda: client.get("/v1/mode", headers=reader).status_code == 200)
         daemon.store.tokens.revoke("late")
         assert within(60.0, lambda: client.get("/v1/mode", headers=reader).status_code == 401)
-        assert "the time of day was set" in client.get("/").text
+        assert "the clock was set" in client.get("/").text
 
 
 def test_a_clock_that_was_wrong_and_is_put_right_loses_no_sample(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_without_a_witness_the_new_time_counts_and_is_told_for_an_hour() -> None
     clock = Clock(lambda: day[0], lambda: passed[0])
     day[0] -= HOUR
     clock.mind()
-    assert (clock.now(), clock.fault()) == (1e9 - HOUR, "the time of day was set by -3600 s, 0 s ago")
+    assert (clock.now(), clock.fault()) == (1e9 - HOUR, "the clock was set by -3600 s, 0 s ago")
     passed[0], day[0] = HOUR + 1.0, 1e9 + 1.0
     clock.mind()
     assert clock.fault() == ""

@@ -15,11 +15,11 @@ from metasched.service.configuration import read_configuration
     [
         ('mode = "dare"', "mode is 'dare'"),
         ("[listen]\nport = 70000", "listen.port is 70000"),
-        ("[listen]\nprot = 1", "listen.prot is not a key known here"),
+        ("[listen]\nprot = 1", "listen.prot is not a known key"),
         ("level = 1.0", "level is 1.0"),
         ('[listen]\ncertificate = "c.pem"', "certificate and key"),
         ("a = [", "not valid TOML"),
-        ('[[grid_engine]]\nname = "c"\nqueues = []', r"grid_engine\[0\].queues is not a key known here"),
+        ('[[grid_engine]]\nname = "c"\nqueues = []', r"grid_engine\[0\].queues is not a known key"),
         ('[[slurm]]\nname = "c"\n[[grid_engine]]\nname = "c"', "schedulers are called c, c, expected each name once"),
     ],
 )

@@ -60,11 +60,11 @@ def test_what_can_be_seen_to_be_wrong_starts_no_process(
 def test_a_simulation_that_takes_too_long_or_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulations, "PATIENCE", 0.2)
     slow = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
-    assert slow == Wrong("it took longer than 0.2 s, and was ended")
+    assert slow == Wrong("it took longer than 0.2 s, and was stopped")
     monkeypatch.setattr(simulations, "PATIENCE", 100.0)
     monkeypatch.setattr(simulations, "MEMORY", 60 * 2**20)
     large = Simulations().run(Asked(SYSTEM, APPLICATION), "ann", 5.0)
-    assert large == Wrong("it took more than 10 s or 60 MB, and was ended")
+    assert large == Wrong("it took more than 10 s or 60 MB, and was stopped")
 
 
 def test_only_so_many_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

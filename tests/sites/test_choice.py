@@ -38,7 +38,7 @@ def test_completion_is_wait_run_and_bringing_the_data() -> None:
     widths = {"east": 800.0, "west": 8000.0}
     found = sites(offer("east", 0.0, 100.0), offer("west", 60.0, 100.0), data=10.0, bandwidths=widths)
     assert [(each.offer.site, each.completion) for each in found] == [("west", 170.0), ("east", 200.0)]
-    assert "10.0 s to bring 10 GB at 8000 Mbit/s" in found[0].reason
+    assert "10.0 s to transfer 10 GB at 8000 Mbit/s" in found[0].reason
 
 
 def test_of_a_site_its_best_offer_counts() -> None:
@@ -48,10 +48,10 @@ def test_of_a_site_its_best_offer_counts() -> None:
 def test_an_unknown_size_or_bandwidth_is_said() -> None:
     unknown = sites(offer("east"), data=None)[0]
     assert (unknown.transfer.seconds, unknown.completion) == (None, 100.0)
-    assert "size of the data is not known" in unknown.reason
+    assert "size of the data is unknown" in unknown.reason
     found = sites(offer("east"), offer("west"), data=1.0, bandwidths={"west": 100.0})
     assert [(each.transfer.seconds, each.transfer.counted) for each in found] == [(None, 80.0), (80.0, 80.0)]
-    assert "the lowest of the others counts" in found[0].reason
+    assert "the lowest of the others is assumed" in found[0].reason
     assert "no bandwidth is known" in sites(offer("east"), data=1.0)[0].reason
 
 
@@ -88,7 +88,7 @@ def test_who_misses_is_believed_less_and_it_is_said() -> None:
     liar = Known(trust=trust(10 * [20.0]))
     found = sites(offer("east", time=10.0), offer("west", time=60.0), east=liar)
     assert names(found) == ["west", "east"]
-    assert "by its last 10 jobs it takes" in found[1].reason
+    assert "by its last 10 jobs, it takes" in found[1].reason
     assert found[1].interval[1] > 2.0 * found[1].offer.high
 
 

@@ -37,14 +37,14 @@ def test_a_slowdown_by_others_is_part_of_the_run() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ([], "no answer"), ("yes", "no answer"), (None, "no answer"),
+        ([], "does not answer"), ("yes", "does not answer"), (None, "does not answer"),
         ({"placements": []}, "as an older version"), (answer(format=2), "in format 2"),
         (answer(format=True), "in format True"), (answer(why="no model of cg yet"), "no model of cg yet"),
         (answer(), "no place for the job"), (answer(why="a\nb\x1b[2J" + 5000 * "c"), r"a b \[2J"),
         (answer(placement(time=-1.0)), "execution_time"), (answer(placement(time=float("nan"))), "execution_time"),
-        (answer(placement(time=10 * LONGEST)), "holds no time"), (answer(placement(wait=float("inf"))), "queue_wait"),
-        (answer(placement(processors=0)), "processors"), (answer(placement(cluster="a; rm -rf /")), "no proper name"),
-        (answer(later=[waiting() | {"wait": -5.0}]), "wait"), (answer(later=[waiting() | {"low": 1e9}]), "no time"),
+        (answer(placement(time=10 * LONGEST)), "is invalid"), (answer(placement(wait=float("inf"))), "queue_wait"),
+        (answer(placement(processors=0)), "processors"), (answer(placement(cluster="a; rm -rf /")), "no valid name"),
+        (answer(later=[waiting() | {"wait": -5.0}]), "wait"), (answer(later=[waiting() | {"low": 1e9}]), "is invalid"),
         (answer(placement(), clusters={"c/p": {"free": -1, "processors": 1}}), "free"),
         (answer(*1001 * [placement()]), "cannot be used"),
     ],

@@ -39,7 +39,7 @@ def test_words_reach_the_command_as_they_are_and_the_script_its_input(job: Porta
 
 @pytest.mark.parametrize("said", ["", "no", "12 34; rm", "-5", "9" * 30])
 def test_what_is_no_number_is_refused(said: str, job: Portable) -> None:
-    with pytest.raises(RuntimeError, match="says no job number"):
+    with pytest.raises(RuntimeError, match="reports no job number"):
         submitted(job, "echo", said)
 
 
@@ -50,7 +50,7 @@ def test_a_command_that_fails_is_said_in_one_line(job: Portable) -> None:
 
 @pytest.mark.parametrize("destination", ["-oProxyCommand=x", "", "a b", "a;b", "x" * 300])
 def test_what_is_no_destination_is_refused(destination: str, job: Portable) -> None:
-    with pytest.raises(RuntimeError, match="no destination"):
+    with pytest.raises(RuntimeError, match="not a valid ssh destination"):
         ssh.submit(destination, job, ["true"])
 
 

@@ -117,7 +117,7 @@ def test_sites_are_ranked_and_the_others_named_with_why(grid: Grid) -> None:
     assert "certificate has expired" in why["old"]
     assert "\n" not in why["old"]
     assert "in time" in why["hangs"] or "within" in why["hangs"]
-    assert "in a circle" in why["circle"] or "no site" in why["circle"]
+    assert "in a cycle" in why["circle"] or "no site" in why["circle"]
 
 
 def test_jobs_sent_one_after_another_go_to_both_sites(grid: Grid) -> None:
@@ -141,7 +141,7 @@ def test_the_command_line_shows_the_ranking_and_the_sites(grid: Grid) -> None:
     assert "2 GB at" in ranked.stdout
     document = json.loads(run("rank", "--application", "cg", "--problem-size", "900", "--json").stdout)
     assert document["data"] is None
-    assert "size of the data is not known" in document["warnings"][0]
+    assert "size of the data is unknown" in document["warnings"][0]
     shown = run("status")
     assert shown.returncode == 0
     assert "certificate has expired" in shown.stdout

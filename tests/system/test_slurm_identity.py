@@ -171,7 +171,7 @@ def test_a_job_that_slurm_has_forgotten_holds_up_no_other(slurm: Slurm, daemon: 
     assert {job, cancelled} <= set(found)
     assert not found[job].learnable
     assert not found[cancelled].learnable
-    assert (daemon.folder / "daemon.log").read_text().count(f"job {job} of proof is not learned from") == 1
+    assert (daemon.folder / "daemon.log").read_text().count(f"job {job} of proof is not learned") == 1
 
 
 def test_a_requeued_job_teaches_by_its_last_run_only(slurm: Slurm, daemon: Daemon) -> None:

@@ -123,7 +123,7 @@ def build_description(
     --------
     >>> build_description({"cluster": [{"name": "east", "nodes": [{"names": "e1", "cpu": 0.5}]}]})
     Traceback (most recent call last):
-    metasched.records.InputError: clusters: cluster[0].nodes[0].cpu is not a key known here
+    metasched.records.InputError: clusters: cluster[0].nodes[0].cpu is not a known key
     """
     described = validated(FileTable, document, where=where)
     for kind, names in (

@@ -116,7 +116,7 @@ def _topology(text: str, names: Sequence[str], every: Sequence[str], uplinks: Ma
             raise InputError(f"{line.strip()!r} has no SwitchName=", where=f"{where}: line {number}")
         unknown = set(fields) - {"switchname", "nodes", "switches", "linkspeed"}
         if unknown:
-            raise InputError(f"{min(unknown)} is not a key known here", where=f"{where}: line {number}")
+            raise InputError(f"{min(unknown)} is not a known key", where=f"{where}: line {number}")
         below: dict[str, Any] = {
             key: unfold(fields[key], where=f"{where}: line {number}") if fields.get(key) else ()
             for key in ("nodes", "switches")
@@ -124,6 +124,6 @@ def _topology(text: str, names: Sequence[str], every: Sequence[str], uplinks: Ma
         switches.append(Switch(fields["switchname"], uplink=uplinks.get(fields["switchname"], float("inf")), **below))
     for name in uplinks:
         if name not in {switch.name for switch in switches}:
-            raise InputError(f"an uplink is given for switch {name}, which is not there", where=where)
+            raise InputError(f"an uplink is given for switch {name}, which does not exist", where=where)
     wanted = set(names)
     return tree(switches, names, where=where, elsewhere={name for name in every if name not in wanted})

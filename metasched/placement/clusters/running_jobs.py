@@ -129,7 +129,7 @@ def terms_left(
     >>> from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
     >>> job = StartedJob(("n0",), (1,), 30.0, "cg", 1000.0)
     >>> terms_left([job], ClusterState.make("east", ["n0"]), lambda name: None)
-    ((), ('1 job on east is taken not to share, since it has no model: cg',))
+    ((), ('1 job on east is assumed to share nothing, since it has no model: cg',))
     """
     number = {name: index for index, name in enumerate(cluster.nodes)}
     here = [job for job in jobs if any(name in number for name in job.nodes)]
@@ -141,7 +141,7 @@ def terms_left(
         predictor = model(application) if application else None
         times = None if predictor is None else _terms(mine, cluster, number, predictor)
         if times is None:
-            unknown[application or "no application named"] += len(mine)
+            unknown[application or "no application is named"] += len(mine)
             continue
         for job, whole, computing, watts in zip(mine, *times, strict=True):
             if not sure and job.running_for >= whole:
@@ -162,8 +162,8 @@ def terms_left(
         return tuple(found), ()
     count = unknown.total()
     one, many = (
-        "1 job on {} is taken not to share, since it has",
-        "{} jobs on {} are taken not to share, since they have",
+        "1 job on {} is assumed to share nothing, since it has",
+        "{} jobs on {} are assumed to share nothing, since they have",
     )
     who = one.format(cluster.name) if count == 1 else many.format(count, cluster.name)
     return tuple(found), (f"{who} no model: {', '.join(sorted(unknown))}",)

@@ -63,7 +63,7 @@ class Topology:
             above = np.where(above >= 0, self.parent[above], -1)
         if np.any(above >= 0):
             ring = self.switches[int(above[above >= 0][0])]
-            raise InputError(f"switch {ring} is above itself, expected a tree of switches")
+            raise InputError(f"switch {ring} is part of a cycle, expected a tree of switches")
 
     @classmethod
     def star(cls, name: str, nodes: int) -> Topology:

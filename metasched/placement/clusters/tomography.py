@@ -95,11 +95,13 @@ def link_delays(ways: Sequence[Sequence[str]], measured: ArrayLike, links: Seque
     """
     delays = np.asarray(measured, dtype=np.float64)
     if delays.ndim != 1 or not delays.size or delays.size != len(ways):
-        raise InputError(f"{delays.size} delays of {len(ways)} ways are given, expected one for each way, at least one")
+        raise InputError(
+            f"{delays.size} delays of {len(ways)} paths are given, expected one for each path, at least one"
+        )
     if not np.all(np.isfinite(delays) & (delays > 0)):
         raise InputError("a measured delay is not a finite number above 0")
     if any(not way for way in ways):
-        raise InputError("a measured way crosses no link")
+        raise InputError("a measured path crosses no link")
     names = list(dict.fromkeys([*links, *(link for way in ways for link in way)]))
     place = {name: column for column, name in enumerate(names)}
     if len(ways) * len(names) > MOST_NUMBERS:

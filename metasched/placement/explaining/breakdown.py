@@ -83,7 +83,7 @@ def _to_come(chosen: ResourceSet, predictor: Predictor, problem_size: float, clu
     )
     return (
         f"measured last were CPU {cpu:.3g} and {plain(bandwidth)} Mbit/s, for which it would run "
-        f"{plain(with_measured)} s; loads to come and jobs just placed make it {with_counted - with_measured:+.4g} s"
+        f"{plain(with_measured)} s; forecasts and jobs just placed change this by {with_counted - with_measured:+.4g} s"
     )
 
 
@@ -119,7 +119,7 @@ def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -
     time, predicted = sum(part.seconds for part in parts[1:]), placement.prediction.execution_time
     if abs(time - predicted) > AGREES * predicted:
         parts.append(
-            Term("model then", f"since then the model has learned, and now says {plain(time)}", predicted - time)
+            Term("model then", f"the model has learned since then, and now predicts {plain(time)}", predicted - time)
         )
         time = predicted
     if placement.slowdown != 1.0:
@@ -151,4 +151,4 @@ def held_back_by(chosen: ResourceSet, cluster: ClusterState) -> tuple[str, str]:
     # The first node's widths to the others hold the least width or are all wider: then another pair holds it.
     pairs = ((a, b) for position, a in enumerate(nodes) for b in nodes[position + 1 :])
     first, second = next(pair for pair in pairs if cluster.network.bandwidth(links, list(pair)) <= narrowest)
-    return f"node {slowest}", f"way between {cluster.nodes[first]} and {cluster.nodes[second]}"
+    return f"node {slowest}", f"path between {cluster.nodes[first]} and {cluster.nodes[second]}"

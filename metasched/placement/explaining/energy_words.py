@@ -15,7 +15,7 @@ def energy_words(placement: Placement) -> str:
     >>> chosen = ResourceSet("c", ("n0",), 1, 1.0, 90.0, frequency=1800.0)
     >>> run = Prediction(10.0, Interval(9.0, 11.0, 0.9), "")
     >>> energy_words(Placement(chosen, run, energy=500.0, success=0.9917))
-    '500 J, 50 W on average, at 1800 MHz, 0.9917 chance that no node fails'
+    '500 J, 50 W on average, at 1800 MHz, 0.9917 probability that no node fails'
     """
     clock, parts = placement.resource_set.frequency, []
     if placement.energy is not None:
@@ -25,5 +25,5 @@ def energy_words(placement: Placement) -> str:
     if clock is not None:
         parts.append(f"at {clock:g} MHz")
     if placement.success is not None:
-        parts.append(f"{placement.success:.4g} chance that no node fails")
+        parts.append(f"{placement.success:.4g} probability that no node fails")
     return ", ".join(parts)

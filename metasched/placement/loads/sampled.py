@@ -62,7 +62,7 @@ def sampled(
     >>> found.loads
     (Load(time=10.0, node='n0', available_cpu=0.5, available_bandwidth=90.0),)
     >>> found.foreign, found.fault
-    (1, 'the bandwidth of 1 nodes, such as n1, is not known: give bandwidth in the source, or their links')
+    (1, 'the bandwidth of 1 nodes, such as n1, is unknown: give bandwidth in the source, or their links')
     """
     loads: list[Load] = []
     refused: Counter[Refusal] = Counter()
@@ -91,7 +91,7 @@ def sampled(
     fault = ""
     if unlinked:
         fault = (
-            f"the bandwidth of {len(unlinked)} nodes, such as {next(iter(unlinked))}, is not known: "
+            f"the bandwidth of {len(unlinked)} nodes, such as {next(iter(unlinked))}, is unknown: "
             "give bandwidth in the source, or their links"
         )
     elif refused:

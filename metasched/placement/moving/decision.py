@@ -142,12 +142,12 @@ def decide(
     >>> decide(0.2, busy, idle, Costs(10.0, 0.0, 20.0)).move
     True
     >>> decide(0.9, busy, idle, Costs(10.0, 0.0, 20.0)).why
-    'the move would save 30.0 s, which its doubt of 60.0 s exceeds'
+    'the move would save 30.0 s, less than its uncertainty of 60.0 s'
     """
     left = 1.0 - done
     stay = left * here.execution_time
     if there is None:
-        return Decision(False, done, stay, None, None, None, costs, "there is no other place")
+        return Decision(False, done, stay, None, None, None, costs, "there is nowhere else to go")
     leave = costs.total + there.wait + left * there.execution_time
     gain = stay - leave
     faster = here.execution_time - there.execution_time
@@ -158,11 +158,17 @@ def decide(
     if gain <= 0:
         move, why = False, f"the move would cost {span(-gain)} more than it saves"
     elif moved_ago is not None and moved_ago < rest:
-        move, why = False, f"it moved {span(moved_ago)} ago, and stays for {span(rest)}, ten times what a move costs"
+        move, why = (
+            False,
+            f"it moved {span(moved_ago)} ago, and stays for at least {span(rest)}, ten times the cost of a move",
+        )
     elif gain <= doubt:
-        move, why = False, f"the move would save {span(gain)}, which its doubt of {span(doubt)} exceeds"
+        move, why = False, f"the move would save {span(gain)}, less than its uncertainty of {span(doubt)}"
     elif gain < WORTH * stay:
-        move, why = False, f"the move would save {gain / stay:.0%} of what is left, and is worth it from {WORTH:.0%} on"
+        move, why = (
+            False,
+            f"the move would save {gain / stay:.0%} of the remaining time, and is worthwhile from {WORTH:.0%} on",
+        )
     else:
-        move, why = True, f"the move saves {span(gain)}, more than its doubt of {span(doubt)}"
+        move, why = True, f"the move saves {span(gain)}, more than its uncertainty of {span(doubt)}"
     return Decision(move, done, stay, leave, gain, doubt, costs, why)

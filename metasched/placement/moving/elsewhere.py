@@ -138,7 +138,7 @@ def advise_running(
     def time(cpu: float, bandwidth: float) -> float:
         found = float(np.ravel(predictor.expect_many(job.problem_size, processors, cpu, bandwidth))[0])
         if not (np.isfinite(found) and found > 0):
-            raise InputError(f"the model says nothing of {processors} processors on {job.cluster}")
+            raise InputError(f"the model is not defined for {processors} processors on {job.cluster}")
         return found
 
     now_cpu, now_bandwidth = at(counted(own, loads, None)[0])
@@ -170,7 +170,7 @@ def advise_running(
     best = ranking.placements[0]
     chosen = best.resource_set
     if chosen.cluster in (job.cluster, *job.overlapping) and chosen.same_place(job.nodes, processors):
-        found = replace(decide(done, here, None, Costs()), why="it is at the best place already")
+        found = replace(decide(done, here, None, Costs()), why="it is already at the best place")
         return RunningAdvice(found, cpu, bandwidth, None, (*warnings, *ranking.warnings))
     cost = costs(chosen.cluster)
     wait = max(best.queue_wait * left - cost.total, 0.0)

@@ -50,7 +50,7 @@ def layouts(
     """
     predictors = tuple(predictors)
     if frequencies and not all(map(clocks_of, predictors)):
-        raise InputError("a model there does not distinguish clocks, expected one of runs with a recorded frequency")
+        raise InputError("a model there does not depend on the clock, expected one of runs with a recorded frequency")
     largest = max((int(cluster.processors.max(initial=0)) for cluster in clusters), default=0)
     largest = largest if most is None else min(largest, most)
     needed = (asked.processes_per_node or 1) * asked.threads

@@ -97,8 +97,8 @@ def _ranked(
         for state, predictor in zip(layout.clusters, layout.predictors, strict=True):
             if state.nodes and not tells_energy(state, predictor):
                 raise InputError(
-                    f"nothing tells the energy of runs on {state.name}, expected learned runs that tell it, or watts "
-                    "or hardware of the cluster"
+                    f"the energy of runs on {state.name} is unknown, expected learned runs with measured energy, or "
+                    "watts or hardware of the cluster"
                 )
     draws = _draws(clusters, layout, question)
     pairs = Pairs.of(layout.domains, layout.cluster_of, allowed)

@@ -45,7 +45,7 @@ class Cause:
             f"a wait of {worse.queue_wait:.0f} instead of {better.queue_wait:.0f} s": now
             + worse.queue_wait
             - better.queue_wait,
-            f"jobs already there stretch it {worse.slowdown:.2f} instead of {better.slowdown:.2f} times": (
+            f"jobs already running stretch it {worse.slowdown:.2f} instead of {better.slowdown:.2f} times": (
                 better.prediction.execution_time * worse.slowdown
             ),
         }
@@ -56,7 +56,9 @@ class Cause:
         direction = 1.0 if worse.completion >= better.completion else -1.0
         cause, time = max(shares.items(), key=lambda share: direction * share[1])
         if direction * (time - now) <= 0:
-            return "another cluster's model" if ours.cluster != theirs.cluster else "no difference that the model sees"
+            return (
+                "another cluster's model" if ours.cluster != theirs.cluster else "no difference according to the model"
+            )
         return cause
 
     def _time(
@@ -75,7 +77,7 @@ class Cause:
             chosen.available_bandwidth if bandwidth is None else bandwidth,
         )
         if time is None:
-            raise KeyError(f"no time was asked for of {chosen.place}")
+            raise KeyError(f"no time was requested for {chosen.place}")
         return placement.slowdown * time
 
 

@@ -78,7 +78,7 @@ class SimulatedPredictor(ByParts):
             raise InputError(f"label {label} has no code, expected one of {', '.join(self.code.code)}")
         if size not in self.code.variables:
             expected = ", ".join(self.code.variables) or "one, such as n = 1000"
-            raise InputError(f"{size} is no variable of the application, expected {expected}")
+            raise InputError(f"{size} is not a variable of the application, expected {expected}")
         self.label, self.size, self.steps = label, size, steps
         self.processes, self.variables = dict(processes or {}), dict(variables or {})
         for other in self.code.code:
@@ -113,7 +113,7 @@ class SimulatedPredictor(ByParts):
         found = super().predict(request, level)
         runs = f"corrected by {len(self.window)} runs" if len(self.window) else "never run"
         model = f"simulation of {self.application or self.code.name} on {self.system.name}, {runs}"
-        warnings = () if len(self.window) else ("nothing was run yet: the time is simulated",)
+        warnings = () if len(self.window) else ("no run has been learned yet: the time comes from simulation alone",)
         return replace(found, model=model, warnings=(*found.warnings, *warnings))
 
     def _facts(self) -> Mapping[str, Any]:

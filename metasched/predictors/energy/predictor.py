@@ -303,9 +303,9 @@ class MeteredPredictor(LearnedState[MeteredState]):
         if self.asked is None:
             return ()
         if clock is None:
-            return ("no run learned has a recorded frequency: its effect is not known",)
+            return ("no run learned has a recorded frequency: its effect is unknown",)
         if clock.least == clock.most and self.asked != clock.least:
-            return (f"all runs learned were at {clock.least:g} MHz: the effect of {self.asked:g} MHz is guessed",)
+            return (f"all runs learned were at {clock.least:g} MHz: the effect of {self.asked:g} MHz is assumed",)
         if clock.outside(self.asked) > WARNED:
             return (f"frequency {self.asked:g} MHz is outside the {clock.least:g} to {clock.most:g} MHz learned",)
         return ()

@@ -81,7 +81,7 @@ class Forecast:
         unknown = [node for node in run.nodes if node not in place]
         if unknown:
             raise InputError(
-                f"node {unknown[0]} has no loads by then, expected some of every node of the run", where=where
+                f"node {unknown[0]} has no loads by then, expected loads of every node of the run", where=where
             )
         chosen = [place[node] for node in dict.fromkeys(run.nodes)]
 

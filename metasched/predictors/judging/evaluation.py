@@ -154,7 +154,9 @@ def follow_under(
         asked = for_user(predictor, run.user)
         answering = asked if quantity == "time" else energy_predictor(asked)
         if answering is None:
-            raise InputError(f"the {predictor.name} method has learned no energy, expected train rows that tell it")
+            raise InputError(
+                f"the {predictor.name} method has learned no energy, expected train rows with measured energy"
+            )
         if quantity == "time" or run.energy is not None:
             # How long the loads count that are forecast is for the times to say, whatever is predicted with them.
             expected = [each(run, asked, level) for each in conditions]

@@ -50,7 +50,7 @@ class BackgroundSearch(Generic[Found]):
         future, self._future = self._future, None
         error = future.exception()
         if error is not None:
-            _log.warning("a search failed and its result is missed: %s", error)
+            _log.warning("a search failed, its result is lost: %s", error)
             return None
         return future.result()
 

@@ -55,7 +55,9 @@ class Domain:
                 f"problem_size {request.problem_size:g} is far below the smallest learned ({self.smallest_size:g})"
             )
         if request.processors > FAR * self.most_processors:
-            found.append(f"{request.processors} processors are over twice the most learned ({self.most_processors})")
+            found.append(
+                f"{request.processors} processors are more than twice the most learned ({self.most_processors})"
+            )
         if request.processors < self.fewest_processors:
             found.append(
                 f"{request.processors} processors are fewer than the fewest learned ({self.fewest_processors})"

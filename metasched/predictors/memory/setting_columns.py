@@ -168,7 +168,9 @@ class SettingColumns:
             A parameter is unknown, or a word where numbers were.
         """
         for name in {name for each in settings for name, _ in each.parameters} - dict(self.known).keys():
-            expected = f"one of {', '.join(dict(self.known))}" if self.known else "none, the runs learned had none"
+            expected = (
+                f"one of {', '.join(dict(self.known))}" if self.known else "none, since the runs learned had none"
+            )
             raise InputError(f"parameter {name!r} is unknown, expected {expected}")
         cells = [[column.value(each, learned=learned) for column in self.columns] for each in settings]
         return np.array(cells, dtype=np.float64).reshape(len(settings), len(self.columns))

@@ -51,7 +51,7 @@ def dedicated(runs: Iterable[Run], processors: int, *, where: str) -> list[Run]:
     if not chosen:
         count = "one processor" if processors == 1 else f"{processors} processors"
         raise InputError(
-            f"no dedicated run on {count} (available CPU at least {DEDICATED:g}), expected some to port with",
+            f"no dedicated run on {count} (available CPU at least {DEDICATED:g}), expected at least one to port with",
             where=where,
         )
     return chosen

@@ -86,7 +86,7 @@ class PortedPredictor(LearnedState[PortedState], ByColumns):
     """
 
     name = "ported"
-    unfitted = "the ported model knows no run of its target yet, expected it to be fitted to some"
+    unfitted = "the ported model knows no run of its target yet, expected it to be fitted to at least one"
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class PortedPredictor(LearnedState[PortedState], ByColumns):
         bend = float(self.expected(*columns)[0][0]) / sum(terms)
         factors = self.rcpu.value, self.rbw.value * self.bandwidth_ratio
         return tuple(
-            Term(name, f"{factor:.3g} · [{text}], {bend - 1.0:+.1%} by what runs near it took", bend * seconds)
+            Term(name, f"{factor:.3g} · [{text}], {bend - 1.0:+.1%} by the runs near it", bend * seconds)
             for name, factor, text, seconds in zip(
                 ("computation", "communication"), factors, self.formula.reference.texts, terms, strict=True
             )

@@ -106,7 +106,7 @@ class Drift:
     def text(self) -> str:
         """What is to be said of it."""
         since = f"since run {self.since + 1} runs take {self.factor:.2f} times as long as before"
-        return f"{since}: older ones count as if they had, too"
+        return f"{since}: older runs are scaled accordingly"
 
 
 def _sharpest(kept: list[Surprise], begin: int) -> int:

@@ -59,7 +59,7 @@ class KnownRuns:
         others = ", ".join(dict.fromkeys(run.cluster for run in self.lent))
         if not others:
             return notes_on(measured(self.runs))
-        return (f"{counted(self.own, 'run')} on {self.cluster}: what is known of {others} is borrowed",)
+        return (f"{counted(self.own, 'run')} on {self.cluster}: runs on {others} are used too",)
 
 
 def borrowed(lent: Iterable[Run], own: int) -> tuple[Run, ...]:

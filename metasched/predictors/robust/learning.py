@@ -119,7 +119,7 @@ class RobustLearner(LearnedState[RobustState]):
             made.window = RunWindow(runs, self.window.capacity)
             kept = measured(runs)
             model = Model.fit(kept, settings=[run.settings for run in runs])
-            note = "your runs contradict those of the other users: this was learned from yours alone"
+            note = "your runs contradict those of other users: this prediction is learned from your runs alone"
             made.state = RobustState(model, imagined(), Domain.of(runs), (*notes_on(kept), note))
             state.own[user] = made
         return cast(Self, state.own[user])
@@ -145,7 +145,9 @@ class RobustLearner(LearnedState[RobustState]):
         if state.doubted:
             count = sum(run.user in state.doubted for run in self.window)
             whose = ", ".join(sorted(user or "nobody named" for user in state.doubted))
-            found.append(f"{counted(count, 'run')} of {whose} that the other users' contradict: they teach nobody else")
+            found.append(
+                f"{counted(count, 'run')} of {whose} that contradict those of other users: they are not used for others"
+            )
         if state.drift is not None:
             found.append(state.drift.text)
         return tuple(found)

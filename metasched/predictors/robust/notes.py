@@ -22,7 +22,9 @@ def notes_on(runs: Observations) -> tuple[str, ...]:
     """
     notes = []
     if len(runs) < FEW:
-        notes.append(f"with {counted(len(runs), 'run')} the model is largely what is usual of parallel applications")
+        notes.append(
+            f"with {counted(len(runs), 'run')} the model relies largely on what is typical of parallel applications"
+        )
     sizes, counts = len(np.unique(runs.problem_size)), len(np.unique(runs.processors))
     assumed = [what for few, what in ((sizes < 2, "grows with N"), (counts < 2, "falls with P")) if few]
     if assumed:
@@ -33,7 +35,7 @@ def notes_on(runs: Observations) -> tuple[str, ...]:
     unmeasured = int(np.count_nonzero(np.isnan(runs.cpu) | np.isnan(runs.bw)))
     if unmeasured:
         notes.append(
-            f"loads were not measured during {unmeasured} of {counted(len(runs), 'run')}, which count for less"
+            f"loads were not measured during {unmeasured} of {counted(len(runs), 'run')}, which have less weight"
         )
     return tuple(notes)
 

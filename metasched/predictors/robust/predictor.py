@@ -91,7 +91,9 @@ class RobustPredictor(RobustLearner, ByColumns):
             request.problem_size, request.processors, request.available_cpu, request.available_bandwidth
         )
         if not 0.0 < seconds < math.inf:
-            raise InputError(f"the model predicts {seconds} s for {request}, which is too far from all that it learned")
+            raise InputError(
+                f"the model predicts {seconds} s for {request}, which is too far from everything it has learned"
+            )
         factor = math.exp(min(state.calibration.reach(level) * spread, 50.0))
         interval = Interval(seconds / factor, seconds * factor, level)
         notes = state.notes + self.notices + state.doubts + state.domain.warnings(request)
@@ -125,7 +127,7 @@ class RobustPredictor(RobustLearner, ByColumns):
             ("computation", "communication"), model.formula.texts, (terms.computation, terms.communication), strict=True
         )
         return tuple(
-            Term(name, f"{text}, {bend - 1.0:+.1%} by what runs near it took", bend * float(seconds[0]))
+            Term(name, f"{text}, {bend - 1.0:+.1%} by the runs near it", bend * float(seconds[0]))
             for name, text, seconds in parts
         )
 

@@ -90,10 +90,10 @@ class Placer:
         view = self._board.view
         usable = usable_for(view, ask)
         if not usable:
-            return nothing(uid, "no known partition is open to the job", configuration)
+            return nothing(uid, "no known partition admits the job", configuration)
         usable, constraints = _within(self.constraints(ask), usable, holder_of(ask))
         if not usable:
-            return nothing(uid, "the job asks for more processors than its QOS or its account allows", configuration)
+            return nothing(uid, "the job requests more processors than its QOS or its account allows", configuration)
         doubts: tuple[str, ...] = ()
         try:
             known = self._models.on(ask.application, usable, ask.settings, user=ask.user)

@@ -94,5 +94,5 @@ def estimates(
 def _seconds(value: Any) -> float:
     """A time as it was answered."""
     if type(value) not in (int, float) or not 0.0 < value < math.inf:
-        raise ValueError(f"{value!r:.40} is no time, expected a number of seconds")
+        raise ValueError(f"{value!r:.40} is not a time, expected a number of seconds")
     return float(value)

@@ -209,5 +209,5 @@ def _partition_of(job: StartedJob, view: View) -> Partition:
     """Where a job runs: its own partition, else the first that holds its nodes."""
     holding = [each for each in view.partitions if set(job.nodes) <= set(each.state.nodes)]
     if not holding:
-        raise InputError(f"no known partition holds the nodes {fold(job.nodes)}")
+        raise InputError(f"no known partition contains the nodes {fold(job.nodes)}")
     return next((each for each in holding if each.name == job.partition), holding[0])

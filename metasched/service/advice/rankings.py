@@ -40,7 +40,7 @@ def ranked(asked: RankIn, view: View, models: Models | WithLent, placer: Placer,
     """
     usable = usable_for(view, asked)
     if not usable:
-        raise InputError("no known partition is open to the job")
+        raise InputError("no known partition admits the job")
     usable = _drained(usable, asked.drain)
     names = [each.state.name for each in usable]
     for name in asked.clusters:

@@ -50,7 +50,7 @@ async def place(ask: Ask, request: Request, client: Reader) -> Response:
     """
     daemon: Daemon = request.app.state.daemon  # each dependency costs a fifteenth of an answer
     if not ask.trial and not client.may("scheduler"):
-        raise HTTPException(403, f"the role {client.role} may ask for trials only, expected scheduler")
+        raise HTTPException(403, f"the role {client.role} may only request trials, expected scheduler")
     if not ask.trial and not daemon.leads:
         raise NotNowError("this daemon is a follower; only the leading daemon places jobs")
     now = daemon.clock.now()

@@ -92,7 +92,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         if self._head is not None:
             self._head += len(data)
             if self._head > MOST_HEAD and not self.transport.is_closing():
-                self.send_400_response("The head of the request is too long.")
+                self.send_400_response("The headers of the request are too long.")
 
     def on_message_begin(self) -> None:
         """Start the deadline of a request, and count the bytes of its head."""

@@ -40,7 +40,7 @@ def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
             f"{quality.ppe_mean_there:.1f} %",
             f"{quality.judged} jobs, with the loads of their runs",
         )
-        yield "inside the interval", f"{100 * quality.held:.0f} %", f"{100 * quality.level:.0f} % expected"
+        yield "coverage of the intervals", f"{100 * quality.held:.0f} %", f"{100 * quality.level:.0f} % expected"
     if quality.ppe_median is not None:
         yield "median error of the advice", f"{quality.ppe_median:.1f} %", f"{quality.followed} jobs that followed it"
     if quality.saved is not None:
@@ -51,7 +51,7 @@ def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
         of = f"of {plain(quality.energy_taken)} J that {quality.metered} jobs took elsewhere"
         yield "energy that the advice would save", saved, of
     if quality.killed_by_limit:
-        yield "over the suggested limit", f"{quality.killed_by_limit}", "jobs would run longer than that"
+        yield "over the suggested limit", f"{quality.killed_by_limit}", "jobs would exceed the suggested limit"
 
 
 def parts(report: Report) -> list[Part]:

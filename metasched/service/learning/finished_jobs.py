@@ -127,26 +127,26 @@ class EndedJobs:
             self._on_report(job)
         mark = self._mark_of(job)
         if mark is None and not self.askers.know(job):
-            return {"stored": False, "why": "its comment names no application, and no placement was asked for it"}
+            return {"stored": False, "why": "its comment names no application, and no placement was requested for it"}
         if job.kind in LEFT_ALONE:
-            return {"stored": False, "why": f"it is left alone: {job.kind}"}
+            return {"stored": False, "why": f"it is not handled: {job.kind}"}
         if self._known(job):
-            return {"stored": False, "why": "it was reported before"}
+            return {"stored": False, "why": "it has been reported before"}
         confirmable = not sure and self._waiting.concerns(job.scheduler)
         waiting = Pending(job.scheduler, job.job, job.end, job)
         if mark is None and confirmable:
             self._waiting.add(waiting)
-            return {"stored": False, "why": "its scheduler is asked what it was"}
+            return {"stored": False, "why": "its scheduler is asked for details"}
         concluded = self._concluded(job)
         if concluded is None:
-            return {"stored": False, "why": "its comment names no application, and no placement is its own"}
+            return {"stored": False, "why": "its comment names no application, and no placement matches it"}
         record = concluded.record
         if confirmable:
             record = replace(record, learnable=False)
         if confirmable:
             concluded = Concluded(record, None, None)
         if not self._stored(concluded):
-            return {"stored": False, "why": "it was reported before"}
+            return {"stored": False, "why": "it has been reported before"}
         if confirmable:
             self._waiting.add(replace(waiting, stored=record))
         return {"stored": True, "why": "", "learned": record.learnable}
@@ -186,9 +186,9 @@ class EndedJobs:
                 except StoreError as error:
                     refused, complete = error, False
                 except Exception as error:
-                    _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
+                    _log.warning("job %s of %s was skipped: %s", job.job, source.name, error)
             if taken:
-                _log.info("%d jobs of %s ended while nobody listened", taken, source.name)
+                _log.info("%d jobs of %s ended while the daemon was down", taken, source.name)
             if complete:
                 self._caught_up.add(source.name)
         if refused is not None:
@@ -244,7 +244,7 @@ class EndedJobs:
             return
         if fate is None:
             _log.warning(
-                "job %s of %s is not learned from: its scheduler does not say how it ended",
+                "job %s of %s is not learned: its scheduler does not report how it ended",
                 pending.number, pending.scheduler,
             )  # fmt: skip
             concluded = Concluded(replace(concluded.record, learnable=False), None, None)
@@ -268,7 +268,7 @@ class EndedJobs:
         for meter in self.meters:
             drawn, fault = meter.drawn(job.start, job.end)
             if fault:
-                _log.warning("job %s of %s: its power is not known: %s", job.job, job.scheduler, fault)
+                _log.warning("job %s of %s: its power is unknown: %s", job.job, job.scheduler, fault)
             known = [as_node(drawn[node], hardware) for node in job.nodes if node in drawn]
             if len(known) < len(job.nodes) or len({each.covers for each in known}) > 1:
                 continue

@@ -84,7 +84,7 @@ class Schedule:
                 work()
                 return
             except RuntimeError as error:
-                _log.warning("%s is tried again: %s", getattr(work, "__name__", "work"), error)
+                _log.warning("%s is retried: %s", getattr(work, "__name__", "work"), error)
             except Exception:
-                _log.exception("%s is tried again", getattr(work, "__name__", "work"))
+                _log.exception("%s is retried", getattr(work, "__name__", "work"))
             after = RETRY_AFTER

@@ -109,5 +109,5 @@ class Views:
         try:
             return source.queue()
         except RuntimeError as error:
-            _log.warning("the queue of %s is not known: %s", source.name, error)
+            _log.warning("the queue of %s is unknown: %s", source.name, error)
             return ()

@@ -55,8 +55,8 @@ def verdict(quality: Quality) -> Verdict:
     >>> slow = [Settled(False, actual=10.0 + k % 3, there=11.0, advised=7.0 + k % 4, held=k > 1) for k in range(30)]
     >>> found = verdict(quality(slow))
     >>> found.mode, found.why
-    ('act', 'predictions are off by 6.1 % on average, 93 % inside an interval for 90 %; following the advice would \
-have saved 23 % of the time (20 % to 27 %)')
+    ('act', 'predictions are off by 6.1 % on average, 93 % of them within their 90 % intervals; following the \
+advice would have saved 23 % of the time (20 % to 27 %)')
     >>> verdict(quality(slow[:5]))
     Verdict(mode=None, why='5 finished jobs judged, 20 are needed')
     """
@@ -64,26 +64,26 @@ have saved 23 % of the time (20 % to 27 %)')
         return Verdict(None, f"{quality.judged} finished jobs judged, {ENOUGH} are needed")
     held, level = quality.held or 0.0, quality.level or 0.0
     accuracy = (
-        f"predictions are off by {quality.ppe_mean_there:.1f} % on average, {_percent(held)} inside an interval for "
-        f"{_percent(level)}"
+        f"predictions are off by {quality.ppe_mean_there:.1f} % on average, {_percent(held)} of them within "
+        f"their {_percent(level)} intervals"
     )
     if quality.ppe_mean_there > MOST_ERROR:
-        return Verdict("shadow", f"{accuracy}: an error above {MOST_ERROR:.0f} % is too much")
+        return Verdict("shadow", f"{accuracy}: an error above {MOST_ERROR:.0f} % is too large")
     least = max(level - FEWER_HELD, 0.0)
     if held < least - CHANCE * math.sqrt(least * (1.0 - least) / quality.judged):
-        return Verdict("shadow", f"{accuracy}: too few are inside")
+        return Verdict("shadow", f"{accuracy}: the coverage is too low")
     gain = _gain(quality)
     if quality.saved_high is not None and quality.saved_high < 0.0:
         return Verdict("shadow", f"{accuracy}; {gain}")
     if quality.killed_by_limit > MOST_KILLED * quality.jobs:
         return Verdict(
-            "advise", f"{accuracy}; {quality.killed_by_limit} of {quality.jobs} would exceed the time limit suggested"
+            "advise", f"{accuracy}; {quality.killed_by_limit} of {quality.jobs} would exceed the suggested time limit"
         )
     if quality.followed >= ALL_FOLLOW * quality.jobs:
         return Verdict("act", f"{accuracy}; {quality.followed} of {quality.jobs} ran where advised")
     if quality.saved_low is not None and quality.saved_low > 0.0:
         return Verdict("act", f"{accuracy}; {gain}")
-    return Verdict("advise", f"{accuracy}; {gain}: that may be chance")
+    return Verdict("advise", f"{accuracy}; {gain}: this may be chance")
 
 
 def _gain(quality: Quality) -> str:

@@ -131,7 +131,7 @@ class Models:
         self._versions |= new
         unknown = self._store.models.of_another_format() & set(new) if new else frozenset()
         for application, platform in unknown:
-            _log.warning("the model of %s on %s is of another format; it is learned again", application, platform)
+            _log.warning("the model of %s on %s has another format; it is learned again", application, platform)
         self._lost |= unknown
         self._predictors.know(set(new) - unknown)
         for key in self._simulated.keys() & new.keys():

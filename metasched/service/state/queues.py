@@ -112,7 +112,7 @@ class Queues:
         line = self._queues[name].lines.get(partition)
         said = 0.0 if line is None else line.wait(processors, limit, run_time)
         if not math.isfinite(said):
-            raise InputError(f"{processors} processors are asked for, expected no more than {partition} has")
+            raise InputError(f"{processors} processors are requested, expected no more than {partition} has")
         return {"cluster": name, "partition": partition, "processors": processors, **self._interval(name, said)}
 
     def _judge(

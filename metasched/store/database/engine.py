@@ -93,7 +93,7 @@ def make_as_folder_owner(engine: Engine) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o640))
         os.chown(path, folder.st_uid, folder.st_gid)
     except OSError:
-        return  # It is there already, or cannot be made: whoever opens it next says so.
+        return  # It is there already, or cannot be created: whoever opens it next says so.
 
 
 def _engine(url: URL) -> Engine:

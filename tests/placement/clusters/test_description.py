@@ -64,8 +64,8 @@ def test_a_whole_file_is_read(tmp_path) -> None:
     [
         ({}, "cluster is missing"),
         ({"cluster": []}, "cluster is empty, expected at least one"),
-        ({"clusters": [], "cluster": one()["cluster"]}, "clusters is not a key known here"),
-        (one(cpu=1), r"cluster\[0\].nodes\[0\].cpu is not a key known here"),
+        ({"clusters": [], "cluster": one()["cluster"]}, "clusters is not a known key"),
+        (one(cpu=1), r"cluster\[0\].nodes\[0\].cpu is not a known key"),
         (one(available_cpu=0), r"nodes\[0\].available_cpu is 0, expected greater than 0"),
         (one(available_cpu=[0.5, 1.5]), r"available_cpu\[1\] is 1.5, expected less than or equal to 1"),
         (one(available_cpu=[0.5]), r"available_cpu of e\[1-2\] has 1 values, expected one or 2"),
@@ -89,7 +89,7 @@ def test_a_whole_file_is_read(tmp_path) -> None:
         (with_switches({"name": "s", "nodes": "e[1-2]", "uplink": 0}), "uplink is 0, expected greater than 0"),
         (
             with_switches({"name": "s", "nodes": "e[1-2]", "switches": "t"}, {"name": "t", "switches": "s"}),
-            "is above itself, expected a tree",
+            "is part of a cycle, expected a tree",
         ),
     ],
 )

@@ -65,8 +65,8 @@ def test_newer_releases_spell_states_and_features_as_lists() -> None:
         (SINFO, "SwitchName=s Nodes=a[1-4],b[1-4],c1", "s lists node c1, which is not described"),
         (SINFO, "SwitchName=s Nodes=a[1-4]", "node b1 is on no switch"),
         (SINFO, "Switch=s Nodes=a[1-4]", "line 1: 'Switch=s .*' has no SwitchName="),
-        (SINFO, "SwitchName=s Node=a[1-4]", "line 1: node is not a key known here"),
-        (SINFO, "SwitchName=s Nodes=a[1-4],b[1-4] Switches=t\nSwitchName=t Switches=s", "is above itself"),
+        (SINFO, "SwitchName=s Node=a[1-4]", "line 1: node is not a known key"),
+        (SINFO, "SwitchName=s Nodes=a[1-4],b[1-4] Switches=t\nSwitchName=t Switches=s", "is part of a cycle"),
     ],
 )
 def test_what_slurm_never_prints_is_refused(sinfo, topology, line) -> None:
@@ -75,7 +75,7 @@ def test_what_slurm_never_prints_is_refused(sinfo, topology, line) -> None:
 
 
 def test_an_uplink_of_an_unknown_switch_and_an_unknown_partition_are_refused() -> None:
-    with pytest.raises(InputError, match="an uplink is given for switch sx, which is not there"):
+    with pytest.raises(InputError, match="an uplink is given for switch sx, which does not exist"):
         cluster_from_slurm("probe", SINFO, TOPOLOGY, uplinks={"sx": 1.0})
     with pytest.raises(InputError, match="no node in partition gpu, expected one of all, racka, rackb"):
         cluster_from_slurm("probe", SINFO, TOPOLOGY, partition="gpu")

@@ -88,7 +88,7 @@ def test_identifiable_columns_are_those_that_raise_the_rank_by_nothing(rows: lis
     ("ways", "measured", "why"),
     [
         ([], [], "at least one"),
-        ([["a"]], [1.0, 2.0], "2 delays of 1 ways"),
+        ([["a"]], [1.0, 2.0], "2 delays of 1 paths"),
         ([["a"]], [0.0], "not a finite number above 0"),
         ([["a"]], [float("nan")], "not a finite number above 0"),
         ([[]], [1.0], "crosses no link"),

@@ -47,7 +47,7 @@ def test_the_parts_add_up_to_the_completion(learned) -> None:
 def test_what_holds_a_set_back_is_named() -> None:
     racks = Topology(("r1", "r2", "top"), np.array([2, 2, -1]), np.array([50.0, 60.0, np.inf]), np.array([0, 0, 1]))
     cluster = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.9, 0.8, 1.0], network=racks)
-    assert held_back_by(ResourceSet("c", ("a", "c"), 2, 0.9, 50.0), cluster) == ("node a", "way between a and c")
+    assert held_back_by(ResourceSet("c", ("a", "c"), 2, 0.9, 50.0), cluster) == ("node a", "path between a and c")
     assert held_back_by(ResourceSet("c", ("a", "b"), 2, 0.8, 1000.0), cluster) == ("node b", "link of a")
     with pytest.raises(InputError, match="node x is not described in cluster c"):
         held_back_by(ResourceSet("c", ("x",), 1, 1.0, 1.0), cluster)

@@ -73,8 +73,8 @@ def test_an_observed_rate_leaves_the_chance_in_doubt() -> None:
         ({"energy": 500.0}, "500 J, 5 W on average"),
         ({"energy": 500.0, "slowdown": 2.0}, "500 J, 2.5 W on average"),
         ({"frequency": 1800.0}, "at 1800 MHz"),
-        ({"success": 0.99174}, "0.9917 chance that no node fails"),
-        ({"energy": 500.0, "success": 0.5}, "500 J, 5 W on average, 0.5 chance that no node fails"),
+        ({"success": 0.99174}, "0.9917 probability that no node fails"),
+        ({"energy": 500.0, "success": 0.5}, "500 J, 5 W on average, 0.5 probability that no node fails"),
     ],
 )
 def test_energy_clock_and_chance_are_said_where_they_are_known(more: dict, words: str) -> None:
@@ -123,7 +123,7 @@ def test_each_part_of_a_completion_has_its_seconds() -> None:
         ("contention", 30.0),
     ]
     assert [part.how for part in older[3:]] == [
-        "since then the model has learned, and now says 70",
+        "the model has learned since then, and now predicts 70",
         "stretched 1.5 times by jobs already running",
     ]
 
@@ -133,8 +133,8 @@ def test_a_note_says_what_loads_to_come_make() -> None:
     cluster = ClusterState.make("c", ["n0", "n1", "n2"], available_cpu=[1.0, 0.8, 0.1], available_bandwidth=100.0)
     found = explained(placement(cpu=0.5, time=120.0), model, 1.0, cluster)
     assert found.notes == (
-        "measured last were CPU 0.8 and 100 Mbit/s, for which it would run 82.5 s; loads to come and jobs just placed "
-        "make it +37.5 s",
+        "measured last were CPU 0.8 and 100 Mbit/s, for which it would run 82.5 s; forecasts and jobs just placed "
+        "change this by +37.5 s",
     )
     assert (found.least_cpu, found.narrowest) == ("node n1", "link of n0")
     assert explained(placement(cpu=0.8, time=82.5), model, 1.0, cluster).notes == ()

@@ -51,7 +51,7 @@ def test_more_doubt_never_makes_a_job_move(done: float, here: float, there: floa
 def test_a_sure_gain_that_is_a_small_part_of_what_is_left_moves_no_job() -> None:
     found = decide(0.0, Outlook(1000.0), Outlook(600.0), Costs())
     assert (found.move, found.gain, found.doubt) == (False, 400.0, 0.0)
-    assert found.why == "the move would save 40% of what is left, and is worth it from 50% on"
+    assert found.why == "the move would save 40% of the remaining time, and is worthwhile from 50% on"
     assert decide(0.0, Outlook(1000.0), Outlook(450.0), Costs()).move
 
 
@@ -100,7 +100,7 @@ def test_a_job_on_a_busy_node_takes_another_one_and_keeps_what_is_good() -> None
 def test_a_job_at_the_best_place_stays() -> None:
     found = advised(busy(1.0))
     assert not found.decision.move
-    assert found.decision.why == "it is at the best place already"
+    assert found.decision.why == "it is already at the best place"
 
 
 def test_a_wait_there_counts_in_full() -> None:

@@ -159,7 +159,7 @@ def test_a_job_without_a_model_is_taken_not_to_share_and_the_answer_says_so() ->
     model = Known()
     contention = Coscheduled({"c": running}, {"c": model}, 1.0, notes=notes)
     ranking = rank([cluster], model, Question(1.0, contention=contention))
-    line = "2 jobs on c are taken not to share, since they have no model: lu, no application named"
+    line = "2 jobs on c are assumed to share nothing, since they have no model: lu, no application is named"
     assert ranking.warnings == (line,)
     assert ranking.placements[0].slowdown == 1.0
 

@@ -207,7 +207,7 @@ def test_clocks_keep_to_the_clusters_that_may_be_used(learned: MeteredPredictor,
     assert set(found.clusters) == {"c", "d"}
     assert layouts([state], [learned], Settings(), frequencies=(1500.0,)) == (Settings(frequency=1500.0),)
     assert layouts([state], [learned], Settings()) == ()
-    with pytest.raises(InputError, match="does not distinguish clocks"):
+    with pytest.raises(InputError, match="does not depend on the clock"):
         layouts([state], [Known()], Settings(), frequencies=(1500.0,))
 
 

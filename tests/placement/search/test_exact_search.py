@@ -185,7 +185,7 @@ def test_bandwidth_of_nodes_is_an_ultrametric(instance, data) -> None:
 
 
 def test_a_ring_of_switches_is_refused() -> None:
-    with pytest.raises(InputError, match="above itself, expected a tree"):
+    with pytest.raises(InputError, match="part of a cycle, expected a tree"):
         Topology(("a", "b", "c"), np.array([1, 0, 0]), np.ones(3), np.zeros(2, int))
 
 

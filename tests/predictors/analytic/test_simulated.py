@@ -67,7 +67,7 @@ def test_it_answers_what_the_simulation_tells_before_any_run() -> None:
         found = of.predict(Request(n, p, 1.0, 1000.0))
         assert found.execution_time == pytest.approx(told, rel=1e-9)
         assert found.interval.low < told < found.interval.high
-        assert any("nothing was run yet" in warning for warning in found.warnings)
+        assert any("no run has been learned yet" in warning for warning in found.warnings)
         assert sum(term.seconds for term in of.breakdown(Request(n, p, 1.0, 1000.0))) == pytest.approx(told)
 
 
@@ -106,7 +106,7 @@ def test_more_processes_than_slots_are_refused_and_infinite_among_many() -> None
     ("changed", "expected"),
     [
         ({"label": "x"}, "label x has no code, expected one of w, m"),
-        ({"size": "points"}, "points is no variable of the application, expected n, rounds"),
+        ({"size": "points"}, "points is not a variable of the application, expected n, rounds"),
         ({"processes": {}}, "the number of processes of m is not known"),
         ({"text": "n = 1\ndef w():\n    fly(3)\n\ndef m():\n    pass\n"}, "line 3: fly is no block"),
     ],

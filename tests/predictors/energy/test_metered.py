@@ -92,7 +92,7 @@ def test_a_clock_never_learned_widens_the_interval_and_is_warned_of(learned: Met
     assert outside.interval.high / outside.interval.low > 1.2 * inside.interval.high / inside.interval.low
     one = MeteredPredictor("a", "c").fit(made(10, seed=5, clocks=(2000.0,)))
     guessed = one.predict(Request(800, 4, 0.9, 90.0, Settings(frequency=1500.0)))
-    assert "all runs learned were at 2000 MHz: the effect of 1500 MHz is guessed" in guessed.warnings
+    assert "all runs learned were at 2000 MHz: the effect of 1500 MHz is assumed" in guessed.warnings
 
 
 def test_intervals_hold_the_doubt_about_the_clock_the_more_the_fewer_runs_told_of_it() -> None:
@@ -205,4 +205,4 @@ def test_runs_without_energy_are_not_judged_by_it(capsys: pytest.CaptureFixture[
     write_runs(tmp_path / "runs.csv", plain)
     status, out, err = answered(capsys, "evaluate", str(tmp_path / "runs.csv"), "--quantity", "energy")
     assert (status, out) == (2, "")
-    assert "has learned no energy, expected train rows that tell it" in err
+    assert "has learned no energy, expected train rows with measured energy" in err

@@ -41,7 +41,7 @@ def test_what_varies_is_a_column_and_what_does_not_is_noted(
 def test_runs_without_settings_have_no_columns() -> None:
     assert columns(Settings(), Settings()) is NO_COLUMNS
     assert NO_COLUMNS.rows([Settings(), Settings()]).shape == (2, 0)
-    with pytest.raises(InputError, match="expected none, the runs learned had none"):
+    with pytest.raises(InputError, match="expected none, since the runs learned had none"):
         NO_COLUMNS.rows([Settings.of(parameters={"k": 3})])
 
 

@@ -42,7 +42,7 @@ def test_a_placement_keeps_away_from_jobs_that_fill_the_links(tmp_path: Path) ->
         assert shared.placement is not None
         assert shared.placement.slowdown > 1.02
         assert f"{shared.placement.slowdown:.2f} times as long as alone" in shared.message
-        assert shared.warnings == ["1 job on east is taken not to share, since it has no model: lu"]
+        assert shared.warnings == ["1 job on east is assumed to share nothing, since it has no model: lu"]
 
 
 def test_partitions_that_may_all_be_done_first_are_left_to_slurm(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_no_job_gets_more_than_its_qos_or_account_allows(tmp_path: Path) -> None
         assert answered("", account="poor").processors == 1
         assert "more nodes than the partition, the QOS or the account" in answered("narrow").message
         refused = answered("small", processors=(4,), max_processors=None)
-        assert refused.message == "the job asks for more processors than its QOS or its account allows"
+        assert refused.message == "the job requests more processors than its QOS or its account allows"
 
 
 def metered(folder: Path) -> None:

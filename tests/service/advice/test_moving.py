@@ -108,7 +108,7 @@ def test_a_job_that_no_scheduler_runs_is_described(daemon: Daemon, client: TestC
         ({}, "expected a job, or its application, problem_size, nodes and running_for"),
         (
             {"application": "cg", "problem_size": 9, "nodes": "x1", "running_for": 1},
-            "no known partition holds the nodes x1",
+            "no known partition contains the nodes x1",
         ),
         ({"application": "md", "problem_size": 9, "nodes": "e1", "running_for": 1}, "no model of md on east yet"),
         (

@@ -181,7 +181,7 @@ def test_a_reader_changes_nothing(client: TestClient, as_: Headers) -> None:
 def test_a_reader_may_try_a_placement_but_not_ask_for_one(client: TestClient, as_: Headers) -> None:
     before = client.get("/v1/placements", headers=as_("reader")).json()
     refused = client.post("/v1/placements", json=ASK, headers=as_("reader"))
-    assert (refused.status_code, "trials only" in refused.json()["detail"]) == (403, True)
+    assert (refused.status_code, "only request trials" in refused.json()["detail"]) == (403, True)
     assert client.post("/v1/placements", json=ASK | {"trial": True}, headers=as_("agent")).status_code == 403
     tried = client.post("/v1/placements", json=ASK | {"trial": True}, headers=as_("reader")).json()
     assert tried["placed"]

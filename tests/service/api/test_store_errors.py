@@ -182,7 +182,7 @@ def test_a_job_whose_outcome_cannot_be_written_is_learned_when_it_is_told_again(
         assert advised is not None
         assert advised.outcome is not None
         until(lambda: daemon.models.predictor("cg", "east").window.seen == seen + 1)  # type: ignore[union-attr]
-        assert client.post("/v1/jobs", json=fields).json()["why"] == "it was reported before"
+        assert client.post("/v1/jobs", json=fields).json()["why"] == "it has been reported before"
 
 
 def test_a_run_that_somebody_else_has_stored_is_learned_once(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_wait_follows_from_what_is_expected_of_the_jobs_ahead(history: JobHist
     more = queues.one_more("p", 4, 7200.0, 600.0)
     assert 1000 < more["wait"] < 1400
     assert float(seen.state.queue_wait.at(4)) == pytest.approx(more["wait"])
-    with pytest.raises(InputError, match="5 processors are asked for"):
+    with pytest.raises(InputError, match="5 processors are requested"):
         queues.one_more("p", 5, 7200.0, 600.0)
     assert queues.job("102", 1e6) is None
 

@@ -99,7 +99,7 @@ def test_the_daemon_answers_before_the_first_run(folder: Path) -> None:
         found = client.post("/v1/predictions", json=asked, headers=told)
         assert found.status_code == 200, found.text
         assert found.json()["execution_time"] == pytest.approx(10.0)
-        assert found.json()["warnings"] == ["nothing was run yet: the time is simulated"]
+        assert found.json()["warnings"] == ["no run has been learned yet: the time comes from simulation alone"]
         ranked = client.post("/v1/rankings", json={"application": "heat", "problem_size": 2000}, headers=told)
         assert ranked.status_code == 200, ranked.text
         best = ranked.json()["placements"][0]
@@ -146,7 +146,7 @@ def test_an_application_that_takes_too_many_instructions_holds_nobody_up(folder:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('size = "n"', 'size = "m"', "simulated heat: m is no variable of the application, expected n, rounds"),
+        ('size = "n"', 'size = "m"', "simulated heat: m is not a variable of the application, expected n, rounds"),
         ('size = "n"', 'size = "n"\nlabel = "v"', "label v has no code, expected one of w"),
         ('size = "n"', 'size = "n"\nvariables = { r = 2 }', "r is no variable, expected one of n, rounds"),
         ('size = "n"', 'size = "n"\nprocesses = { v = 2 }', "label v has no code, expected one of w"),

@@ -96,7 +96,7 @@ class CloudModel:
         # Both constants are positive, so their logarithms are searched for; the work is a first guess of kw.
         start = np.log([float((measured * [p.processes for p in profiles]).mean()) if paper else 1.0, 1.0])
         found = scipy.optimize.least_squares(residual, start if spread_out else start[:1])
-        notes = () if spread_out else ("profiles on one server do not tell Net_Constant: kept at 1",)
+        notes = () if spread_out else ("profiles on one server do not determine Net_Constant: 1 is assumed",)
         fitted = model(found.x)
         error = float(np.sqrt(np.mean(found.fun**2)))
         return cls(method, workload, costs, fitted.cpu_constant, fitted.net_constant, error, notes)

@@ -170,5 +170,7 @@ def _notes(at_bound: NDArray[np.bool_], undetermined: NDArray[np.bool_]) -> tupl
         notes.append(f"at a bound: {names}")
     if undetermined.any():
         names = ", ".join(name for name, vague in zip(PARAMETERS, undetermined, strict=True) if vague)
-        notes.append(f"the observations do not tell these apart: {names}; the surface is determined, they are not")
+        notes.append(
+            f"the observations do not determine these parameters separately: {names}; they do determine the surface"
+        )
     return tuple(notes)
