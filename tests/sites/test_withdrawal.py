@@ -39,13 +39,13 @@ def said(job: Sent, waiting: Any, *places: SitePlacement, believed: Trust = Trus
 
 def test_a_job_leaves_where_another_site_saves_more_than_its_doubt() -> None:
     found = said(sent(), waits(3600.0), place("east", 3600.0), place("west", 60.0))
-    assert found == Verdict(True, "west saves 59.0 min, more than its doubt of 25.0 s", 3700.0, 160.0, 25.0)
+    assert found == Verdict(True, "west saves 59.0 min, more than its uncertainty of 25.0 s", 3700.0, 160.0, 25.0)
 
 
 @pytest.mark.parametrize(
     ("job", "waiting", "elsewhere", "why"),
     [
-        (sent(), waits(3600.0, low=10.0), place("west", 60.0), "which its doubt of"),
+        (sent(), waits(3600.0, low=10.0), place("west", 60.0), "less than its uncertainty of"),
         (sent(), waits(600.0), place("west", 400.0), "worth it from 300 s on"),
         (sent(), waits(600.0), place("west", 900.0), "would take 300 s longer"),
         (sent(), waits(3600.0), place("west", 0.0, data=1000.0), "longer"),
