@@ -74,7 +74,7 @@ def told_of(document: dict[str, Any]) -> list[str]:
     else:
         lines = [f"stay on {where}: {document['why']}"]
     lines.append(
-        f"here: {1.0 - document['done']:.0%} of the work of the work of the work is left, {span(document['stay'])} with CPU "
+        f"here: {1.0 - document['done']:.0%} of the work is left, {span(document['stay'])} with CPU "
         f"{document['available_cpu']:.2f} and {document['available_bandwidth']:.4g} Mbit/s"
     )
     if placement is not None:
