@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.signature import points, times
+from benchmarks.signature import phase_times, points, real, times
 from benchmarks.signature.structure import structure
 from benchmarks.signature.tables import tables
 from benchmarks.signature.truth import record
@@ -32,12 +32,28 @@ def main() -> None:
     timed.add_argument("--json", action="store_true")
     cached = verbs.add_parser("points", help="an application that leaves its cache, with measurable points and without")
     cached.add_argument("--json", action="store_true")
+    parts = verbs.add_parser("phases", help="the time of each phase beside that of a replay of the same actions")
+    parts.add_argument("--only", default="", help="only programs whose name holds this")
+    parts.add_argument("--place", type=int, default=0, help="which of the judged numbers of processes: 0 is about 128")
+    parts.add_argument("--json", action="store_true")
+    programs = verbs.add_parser(
+        "real", help="LAMMPS, HPCC and Meep under Open MPI: coverage, and calls right at 32 and 64"
+    )
+    programs.add_argument("--only", default="", help="only the program of this name")
     recorded = verbs.add_parser("truth", help="run what is missing in truth.csv under SMPI")
     recorded.add_argument("--most", type=int, default=1024, help="largest number of processes")
     arguments = parser.parse_args()
     if arguments.verb == "truth":
         with tempfile.TemporaryDirectory() as folder:
             record(Path(folder), arguments.most)
+        return
+    if arguments.verb == "real":
+        for line in real.judged(arguments.only):
+            print(line, flush=True)
+        return
+    if arguments.verb == "phases":
+        rows = phase_times.judged(arguments.only, arguments.place)
+        print(json.dumps(rows, indent=1) if arguments.json else "\n".join(phase_times.table(rows)))
         return
     if arguments.verb == "points":
         rows = points.judged()
@@ -46,9 +62,10 @@ def main() -> None:
     if arguments.verb == "time":
         rows = times.judged(arguments.only, not arguments.no_replay)
         if arguments.json:
-            print(json.dumps({"rows": rows, "summary": times.summary(rows)}, indent=1))
+            whole = {"rows": rows, "summary": times.summary(rows), "curves": times.curves(rows)}
+            print(json.dumps(whole, indent=1))
             return
-        print("\n".join(times.table(rows)))
+        print("\n".join([*times.table(rows), "", *times.curves_table(times.curves(rows))]))
         return
     if arguments.verb in ("structure", "judged-structure"):
         if arguments.verb == "structure":

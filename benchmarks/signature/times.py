@@ -17,13 +17,14 @@ from benchmarks.signature.machine import built, run, write_machine
 from benchmarks.signature.structure import right
 from benchmarks.signature.truth import DIGESTED, JUDGED, LEARNED, digest, digests, truth
 from metasched.fitting import fit as fit_runs
+from metasched.predictors.analytic.cloud.scaling import Scaling
 from metasched.predictors.judging.peers import Amdahl, GaussianProcess, RidgeQuadratic
 from metasched.records import InputError, Request, Run
 from metasched.signature.application import Application
 from metasched.signature.expanding import expanded
 from metasched.signature.fitting import fit
 from metasched.signature.prediction import Hardware, Prediction, by_blocks, predictions
-from metasched.signature.synthetic.result import by_synthetic
+from metasched.signature.synthetic.result import Result, by_synthetic
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.ti_traces import read_ti_trace
 from metasched.tracing.smpi import by_replay
@@ -159,6 +160,58 @@ def judged(only: str = "", replay: bool = True) -> list[dict[str, Any]]:
     return rows
 
 
+def synthetic_result(application: Application, n: int, folder: Path) -> Result:
+    """What the synthetic signature measures on a few hosts of the simulated cluster."""
+    platform, hosts = write_machine(folder, SYNTHETIC_HOSTS)
+    launcher = ["smpirun", "-np", str(SYNTHETIC_HOSTS), "-platform", str(platform), "-hostfile", str(hosts)]
+    launcher += ["--cfg=smpi/simulate-computation:no"]
+    return run_synthetic(application, n, SYNTHETIC_HOSTS, launcher, folder / "result.json")
+
+
+def curves(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each program with the whole curve: knee and fastest count, true and predicted, and what the curve cost.
+
+    The cost is that of the synthetic signatures over that of the judged runs (Eq. 7), and the same with the three runs
+    that were traced.
+    """
+    known = truth()
+    found = []
+    for name in dict.fromkeys(row["application"] for row in rows):
+        some = [row for row in rows if row["application"] == name and not row["refused"]]
+        if not some:
+            continue
+        learned_from = [known[name][n] for n in LEARNED[name]]
+        counts = [*LEARNED[name], *(row["processes"] for row in some)]
+        one: dict[str, Any] = {"application": name, "processes": counts}
+        for way in ("measured", *ENGINES):
+            if all(way in row for row in some):
+                times = np.array([*learned_from, *(row[way] for row in some)])
+                scaling = Scaling(np.array(counts), times, counts[0] * float(times[0]))
+                one[way] = {"knee": scaling.pays_until, "fastest": scaling.fastest}
+        if all("synthetic core-seconds" in row for row in some):
+            runs = sum(row["processes"] * row["measured"] for row in some)
+            traced = sum(n * seconds for n, seconds in zip(LEARNED[name], learned_from, strict=True))
+            own = sum(row["synthetic core-seconds"] for row in some)
+            one |= {"cost": own / runs, "cost with traced runs": (own + traced) / (runs + traced)}
+        found.append(one)
+    return found
+
+
+def curves_table(found: list[dict[str, Any]]) -> list[str]:
+    """The curves as a table in Markdown."""
+    ways = [way for way in ("measured", *ENGINES) if all(way in one for one in found)]
+    heads = [f"{what}, {way}" for what in ("knee", "fastest") for way in ways]
+    lines = ["| program | " + " | ".join([*heads, "cost (Eq. 7)", "with traced runs"]) + " |"]
+    lines.append("|" + "---|" * (len(heads) + 3))
+    for one in found:
+        places = " | ".join(f"{one[way][what]:,}" for what in ("knee", "fastest") for way in ways)
+        costs = " | ".join(
+            f"{100.0 * one[key]:.2f} %" if key in one else "" for key in ("cost", "cost with traced runs")
+        )
+        lines.append(f"| {one['application']} | {places} | {costs} |")
+    return lines
+
+
 def _answered(
     application: Application, n: int, truly: float, measured: Times, hardware: Hardware, folder: Path, replay: bool
 ) -> dict[str, Any]:
@@ -177,11 +230,8 @@ def _answered(
     ask("blocks", lambda: predictions(by_blocks(application, hardware), "blocks", [n], measured, True)[0])
 
     def synthetic() -> Prediction:
-        platform, hosts = write_machine(folder, SYNTHETIC_HOSTS)
-        launcher = ["smpirun", "-np", str(SYNTHETIC_HOSTS), "-platform", str(platform), "-hostfile", str(hosts)]
-        launcher += ["--cfg=smpi/simulate-computation:no"]
-        result = run_synthetic(application, n, SYNTHETIC_HOSTS, launcher, folder / "result.json")
-        row["synthetic cost"] = result.figures["core_seconds"] / (n * row["measured"])
+        result = synthetic_result(application, n, folder)
+        row["synthetic core-seconds"] = result.figures["core_seconds"]
         return predictions(by_synthetic(application, {"": result}), "synthetic", [n], {}, False)[0]
 
     ask("synthetic", synthetic)

@@ -144,11 +144,25 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
             f"there are signatures of {listed} processes, expected at least {FEWEST} different counts: each run by "
             "itself still tells its phases and weights (metasched signature extract)"
         )
-    numbered: dict[tuple[Shape, float], int] = {}
     tagged = _tagged([by_count[count] for count in counts])
-    runs = [_Run(by_count[count], numbered, tagged) for count in counts]
-    shapes = [shape for shape, _ in numbered]
-    _same_program(runs, shapes, timed)
+    # Where tags tell processes apart, not places of the program, there are no roles with them.
+    for tags in (tagged, set()) if tagged else (tagged,):
+        numbered: dict[tuple[Shape, float], int] = {}
+        runs = [_Run(by_count[count], numbered, tags) for count in counts]
+        shapes = [shape for shape, _ in numbered]
+        _same_program(runs, shapes, timed)
+        best = _best(runs, shapes, timed)
+        if best is not None:
+            return _checked(best, runs)
+    raise InputError(
+        "the processes have no roles that grids of these counts explain, or their programs differ: expected runs "
+        "of one program with one workload"
+    )
+
+
+def _best(runs: Sequence[_Run], shapes: Sequence[Shape], timed: bool) -> Fit | None:
+    """The rules of the roles that explain most; None where no roles do."""
+    counts = [run.count for run in runs]
     topologies = different(counts)
     best: Fit | None = None
     tried = 0
@@ -163,12 +177,7 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
         tried += 1
         if (best is not None and (best.ruled == 1.0 or not fitter.divided)) or tried >= MOST_TRIED:
             break
-    if best is None:
-        raise InputError(
-            "the processes have no roles that grids of these counts explain, or their programs differ: expected runs "
-            "of one program with one workload"
-        )
-    return _checked(best, runs)
+    return best
 
 
 def _checked(found: Fit, runs: Sequence[_Run]) -> Fit:

@@ -39,6 +39,8 @@ CORRECTION = (0.5, 2.0)
 #: Bytes of messages whose times tell the bandwidth of a link.
 LONG = (2.0**20, 2.0**21)
 LABEL = "process"
+#: Share of the time within which processes end together.
+TOGETHER = 0.001
 #: Share of the instructions from which on it is said of a phase that no point reaches it.
 REACHED = 0.05
 
@@ -319,19 +321,31 @@ class ClockedRun:
     @property
     def phases(self) -> tuple[PhaseTime, ...]:
         """Phases in the process that ends last (Eq. 6)."""
-        last = int(np.argmax(self.clocks.end))
-        seen = zip(
-            self.weights.tolist(), self.clocks.computing[last].tolist(), self.clocks.waiting[last].tolist(), strict=True
-        )
-        return tuple(
-            PhaseTime(phase, weight, (work + wait) / weight, work / weight, wait / weight)
-            for phase, (weight, work, wait) in enumerate(seen)
-        )
+        return phases_in_last(self.clocks.computing, self.clocks.waiting, self.weights, self.weights)
 
     @property
     def sampled(self) -> bool:
         """Whether turns of loops were left out."""
         return bool(np.any(self.executed < self.weights - 1e-9))
+
+
+def phases_in_last(computing: Floats, waiting: Floats, executed: Floats | Ints, weights: Ints) -> tuple[PhaseTime, ...]:
+    """Phases in the process that ends last: of those that end within :data:`TOGETHER` of it, in the first.
+
+    Where processes end together, which is the last one depends on rounding, but not what each phase takes in it.
+
+    Parameters
+    ----------
+    computing, waiting : arrays of shape (processes, phases), seconds.
+    executed, weights : how often each phase was run, and how often the application runs it.
+    """
+    ends = (computing + waiting).sum(axis=1)
+    last = int(np.argmax(ends >= (1.0 - TOGETHER) * ends.max()))
+    times = (
+        np.maximum(executed, np.finfo(np.float64).tiny) * max(float(ends[last]), 1e-30) / max(float(ends.max()), 1e-30)
+    )
+    seen = zip(weights.tolist(), (computing[last] / times).tolist(), (waiting[last] / times).tolist(), strict=True)
+    return tuple(PhaseTime(phase, weight, work + wait, work, wait) for phase, (weight, work, wait) in enumerate(seen))
 
 
 def phases_of_sample(sample: Sample) -> tuple[Ints, Floats, Ints]:

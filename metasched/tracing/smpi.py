@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from metasched.records import InputError
 from metasched.signature.application import Application
 from metasched.signature.expanding import Sample, lines, sampled, sound
-from metasched.signature.prediction import Engine, PhaseTime, Timed, phases_of_sample
+from metasched.signature.prediction import Engine, Timed, phases_in_last, phases_of_sample
 from metasched.store.files.ti_traces import write_ti_trace
 
 Floats = NDArray[np.float64]
@@ -53,13 +53,8 @@ def by_replay(application: Application, platform: Path, hosts: Path, relevant: b
         sample = sampled(application, count, FEW if relevant else 0)
         weights, executed, phases = phases_of_sample(sample)
         computing, waiting = _spent(sample, phases, weights.size, platform, hosts)
-        last = int(np.argmax(computing.sum(axis=1) + waiting.sum(axis=1)))
-        work, wait = (each[last] / np.maximum(executed, np.finfo(np.float64).tiny) for each in (computing, waiting))
         return Timed(
-            tuple(
-                PhaseTime(phase, weight, c + w, c, w)
-                for phase, (weight, c, w) in enumerate(zip(weights.tolist(), work.tolist(), wait.tolist(), strict=True))
-            ),
+            phases_in_last(computing, waiting, executed, weights),
             warnings=("measurable points are not replayed: the platform's speed is used",) if application.paces else (),
         )
 

@@ -194,3 +194,27 @@ def test_parts_of_faces_are_rounded_as_the_faces_are(length: int, parts: tuple[t
     rules = fit([_faces(side, length, parts) for side in (4, 6, 8)]).application
     for side in (7, 11, 16):
         assert _texts(expanded(rules, side**2)) == _texts(_faces(side, length, parts))
+
+
+def test_tags_that_tell_processes_apart_hide_no_roles() -> None:
+    def tag(rank: int) -> int:
+        return (7 * rank * rank + rank // 3) % 5
+
+    def ring(n: int) -> Trace:
+        def step(rank: int) -> list[tuple[str, tuple[float, ...]]]:
+            after, before = (rank + 1) % n, (rank - 1) % n
+            return [
+                ("irecv", (before, tag(before), 100, 0)), ("isend", (after, tag(rank), 100, 0)), ("waitall", (2,)),
+            ]  # fmt: skip
+
+        return trace_of({rank: [("init", ()), *(step(rank) * 4), ("finalize", ())] for rank in range(n)})
+
+    found = fit([ring(n) for n in (8, 16, 32)])
+    made = expanded(found.application, 64)
+    sent = [
+        [made.table.numbers[action][0] for action in process if made.table.text(action).startswith("isend")]
+        for process in made.processes
+    ]
+    assert sent == [[(rank + 1) % 64] * 4 for rank in range(64)]
+    # The tags themselves follow no rule, which is said.
+    assert set(found.unruled) == {"irecv", "isend"}
