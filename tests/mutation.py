@@ -204,7 +204,8 @@ def _meant(root: Path, module: str, name: str) -> set[str]:
         return {f"{module}.{name}"}
     reached: set[str] = set()
     if (package / "__init__.py").exists():
-        for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
+        # Names that are loaded when they are first used stand below ``if TYPE_CHECKING``.
+        for node in ast.walk(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module and name in {each.name for each in node.names}:
                 reached |= {node.module} | _meant(root, node.module, name)
     return reached

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from metasched.client import connection
-from metasched.client.connection import MOST, _length, address_of, ask
+from metasched.client.connection import MOST, _answer, _length, address_of, ask
 from metasched.records import InputError
 from metasched.service.configuration import Listen
 
@@ -80,6 +81,16 @@ def test_what_a_daemon_answers_is_returned_or_raised_by_who_can_mend_it(address:
         ask(address, "GET", '/500/{"detail": "no disk is left"}', timeout=30.0)
     with pytest.raises(RuntimeError, match=f"what answers at {address} is not metasched"):
         ask(address, "GET", "/200/<html>", timeout=30.0)
+
+
+@pytest.mark.parametrize("sent", [b"SSH/2.0 200 OK", b"HTTP/1.1 OK", b"HTTP/1.1"])
+def test_what_does_not_begin_as_http_does_is_refused(sent: bytes) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        there.sendall(sent + b"\r\n\r\n{}")
+        there.shutdown(socket.SHUT_WR)
+        with pytest.raises(ValueError, match="what it sends is no HTTP"):
+            _answer(here, time.monotonic() + 30.0, MOST)
 
 
 def test_a_daemon_that_does_not_answer_is_named(tmp_path: Path) -> None:

@@ -81,6 +81,13 @@ def test_busy_processors_slow_computation_and_busy_links_communication() -> None
     assert 1.0 < narrow / alone < 2.0 - share
 
 
+def test_runs_say_which_application_on_which_platform() -> None:
+    of = predictor()
+    of.application = of.cluster = ""
+    of.fit(runs())
+    assert (of.application, of.cluster) == ("app", "made")
+
+
 def test_runs_correct_computation_and_communication() -> None:
     of = predictor().fit(runs())
     assert of.factors == pytest.approx([2.0, 3.0], rel=0.1)

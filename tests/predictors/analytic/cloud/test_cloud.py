@@ -199,6 +199,11 @@ def test_the_exponent_is_found_from_the_mean_distance(n: int, exponent: float) -
     assert exponent_of(float(law @ np.arange(1, law.size + 1)), n) == pytest.approx(exponent, abs=1e-6)
 
 
+def test_a_single_process_does_all_the_work_and_sends_nothing() -> None:
+    alone = CloudModel.fit(RING, CLUSTER, method="synchronous").execution_time(CLUSTER, np.array([0, 1, 0, 0]))
+    assert alone == pytest.approx(16.12, rel=0.02)
+
+
 def test_filling_and_spreading_place_all_processes() -> None:
     mixed = Hardware((Server("a", 4), Server("b", 8), Server("c", 2)), 1e-9)
     for n in range(1, 60):
