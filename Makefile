@@ -68,6 +68,8 @@ testbed: $(VENV)/.installed ## install SimGrid (as root) and make every testbed 
 	fi
 	$(BIN)/python -m benchmarks.testbed tables
 	$(BIN)/python -m benchmarks.testbed tables --judged
+	$(BIN)/python -m benchmarks.testbed other-programs
+	$(BIN)/python -m benchmarks.testbed other-programs --judged
 .PHONY: tables
 tables: $(VENV)/.installed ## the paper's tables on the committed campaigns, compared with its figures: docs/results.md
 	$(BIN)/python -m benchmarks.tables

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 from threadpoolctl import threadpool_limits
 
-from benchmarks.testbed.catalogue import JUDGED, TABLE_3, TABLE_4
+from benchmarks.testbed.catalogue import JUDGED, NEW, NEW_PROGRAMS, TABLE_3, TABLE_4
 from benchmarks.verdicts import Target, table
 from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.conditions import observed
@@ -96,89 +96,120 @@ def judge(folder: Path, draws: int, counts: Sequence[int]) -> Curve:
     return Curve(tuple(cases), learning)
 
 
-def page(curves: Sequence[Curve], names: str, draws: int, took: str) -> str:
-    """docs/learning-curve.md."""
-    counts = list(dict.fromkeys(case.training for curve in curves for case in curve.cases))
-    found = {
-        (name, count): [
-            case.summary for curve in curves for case in curve.cases if (case.name, case.training) == (name, count)
+class Found:
+    """What every contender came to on some campaigns.
+
+    Parameters
+    ----------
+    curves : of the campaigns.
+    """
+
+    def __init__(self, curves: Sequence[Curve]) -> None:
+        self.counts = list(dict.fromkeys(case.training for curve in curves for case in curve.cases))
+        self._summaries: dict[tuple[str, int], list[dict[str, float]]] = {}
+        for case in (case for curve in curves for case in curve.cases):
+            self._summaries.setdefault((case.name, case.training), []).append(case.summary)
+        self._learned = {
+            name: np.mean([case for curve in curves for case in curve.learning[name]], axis=0) for name in CONTENDERS
+        }
+
+    def mean(self, name: str, count: int, key: str = "ppe_mean") -> float:
+        """The mean of an entry of the summaries."""
+        return float(np.mean([one[key] for one in self._summaries[name, count]]))
+
+    def median(self, name: str, count: int, key: str) -> float:
+        """The median of an entry of the summaries."""
+        return float(np.median([one[key] for one in self._summaries[name, count]]))
+
+    def by_count(self) -> str:
+        """A row for each number of training runs, without learning."""
+        lines = ["| runs | " + " | ".join(CONTENDERS) + " | 90 % coverage | width | fit (s) |"]
+        lines.append("|---:|" + "---:|" * (len(CONTENDERS) + 3))
+        for count in self.counts:
+            cells = [f"{self.mean(one, count):.1f} / {self.median(one, count, 'ppe_median'):.1f}" for one in CONTENDERS]
+            cells.append(f"{self.mean(OWN, count, 'interval_coverage'):.0%}")
+            cells.append(f"{self.median(OWN, count, 'interval_width_median'):.4g}")
+            lines.append(f"| {count} | {' | '.join(cells)} | {self.median(OWN, count, 'fit_seconds'):.2f} |")
+        return "\n".join(lines)
+
+    def learning(self) -> str:
+        """A row for each contender that learned every run once it had predicted it."""
+        lines = ["| method | " + " | ".join(map(_spoken, STRETCHES)) + " |", "|---|" + "---:|" * len(STRETCHES)]
+        lines += [
+            f"| {name} | " + " | ".join(f"{error:.1f}" for error in errors) + " |"
+            for name, errors in self._learned.items()
         ]
-        for name in CONTENDERS
-        for count in counts
-    }
+        return "\n".join(lines)
 
-    def mean(name: str, count: int) -> float:
-        return float(np.mean([one["ppe_mean"] for one in found[name, count]]))
-
-    def median(name: str, count: int, key: str) -> float:
-        return float(np.median([one[key] for one in found[name, count]]))
-
-    def held(count: int) -> float:
-        return float(np.mean([one["interval_coverage"] for one in found[OWN, count]]))
-
-    head = "| runs | " + " | ".join(CONTENDERS) + " | 90 % coverage | width | fit (s) |"
-    lines = [head, "|---:|" + "---:|" * (len(CONTENDERS) + 3)]
-    for count in counts:
-        cells = [f"{mean(name, count):.1f} / {median(name, count, 'ppe_median'):.1f}" for name in CONTENDERS]
-        width, fit = (median(OWN, count, key) for key in ("interval_width_median", "fit_seconds"))
-        lines.append(f"| {count} | {' | '.join(cells)} | {held(count):.0%} | {width:.4g} | {fit:.2f} |")
-    stretches = [f"predictions {begin + 1} to {end}" for begin, end in STRETCHES]
-    learned = {
-        name: np.mean([case for curve in curves for case in curve.learning[name]], axis=0) for name in CONTENDERS
-    }
-    going = ["| method | " + " | ".join(stretches) + " |", "|---|" + "---:|" * len(stretches)]
-    going += [
-        f"| {name} | " + " | ".join(f"{error:.1f}" for error in errors) + " |" for name, errors in learned.items()
-    ]
-
-    targets = []
-    for count in counts:
-        best = min(mean(name, count) for name in CONTENDERS if name != OWN)
-        here, middle, width = (
-            mean(OWN, count),
-            median(OWN, count, "ppe_median"),
-            median(OWN, count, "interval_width_median"),
-        )
-        least, most = HELD
-        if count in TARGETS:
-            asked = TARGETS[count]
-            targets += [
+    def targets(self) -> list[Target]:
+        """What was asked of all this."""
+        found = []
+        for count in self.counts:
+            best = min(self.mean(name, count) for name in CONTENDERS if name != OWN)
+            here, held = self.mean(OWN, count), self.mean(OWN, count, "interval_coverage")
+            middle, width = (self.median(OWN, count, key) for key in ("ppe_median", "interval_width_median"))
+            if count in TARGETS:
+                mean, median, widest = TARGETS[count]
+                found += [
+                    Target(
+                        f"{count} runs, mean / median PPE",
+                        f"<= {mean:g} / {median:g} %",
+                        f"{here:.1f} / {middle:.1f} %",
+                        here <= mean and middle <= median,
+                    ),
+                    Target(f"{count} runs, interval width", f"<= {widest:g}", f"{width:.4g}", width <= widest),
+                ]
+            least, most = HELD
+            found += [
                 Target(
-                    f"{count} runs, mean / median PPE",
-                    f"<= {asked[0]:g} / {asked[1]:g} %",
-                    f"{here:.1f} / {middle:.1f} %",
-                    here <= asked[0] and middle <= asked[1],
+                    f"{count} runs, coverage of 90 % intervals",
+                    f"{least:.0%} to {most:.0%}",
+                    f"{held:.1%}",
+                    least <= held <= most,
                 ),
-                Target(f"{count} runs, interval width", f"<= {asked[2]:g}", f"{width:.4g}", width <= asked[2]),
+                Target(f"{count} runs, against the best peer", f"< {best:.1f} %", f"{here:.1f} %", here < best),
             ]
-        targets += [
-            Target(
-                f"{count} runs, coverage of 90 % intervals",
-                f"{least:.0%} to {most:.0%}",
-                f"{held(count):.1%}",
-                least <= held(count) <= most,
-            ),
-            Target(f"{count} runs, against the best peer", f"< {best:.1f} %", f"{here:.1f} %", here < best),
+        return found + [
+            Target(f"learning from {START} runs, {_spoken(part)}", f"<= {limit:g} %", f"{error:.1f} %", error <= limit)
+            for (part, limit), error in zip(STRETCHES.items(), self._learned[OWN], strict=True)
         ]
-    targets += [
-        Target(f"learning from {START} runs, {what}", f"<= {limit:g} %", f"{error:.1f} %", error <= limit)
-        for what, limit, error in zip(stretches, STRETCHES.values(), learned[OWN], strict=True)
-    ]
+
+
+def _spoken(stretch: tuple[int, int]) -> str:
+    return f"predictions {stretch[0] + 1} to {stretch[1]}"
+
+
+def page(judged: Sequence[Curve], new: Sequence[Curve], names: str, draws: int, took: str) -> str:
+    """docs/learning-curve.md, from the judged campaigns and those of programs that the design does not have."""
     parts = [
         "# Learning from few runs",
         f"Written by `make learning-curve` from {names} of the testbed's judged seed, on which no choice in any "
         f"model was based ([testbed](testbed.md)); training sets drawn from each: {draws}. {took}",
-        "## By number of training runs, without learning",
-        "Mean over campaigns and draws of the mean PPE / median of the median PPE (%), loads as observed; for "
-        f"{OWN}, the coverage of 90 % intervals, the ratio of their upper to their lower end, and the "
-        "time of a fit in seconds (medians).",
-        "\n".join(lines),
-        f"## Learning after every run, from {START} runs",
-        "Mean PPE (%) of successive predictions; each run is learned once it has been predicted.",
-        "\n".join(going),
-        "## Targets",
-        table(targets),
     ]
+    for curves, title, of in (
+        (judged, "", ""),
+        (new, "A program that is not part of the design", ", a program that is not part of the design"),
+    ):
+        if not curves:
+            continue
+        found, below = Found(curves), "#" if title else ""
+        if title:
+            parts += [
+                f"## {title}",
+                f"{len(curves)} campaigns of a program that no other campaign runs.",
+            ]
+        parts += [
+            f"##{below} By number of training runs, without learning",
+            "Mean over campaigns and draws of the mean PPE / median of the median PPE (%), loads as observed; for "
+            f"{OWN}, the coverage of 90 % intervals, the ratio of their upper to their lower end, and the "
+            "time of a fit in seconds (medians).",
+            found.by_count(),
+            f"##{below} Learning after every run, from {START} runs",
+            "Mean PPE (%) of successive predictions; each run is learned once it has been predicted.",
+            found.learning(),
+            f"##{below} Targets{of}",
+            table(found.targets()),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -192,18 +223,21 @@ def main() -> None:
     parser.add_argument("--counts", type=int, nargs="+", default=[*TARGETS], help="numbers of training runs")
     parser.add_argument("--workers", type=int, default=multiprocessing.cpu_count())
     arguments = parser.parse_args()
-    names = ["-".join(row) for row in [*TABLE_3, *TABLE_4]]
-    folders = [arguments.campaigns / name for name in names if arguments.only in name]
+    rows = [*TABLE_3, *TABLE_4]
+    every = [arguments.campaigns / "-".join(row) for row in rows] + [NEW.folder / "-".join(row) for row in NEW_PROGRAMS]
+    folders = [folder for folder in every if arguments.only in folder.name]
     begin = time.monotonic()
     with ProcessPoolExecutor(arguments.workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(judge, folder, arguments.draws, arguments.counts) for folder in folders]
         console = Console(stderr=True)
         for future in track(waiting, console=console, disable=not console.is_terminal):
             future.result()
-    which = "all rows of Tables 3 and 4" if len(folders) == len(names) else ", ".join(one.name for one in folders)
+    judged = [one for one in folders if one.parent != NEW.folder]
+    which = "all rows of Tables 3 and 4" if len(judged) == len(rows) else ", ".join(one.name for one in judged)
     minutes = (time.monotonic() - begin) / 60.0
     took = f"It took {minutes:.1f} minutes with {arguments.workers} workers."
-    text = page([future.result() for future in waiting], which, arguments.draws, took)
+    curves = [future.result() for future in waiting]
+    text = page(curves[: len(judged)], curves[len(judged) :], which, arguments.draws, took)
     arguments.output.write_text(text, encoding="utf-8")
     print(text)
 

@@ -15,7 +15,7 @@ from rich.progress import track
 from benchmarks.testbed import campaign as campaigns
 from benchmarks.testbed import catalogue, checking, metered, plan, report
 from benchmarks.testbed import coscheduled as pairs_of_jobs
-from benchmarks.testbed.applications import APPLICATIONS
+from benchmarks.testbed.applications import APPLICATIONS, MORE_APPLICATIONS
 from benchmarks.testbed.clusters import CLUSTERS
 from benchmarks.testbed.loading import LOADINGS, Loading
 from benchmarks.testbed.simulator import Progress
@@ -27,6 +27,7 @@ app = typer.Typer(add_completion=False)
 console = Console(stderr=True)
 
 CORES = os.cpu_count() or 1
+PROGRAMS = APPLICATIONS | MORE_APPLICATIONS
 Workers = Annotated[int, typer.Option(min=1, help="Simulations at a time; does not change the outcome.")]
 Cluster = Annotated[str, typer.Option(help=f"Cluster: {', '.join(CLUSTERS)}.")]
 LoadingName = Annotated[str, typer.Option("--loading", help=f"Loads: {', '.join(LOADINGS)}.")]
@@ -65,7 +66,7 @@ def _generator(loading: str, traces: Path | None) -> tuple[str, Loading]:
 
 @app.command()
 def campaign(
-    application: Annotated[str, typer.Option(help=f"Program to run: {', '.join(APPLICATIONS)}.")],
+    application: Annotated[str, typer.Option(help=f"Program to run: {', '.join(PROGRAMS)}.")],
     cluster: Cluster,
     output: Output,
     loading: LoadingName = "random",
@@ -76,7 +77,7 @@ def campaign(
 ) -> None:
     """Make one campaign: training runs, then runs to predict, one after the other in one timeline of loads."""
     scenario = campaigns.Scenario(
-        APPLICATIONS[_named("--application", application, APPLICATIONS)],
+        PROGRAMS[_named("--application", application, PROGRAMS)],
         CLUSTERS[_named("--cluster", cluster, CLUSTERS)],
         *_generator(loading, traces),
         seed,
@@ -129,6 +130,21 @@ def tables(
         if only in f"porting-{name}":
             made = campaigns.make(scenario, workers, _bar(f"porting-{name}"), catalogue.porting_requests)
             write_runs(output / "porting" / f"{name}.csv", made.runs)
+
+
+@app.command()
+def other_programs(
+    judged: Judged = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write; the committed one.")] = None,
+    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
+    workers: Workers = CORES,
+) -> None:
+    """Make every campaign of programs that the tables do not have."""
+    collection = catalogue.NEW if judged else catalogue.OTHER
+    for scenario in catalogue.scenarios(collection):
+        if only in scenario.name:
+            made = campaigns.make(scenario, workers, _bar(scenario.name))
+            campaigns.write(scenario, made, (output or collection.folder) / scenario.name)
 
 
 @app.command()

@@ -39,3 +39,14 @@ APPLICATIONS = {
         ApplicationModel("twophase", "items", 15_000, 45_000),
     )
 }
+#: Programs of the campaigns that only :data:`benchmarks.testbed.catalogue.OTHER` and ``NEW`` hold.
+MORE_APPLICATIONS = {
+    application.name: application
+    for application in (
+        ApplicationModel("apsp", "vertices", 1_500, 3_500),
+        ApplicationModel("lu", "order of the matrix", 2_500, 5_500),
+        ApplicationModel("mg", "points along a side", 150, 340),
+        ApplicationModel("sweep", "points along a side", 3_000, 7_000),
+        ApplicationModel("summa", "order of the matrices", 1_800, 4_000),
+    )
+}

@@ -2,6 +2,8 @@
 
 Each was made twice, with two seeds. Models, their constants and their priors were and are chosen on the campaigns of
 the first seed, the design; those of the second seed chose nothing, and figures that claim accuracy are judged on them.
+Campaigns of a third seed run other programs; how far intervals grow beyond the learned P was chosen on them. Those of a
+fourth run a program that none of these has, and chose nothing.
 
 Rows stand in the order of the paper. Table 6 ports models between platforms, so it also needs campaigns on the
 dedicated cluster and, for every application and platform, idle runs on one and on two processors (section 3.5).
@@ -16,7 +18,7 @@ import numpy as np
 
 from benchmarks.testbed import campaign as campaigns
 from benchmarks.testbed import coscheduled, plan
-from benchmarks.testbed.applications import APPLICATIONS, ApplicationModel
+from benchmarks.testbed.applications import APPLICATIONS, MORE_APPLICATIONS, ApplicationModel
 from benchmarks.testbed.clusters import CLUSTERS, MULTICORE, ClusterModel
 from benchmarks.testbed.loading import LOADINGS
 
@@ -41,6 +43,8 @@ _CAMPAIGNS = Path(__file__).resolve().parent / "campaigns"
 #: What models may be chosen on, and what only judges them.
 DESIGN = Collection(_CAMPAIGNS, 1)
 JUDGED = Collection(_CAMPAIGNS / "judged", 4159, predictions=60)
+OTHER = Collection(_CAMPAIGNS / "other-programs", 8111, predictions=60)
+NEW = Collection(_CAMPAIGNS / "judged" / "new-programs", 5227, predictions=60)
 
 TABLE_3 = [
     ("eigen", "intel", "random"),
@@ -85,6 +89,23 @@ DEDICATED = [(application, "ibm", "dedicated") for application in ("eigen", "md"
 #: Section 5: phases of different complexity, the second one unbalanced.
 PHASES = [("twophase", "intel", "random")]
 
+#: Programs that the tables do not have: of the design, and those that only judge.
+OTHER_PROGRAMS = [
+    ("apsp", "intel", "random"),
+    ("apsp", "amd", "grid"),
+    ("lu", "intel", "grid"),
+    ("lu", "woodcrest", "random"),
+    ("mg", "amd", "random"),
+    ("mg", "intel", "grid"),
+    ("sweep", "intel", "random"),
+    ("sweep", "amd", "grid"),
+]
+NEW_PROGRAMS = [
+    ("summa", "intel", "random"),
+    ("summa", "amd", "grid"),
+    ("summa", "woodcrest", "random"),
+]
+
 #: Layouts drawn at random on nodes of 4 and of 16 cores, whose processes share memory and link.
 LAYOUTS = [("is", "quad", "grid"), ("fft", "wide", "random"), ("ssor", "quad", "random")]
 
@@ -103,7 +124,7 @@ def scenario(application: str, cluster: str, loading: str, collection: Collectio
     'cg-intel-random'
     """
     return campaigns.Scenario(
-        APPLICATIONS[application],
+        (APPLICATIONS | MORE_APPLICATIONS)[application],
         CLUSTERS[cluster],
         loading,
         LOADINGS[loading],
@@ -114,6 +135,8 @@ def scenario(application: str, cluster: str, loading: str, collection: Collectio
 
 def scenarios(collection: Collection = DESIGN) -> list[campaigns.Scenario]:
     """Every campaign of a collection, each once; those with phases are part of the design only."""
+    if collection in (OTHER, NEW):
+        return [scenario(*row, collection) for row in (OTHER_PROGRAMS if collection == OTHER else NEW_PROGRAMS)]
     phases = PHASES if collection == DESIGN else []
     return [scenario(*row, collection) for row in dict.fromkeys([*TABLE_3, *TABLE_4, *DEDICATED, *phases])]
 

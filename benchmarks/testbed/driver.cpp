@@ -21,13 +21,18 @@
 #include <vector>
 
 extern "C" {
+int apsp_main(int, char**);
 int cg_main(int, char**);
 int eigen_main(int, char**);
 int fft_main(int, char**);
 int is_main(int, char**);
+int lu_main(int, char**);
 int md_main(int, char**);
+int mg_main(int, char**);
 int poisson_main(int, char**);
 int ssor_main(int, char**);
+int summa_main(int, char**);
+int sweep_main(int, char**);
 int twophase_main(int, char**);
 void phase_begin(int phase);
 void phase_end(int phase);
@@ -39,8 +44,10 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 const std::map<std::string, int (*)(int, char**)> APPLICATIONS = {
-    {"cg", cg_main}, {"eigen", eigen_main},     {"fft", fft_main},   {"is", is_main},
-    {"md", md_main}, {"poisson", poisson_main}, {"ssor", ssor_main}, {"twophase", twophase_main}};
+    {"apsp", apsp_main}, {"cg", cg_main}, {"eigen", eigen_main}, {"fft", fft_main},
+    {"is", is_main}, {"lu", lu_main}, {"md", md_main}, {"mg", mg_main},
+    {"poisson", poisson_main}, {"ssor", ssor_main}, {"summa", summa_main}, {"sweep", sweep_main},
+    {"twophase", twophase_main}};
 
 // Computation is injected, never timed, so that a run is the same to the last digit wherever it is simulated.  One fixed
 // algorithm for each collective, so that none switches in the middle of a campaign; SimGrid's MPICH and MVAPICH2 selectors

@@ -31,7 +31,7 @@ def made(own: float, others: float) -> Curve:
 
 
 def test_the_page_sets_what_was_measured_beside_what_was_asked() -> None:
-    text = page([made(20.0, 30.0), made(10.0, 40.0)], "two campaigns", 1, "")
+    text = page([made(20.0, 30.0), made(10.0, 40.0)], [made(7.0, 9.0)], "two campaigns", 1, "")
     assert "from two campaigns of the testbed's judged seed" in text
     assert "| 5 | 15.0 / 7.5 | 35.0 / 17.5 |" in text
     assert "| 5 runs, mean / median PPE | <= 23 / 14 % | 15.0 / 7.5 % | reached |" in text
@@ -40,7 +40,10 @@ def test_the_page_sets_what_was_measured_beside_what_was_asked() -> None:
     assert "| 5 runs, against the best peer | < 35.0 % | 15.0 % | reached |" in text
     assert "| learning from 5 runs, predictions 1 to 10 | <= 11 % | 15.0 % | **missed** |" in text
     assert "| learning from 5 runs, predictions 11 to 30 | <= 6.5 % | 7.5 % | **missed** |" in text
-    worse = page([made(31.0, 30.0)], "one", 1, "")
+    _, others = text.split("## A program that is not part of the design")
+    assert "| 5 | 7.0 / 3.5 | 9.0 / 4.5 |" in others
+    assert "| 5 runs, against the best peer | < 9.0 % | 7.0 % | reached |" in others
+    worse = page([made(31.0, 30.0)], [], "one", 1, "")
     assert "| 5 runs, against the best peer | < 30.0 % | 31.0 % | **missed** |" in worse
 
 

@@ -89,7 +89,7 @@ def test_what_does_not_begin_as_http_does_is_refused(sent: bytes) -> None:
     with here, there:
         there.sendall(sent + b"\r\n\r\n{}")
         there.shutdown(socket.SHUT_WR)
-        with pytest.raises(ValueError, match="what it sends is no HTTP"):
+        with pytest.raises(ValueError, match="what it sends is not HTTP"):
             _answer(here, time.monotonic() + 30.0, MOST)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from metasched.schedulers.pbs.listing import ended
 from metasched.schedulers.pbs.source import PbsSource
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
@@ -82,6 +84,12 @@ def test_fates_and_finished_jobs_come_from_the_history_of_the_server(server: Pat
     log = source().accounted(0.0)
     assert log is not None
     assert (log.run_time.tolist(), log.wait.tolist()) == ([50.0, 5.0], [100.0, 100.0])
+
+
+def test_a_job_that_could_not_be_run_has_failed_one_that_ran_badly_has_ended_by_itself() -> None:
+    jobs = {f"{number}.pbs": job("F", Exit_status=status) for number, status in ((3, 0), (4, 1), (6, -1))}
+    found = [(each.number, each.failed, each.completed) for each in ended(json.loads(printed(Jobs=jobs)))]
+    assert found == [("3", False, True), ("4", False, False), ("6", True, False)]
 
 
 def test_without_jobs_the_lists_are_empty_though_nothing_is_printed(server: Path) -> None:

@@ -33,7 +33,7 @@ def lines_of_code(source: str) -> int:
 
 def test_a_prediction_is_understood_from_eight_files_and_a_thousand_lines() -> None:
     page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
-    named = re.search(r"contain a whole prediction:(.*?)Around them", page, re.DOTALL)
+    named = re.search(r"A complete prediction takes eight files(.*?)Around them", page, re.DOTALL)
     assert named is not None
     files = re.findall(r"`([\w/]+\.py)`", named[1])
     sources = [(ROOT / "metasched" / "predictors" / file).read_text(encoding="utf-8") for file in files]

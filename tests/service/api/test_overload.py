@@ -28,6 +28,10 @@ async def asked(gate: Gate, path: str) -> tuple[int, dict[bytes, bytes]]:
     return sent[0]["status"], dict(sent[0]["headers"])
 
 
+def test_an_event_loop_is_not_late_before_it_was_seen_to_be() -> None:
+    assert (LoopLag().seconds, LoopLag().busy) == (0.0, False)
+
+
 def test_samples_wait_while_the_loop_is_late_and_placements_do_not() -> None:
     nothing: Any = SimpleNamespace(all=dict, learned=dict, waiting=0, failures=0)
     lag = LoopLag()

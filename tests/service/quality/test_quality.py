@@ -90,6 +90,7 @@ def test_the_bounds_hold_the_true_saving_as_often_as_they_say() -> None:
         (elsewhere(ENOUGH - 1, 0.3), None, f"{ENOUGH - 1} finished jobs judged"),
         (elsewhere(40, 0.3), "act", "would have saved 3"),
         (elsewhere(40, 0.3, held=0.5), "shadow", "the coverage is too low"),
+        (elsewhere(40, 0.3, held=0.7), "act", "would have saved 3"),
         (elsewhere(400, 0.3, held=0.7), "shadow", "the coverage is too low"),
         (elsewhere(40, -0.3), "shadow", "would have cost"),
         (elsewhere(40, 0.0, error=0.3), "advise", "may be chance"),
