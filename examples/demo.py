@@ -45,7 +45,7 @@ CHECKS, CHECKS_END = 12, 62
 #: Sizes as parts of the largest: learned from, and then predicted, some between those and some beyond.
 TRAINING_SIZES = (0.5, 0.9, 0.7, 1.0, 0.6, 0.8)
 CHECKED_SIZES = (0.75, 0.95, 0.65, 1.1, 0.85, 0.55, 0.8, 1.05, 0.7, 0.9, 0.6, 1.0, 0.78, 0.97, 0.63, 0.88)
-#: Seconds over which the load is looked at before a run, and looks that its correction remembers.
+#: Seconds over which the load is measured before a run, and how many measurements its correction remembers.
 LOOK, REMEMBERED = 0.4, 12
 
 # A pipe or a file has no width of its own, and tables are not to be folded for its sake.
@@ -110,7 +110,7 @@ class Demo:
 
 @dataclass
 class Outlook:
-    """What the next run should meet: what the kernel's counters show now, corrected by how far they missed so far.
+    """The loads that the next run should meet: the kernel's counters now, corrected by their errors so far.
 
     As in the Network Weather Service, where probes correct passive sensors; here the runs before are the probes.
     """
@@ -121,7 +121,7 @@ class Outlook:
     bandwidth: float = math.nan
 
     def look(self) -> None:
-        """See what this host has to spare now: CPU of 1, 2, ... processors, and bandwidth (Mbit/s)."""
+        """Measure what this host has to spare now: CPU of 1, 2, ... processors, and bandwidth (Mbit/s)."""
         cpus = {count: ProbedCpu(count, probing=False) for count in range(1, len(os.sched_getaffinity(0)) + 1)}
         link = CorrectedLink(LOOPBACK)
         time.sleep(LOOK)
@@ -133,13 +133,13 @@ class Outlook:
         return min(seen * math.exp(np.median(self.missed.get(processes, [0.0]))), 1.0)
 
     def doubt(self, processes: int) -> LoadDoubt:
-        """Between which parts of it the share came out, nine times in ten, as far as these few runs tell."""
+        """The 90 % interval of that share, as factors of it, from these few runs."""
         missed = np.array(self.missed.get(processes, ()))
         spread = math.hypot(0.1, np.mean(np.abs(missed - np.median(missed)))) if missed.size > 2 else 0.3
         return LoadDoubt(np.exp([-1.645 * spread, 1.645 * spread]), np.ones(2))
 
     def met(self, run: Run) -> None:
-        """Learn from what a run met that began right after the look."""
+        """Learn from the loads of a run that began right after the measurement."""
         seen = self.seen[min(run.processors, max(self.seen))]
         kept = self.missed.setdefault(run.processors, [])
         kept[:] = [*kept, math.log(run.min_avg_avail_cpu / seen)][-REMEMBERED:]

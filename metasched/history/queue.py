@@ -1,8 +1,8 @@
-"""The queue of a cluster as it is, led on: when each job that waits would start, and when one more would.
+"""Simulation of the queue of a cluster: when each pending job would start, and when one more job would.
 
-Jobs start by the rules of :mod:`metasched.history.backfilling`: in the order of their priority, others before them
-where they delay no reservation. Reservations rest on how long jobs may hold their processors, as schedulers have it;
-when processors are really free follows from how long jobs are expected to run.
+Jobs start by the rules of :mod:`metasched.history.backfilling`: in order of priority, and out of order if they delay no
+reservation. As in schedulers, reservations follow from how long jobs may hold their processors; when processors really
+become free follows from predicted run times.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from metasched.history.backfilling import Backfilling, lead_on
 from metasched.history.job_log import Floats, Ints
 
-#: What a job without a limit is taken to need (s).
+#: Assumed limit of a job without one (s).
 UNLIMITED = 86_400.0
-#: How many waiting jobs are tried for backfill when a queue is led on, as schedulers bound it too.
+#: Pending jobs considered for backfill in a simulation; schedulers have such a bound too.
 DEPTH = 50
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """A job that runs or waits, as its scheduler knows it.
+    """A running or pending job, as its scheduler describes it.
 
     Parameters
     ----------
@@ -56,22 +56,22 @@ class QueuedJob:
 
     @property
     def holds(self) -> float:
-        """How long it may hold its processors, from now or from its start on (s)."""
+        """How long it may hold its processors (s), from now if it runs, else from its start."""
         return max((self.limit or UNLIMITED) - (self.ran or 0.0), 1.0)
 
 
-#: How long a job is expected to run, from now or from its start on (s).
+#: Expected remaining run time of a job (s), from its start if it is pending.
 Left = Callable[[QueuedJob], float]
 
 
 def by_limit(job: QueuedJob) -> float:
-    """A job runs as long as it may."""
+    """The remaining time up to the limit of a job (s)."""
     return job.holds
 
 
 @dataclass(frozen=True, slots=True)
 class PrecedingJob:
-    """A job that is ahead: its processors, how long it may hold them, and how long it is expected to (s)."""
+    """A job ahead in the queue: its processors, how long it may hold them (s), and how long it is expected to (s)."""
 
     processors: int
     holds: float
@@ -80,13 +80,13 @@ class PrecedingJob:
 
 
 class Line:
-    """The jobs of a partition.
+    """The queue of a partition.
 
     Parameters
     ----------
-    free : processors that nobody holds.
-    running : jobs that run.
-    waiting : jobs that wait for processors, first come first; those that ask for more than there is hold up nobody.
+    free : idle processors.
+    running : running jobs.
+    waiting : pending jobs in order of priority; those that request more processors than exist are ignored.
 
     Examples
     --------
@@ -113,11 +113,11 @@ class Line:
         self._begin: dict[int, float] | None = None
 
     def starts(self) -> dict[str, float]:
-        """How long each job that waits does so if nobody else comes (s), by its number."""
+        """Time until each pending job starts without further arrivals (s), by job number."""
         return {self._jobs[number].number: start for number, start in self._starts().items()}
 
     def wait(self, processors: int, limit: float, run_time: float) -> float:
-        """How long one more job, the last in line, would wait (s); infinity where it asks for more than there is."""
+        """Wait of one more job at the end of the queue (s); infinite if it requests more processors than exist."""
         if processors > self.processors:
             return float("inf")
         last, cluster = len(self._jobs), self._cluster.copy(DEPTH)
@@ -125,11 +125,12 @@ class Line:
         return lead_on(cluster, 0.0, {**self._left, last: run_time}, until=last)[last]
 
     def steps(self) -> tuple[Ints, Floats]:
-        """How long one more job would wait that delays nobody and may run for any time, by its processors.
+        """Wait of one more job, of any length, that delays no other, by its processors.
 
         Returns
         -------
-        Processors, ascending from 1, from which on a job waits so long, and how long that is (s); shape (steps,) each.
+        Numbers of processors, ascending from 1, at which the wait changes, and the waits from there on (s), each of
+        shape (steps,).
         """
         times, change = [0.0], [self._cluster.free]
         for number, begin in {**dict.fromkeys(self._cluster.started, 0.0), **self._starts()}.items():

@@ -1,9 +1,10 @@
-"""Replays of a job log: when each job would have started under a policy, with run times as some predictor expects them.
+"""Replays of a job log: when each job would have started under a policy, with the run times of some predictor.
 
-The policies differ in what predictions may do. ``easy``: jobs are tried for backfill as they came, and expected to
-hold their processors as long as is predicted. ``sjbf``: besides, the shortest are tried first; with predictions
-that is EASY++ (Tsafrir, Etsion & Feitelson 2007). ``order-only``: predictions choose which is tried first, but jobs
-are expected to hold their processors until their time limit, so that a wrong prediction can delay no reservation.
+The policies differ in what predictions may decide. ``easy``: jobs are considered for backfill in order of submission,
+and expected to hold their processors for the predicted run time. ``sjbf``: in addition, the shortest are considered
+first; with predictions this is EASY++ (Tsafrir, Etsion & Feitelson 2007). ``order-only``: predictions decide which job
+is considered first, but jobs are expected to hold their processors until their time limit, so that a wrong prediction
+cannot delay a reservation.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ class Policy(StrEnum):
 
 
 class Expected(NamedTuple):
-    """What is expected of a job that is submitted.
+    """The predictions for a submitted job.
 
     Parameters
     ----------
-    run_time : (s).
-    order : what it is put in order by (s).
-    low, high : ends of the 90 % interval of its run time (s), not numbers where nothing is said of it.
+    run_time : predicted run time (s).
+    order : sort key of the backfill order (s).
+    low, high : ends of the 90 % interval of the run time (s), NaN if there is none.
     """
 
     run_time: float
@@ -50,13 +51,13 @@ class Expected(NamedTuple):
 
 
 class RunTimes(Protocol):
-    """Expects run times, and receives the outcome of each job, in the order of time."""
+    """Predicts run times, and is told the outcome of each job, in chronological order."""
 
-    #: Whether it learns from what it expected; where not, neither is learned from the waits that were forecast by it.
+    #: Whether it learns from its errors; if not, waits forecast with it are not corrected for past errors either.
     learns: bool
 
     def submitted(self, job: int, now: float) -> Expected:
-        """A job is submitted; what is expected of it."""
+        """The predictions for a job that has just been submitted."""
         ...
 
     def started(self, job: int, now: float) -> None:
@@ -68,25 +69,25 @@ class RunTimes(Protocol):
         ...
 
     def reordered(self, ended: int, now: float) -> Iterable[tuple[int, float]]:
-        """Jobs that wait and what they are now put in order by (s), as a job has ended."""
+        """Pending jobs with their new sort keys (s), after a job has ended."""
         ...
 
     def left(self, job: int, ran: float) -> Sequence[float]:
-        """How long a job may run on (s) that has run so long, 0 where it waits; of all jobs as many possibilities."""
+        """Possible remaining run times (s) after ``ran`` seconds, 0 for a pending job; as many for every job."""
         ...
 
 
 class Watcher(Protocol):
-    """Looks on while a log is replayed."""
+    """Called for the jobs submitted during a replay."""
 
     def __call__(self, cluster: Backfilling, job: int, now: float) -> None:
-        """A job was submitted, and has not started yet."""
+        """A job has been submitted and has not started yet."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What became of the jobs of a log; arrays of shape (jobs,).
+    """The outcome of a replay; arrays of shape (jobs,).
 
     Parameters
     ----------
@@ -104,19 +105,19 @@ class Replay:
 
     @property
     def bounded_slowdown(self) -> Floats:
-        """Wait and run time over the run time, jobs below ten seconds taken for ten, and never below 1."""
+        """Wait plus run time over run time, with run times below ten seconds counted as ten; at least 1."""
         run = self.log.run_time
         return np.maximum(1.0, (self.wait + run) / np.maximum(run, SLOWDOWN_BOUND))
 
 
 def replay(log: JobLog, processors: int, policy: Policy, run_times: RunTimes, watch: Watcher | None = None) -> Replay:
-    """Let the jobs of a log come as they came, and start as a policy has it.
+    """Replay a log: jobs are submitted as recorded, and started by a policy.
 
     Parameters
     ----------
     log, processors : the jobs, and the processors of the cluster.
     policy : see the module.
-    run_times : what expects run times.
+    run_times : predicts run times.
     watch : called with each job that is submitted, before anything starts.
 
     Raises
@@ -126,7 +127,7 @@ def replay(log: JobLog, processors: int, policy: Policy, run_times: RunTimes, wa
 
     Notes
     -----
-    All that happens at one time is taken in before jobs are started: first what ends, then what comes.
+    All events of one moment are processed before jobs are started: first jobs that end, then submissions.
 
     Examples
     --------
@@ -173,10 +174,10 @@ def replay(log: JobLog, processors: int, policy: Policy, run_times: RunTimes, wa
 
 
 def shaken(log: JobLog, generator: np.random.Generator) -> JobLog:
-    """A log that could as well have been: what was submitted comes a little earlier or later.
+    """A perturbed log: every submission a little earlier or later.
 
-    A replay amplifies chances, and one that is judged by a single replay is judged by them too (Tsafrir, Ouaknine &
-    Feitelson, "Reducing performance evaluation sensitivity and variability by input shaking", MASCOTS 2007).
+    A replay amplifies chance, so a verdict from a single replay depends on chance too (Tsafrir, Ouaknine & Feitelson,
+    "Reducing performance evaluation sensitivity and variability by input shaking", MASCOTS 2007).
 
     Parameters
     ----------

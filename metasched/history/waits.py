@@ -1,8 +1,8 @@
-"""How long a job will wait: the queue led on with the run times that are expected, and what such forecasts have missed.
+"""Forecasts of waits: a simulation of the queue with predicted run times, corrected for the errors of earlier ones.
 
-Nobody knows who comes later and starts before; what earlier forecasts missed tells of it. So a forecast is moved, and
-its interval made, by the ratios of waits to what the queue led on had said, among forecasts of about the same length;
-and it is moved only while that makes forecasts better.
+Jobs that arrive later and start earlier are unknown to the simulation; the errors of earlier forecasts account for
+them. A forecast is corrected, and its interval made, by the ratios of actual to simulated waits among forecasts of
+about the same length. It is corrected only while that has recently improved the forecasts.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy as np
 
 from metasched.history.backfilling import Backfilling, lead_on
 
-#: Forecasts are held together by how long a wait they say (s): up to each of these, and longer.
+#: Upper bounds of the classes of simulated waits (s) whose errors are pooled; the last class is unbounded.
 CLASSES = (0.0, 300.0, 1800.0, 7200.0, 21_600.0, 86_400.0)
 #: Added to waits before they are compared by ratios (s).
 SOFTENING = 60.0
-#: How fast it is forgotten how much forecasts missed that were moved, and that were not.
+#: Decay, for each wait learned, of the summed errors of corrected and uncorrected forecasts.
 MEMORY = 0.99
-#: Step by which the levels of intervals follow how often these held (Gibbs & Candès, "Adaptive conformal inference
+#: Step by which the levels of intervals follow their coverage (Gibbs & Candès, "Adaptive conformal inference
 #: under distribution shift", NeurIPS 2021).
 STEP = 0.01
-#: Past forecasts of a class that count, and that must have come true before they do.
+#: Most forecasts of a class that are used, and the fewest with a known outcome before they are.
 MOST, FEWEST = 300, 20
 
 
@@ -39,7 +39,7 @@ class Wait(NamedTuple):
 
 
 class WaitErrors:
-    """What forecasts of waits have missed, and so what to make of the next.
+    """The errors of earlier forecasts, and the corrections that follow from them.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class WaitErrors:
         self._missed = self._missed_moved = 0.0
 
     def learn(self, said: float, waited: float) -> None:
-        """A job for which the queue led on had said so long (s) waited so long."""
+        """Learn the actual wait (s) of a job, and the simulated one (s)."""
         moved = self._moved(said)
         self._missed = MEMORY * self._missed + abs(said - waited)
         self._missed_moved = MEMORY * self._missed_moved + abs(moved.seconds - waited)
@@ -72,7 +72,7 @@ class WaitErrors:
         self._ratios[_class(said)].append(math.log((waited + SOFTENING) / (said + SOFTENING)))
 
     def expect(self, said: float) -> Wait:
-        """The wait of a job for which the queue led on says so long (s)."""
+        """The forecast for a job whose simulated wait is ``said`` (s)."""
         found = self._moved(said)
         if self._missed_moved < self._missed:
             return found
@@ -89,13 +89,14 @@ class WaitErrors:
 def possible_waits(
     cluster: Backfilling, job: int, now: float, left: Callable[[int, float], Sequence[float]]
 ) -> list[float]:
-    """How long a job of a queue still waits if nobody else comes (s), for each of several possibilities of run times.
+    """The remaining wait of a queued job without further arrivals (s), for each of several sets of possible run times.
 
     Parameters
     ----------
-    cluster : the queue as it is, with the job in it.
+    cluster : the queue at present, including the job.
     job, now : its number, and the time (s).
-    left : how long a job runs on that has run so long (s), 0 where it waits; of all jobs as many possibilities.
+    left : possible remaining run times (s) of a job after it has run so long (s), 0 if it is pending; as many for every
+        job.
 
     Examples
     --------

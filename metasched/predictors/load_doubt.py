@@ -1,7 +1,7 @@
-"""Prediction intervals that hold the doubt about the loads to come besides the model's own.
+"""Prediction intervals that include the uncertainty of the loads to come as well as the model's own.
 
-On the logarithm of the time the two are independent, so on each side the reaches add up as squares: that of the model's
-own interval, and those of the times predicted at the ends of the expected CPU and bandwidth.
+On the logarithm of the time the two are taken to be independent, so on each side the half-widths add in quadrature:
+that of the model's own interval, and those of the times predicted at the ends of the forecast CPU and bandwidth.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from metasched.records import Interval, Prediction, Request
 
 @dataclass(frozen=True, slots=True)
 class LoadDoubt:
-    """Between which parts of what is expected the two minima should come out, at the level of a prediction.
+    """Intervals of the two minima of a run, as factors of their forecasts, at the level of a prediction.
 
     Parameters
     ----------
-    cpu, bandwidth : low and high ends, arrays of shape (2, k) or (2,): 1 is what is expected.
-    cpu_middle, bandwidth_middle : the parts that they come out above as often as below, arrays of shape (k,); 1 where
-        None.
+    cpu, bandwidth : low and high ends, arrays of shape (2, k) or (2,): 1 is the forecast.
+    cpu_middle, bandwidth_middle : medians of the factors, arrays of shape (k,); 1 where None.
 
     Examples
     --------
@@ -39,9 +38,9 @@ class LoadDoubt:
     bandwidth_middle: Floats | None = None
 
     def carried(self, known: float, level: float) -> LoadDoubt:
-        """The ends at another level than the one they are known at.
+        """The ends at another level than the known one.
 
-        On each side of the middle the logarithms are taken to be normal.
+        On each side of the median the logarithms are taken to be normal.
         """
         power = scipy.special.ndtri((1 + level) / 2) / scipy.special.ndtri((1 + known) / 2)
         cpu, bandwidth = (
@@ -51,11 +50,11 @@ class LoadDoubt:
         return replace(self, cpu=cpu, bandwidth=bandwidth)
 
     def middle(self, cpu: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
-        """What the minima come out above as often as below, from what is expected of them: arrays of shape (k,).
+        """Medians of the minima from their forecasts: arrays of shape (k,).
 
         Parameters
         ----------
-        cpu, bandwidth : expected minima, share of a processor and Mbit/s.
+        cpu, bandwidth : forecast minima, share of a processor and Mbit/s.
 
         Examples
         --------

@@ -14,16 +14,16 @@ from metasched.history.replay import Expected
 from metasched.history.run_times.neighbours import GRID, Forecast, Neighbours
 from metasched.history.submission import Submission, submissions
 
-#: What each quantile stands for of the distribution.
+#: The part of the distribution that each quantile represents.
 SHARES = np.diff(np.concatenate([[0.0], (GRID[1:] + GRID[:-1]) / 2.0, [1.0]]))
-#: How many kinds of a user's waiting jobs, and how many jobs of each, are considered again when one of them has ended.
+#: How many kinds of a user's pending jobs, and how many jobs of each, are predicted again when one of them has ended.
 KINDS, OF_A_KIND = 8, 25
-#: How long what was expected of a kind of waiting jobs holds while others of its user run (s): each moment that these
-#: go on tells more of it.
+#: How long the prediction of a kind of pending jobs is valid while others of its user run (s): the longer these run,
+#: the longer it will.
 HOLDS = 300.0
-#: Shares of the distribution of what is left of a run at which a queue is led on.
+#: Levels of the distribution of the remaining run time at which a queue is simulated.
 EVENLY = (np.arange(5) + 0.5) / 5.0
-#: What makes one job long where another is short: the golden ratio spreads multiples of it evenly.
+#: Shifts the levels from job to job, so that not all are long at once; multiples of the golden ratio spread evenly.
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
@@ -70,9 +70,9 @@ class Learned:
         self.past.started(job, now)
 
     def reordered(self, ended: int, now: float) -> Iterator[tuple[int, float]]:
-        """See :class:`~metasched.history.replay.RunTimes`: what a user's jobs took tells of those that wait.
+        """See :class:`~metasched.history.replay.RunTimes`: the ended job informs about the pending ones of its user.
 
-        So does how long they have been running: the shortest that wait are considered again now and then.
+        So do jobs that still run: the shortest pending ones are predicted again from time to time.
         """
         ended_user = self._jobs[self._kind[ended]].user
         kinds = list(islice(self._waiting.get(ended_user, {}), KINDS))
@@ -104,9 +104,9 @@ class Learned:
 
 
 def order(found: Forecast) -> float:
-    """What a job is put in order by (s).
+    """The sort key of the backfill order (s).
 
-    The geometric mean of two means: of the mean, in which long runs that are possible count, and of the geometric mean,
-    in which short ones do.
+    The geometric mean of two means of the distribution: the arithmetic one, which emphasises long run times, and the
+    geometric one, which emphasises early ends.
     """
     return float(np.sqrt((found.quantiles @ SHARES) * np.exp(np.log(found.quantiles) @ SHARES)))

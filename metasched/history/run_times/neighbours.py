@@ -1,14 +1,13 @@
-"""Run times from jobs that are alike: a weighted distribution of what they took, and of what those that run have shown.
+"""Run times from similar jobs: the weighted distribution of their run times, with running jobs as censored values.
 
-What a job is compared with are the last jobs of its user, those of the user that run, and the last jobs of others
-with the same limit. Each counts by how alike it is (processors, limit, name) and how recent; the weights are an
-exponential of a linear form. Jobs that still run tell that they take longer than they have run: the distribution is
-the product-limit estimate of Kaplan & Meier ("Nonparametric estimation from incomplete observations", JASA 53, 1958)
-with weights.
+A job is compared with the last jobs of its user, with the running jobs of the user, and with the last jobs of other
+users with the same limit. Each is weighted by its similarity (processors, limit, name) and its age; the weights are
+exponentials of a linear form. The run time of a running job has only a lower bound, so the distribution is the weighted
+product-limit estimate of Kaplan & Meier ("Nonparametric estimation from incomplete observations", JASA 53, 1958).
 
-Several such forms are asked, and each counts by how well it did lately (exponentially weighted average forecaster;
+Several such forms are combined, each weighted by its recent accuracy (exponentially weighted average forecaster;
 Cesa-Bianchi & Lugosi, "Prediction, Learning, and Games", 2006, Section 2.2). The ends of intervals are quantiles whose
-levels follow how often they held (Gibbs & Candès, "Adaptive conformal inference under distribution shift", 2021).
+levels follow the recent coverage (Gibbs & Candès, "Adaptive conformal inference under distribution shift", 2021).
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from metasched.history.job_log import Floats
 from metasched.history.problem_sizes import stem_of
 from metasched.history.submission import Submission
 
-#: How many ended jobs of a user, running ones of a user, and ended ones of others with the same limit are compared.
+#: Numbers of jobs compared: ended and running ones of the user, and ended ones of others with the same limit.
 OWN, RUNNING, OTHERS = 240, 12, 24
-#: Limits of which the others' last jobs are kept, and names whose digits have been taken out.
+#: Most limits whose last jobs are kept, and most names whose stems (without digits) are.
 MOST_LIMITS, MOST_NAMES = 2000, 100_000
-#: Quantile levels of the distribution that is kept of each job until it ends.
+#: Levels of the quantiles that are kept for each job until it ends.
 GRID = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
-#: How much each of these quantiles counts in what is expected: the middle, less jumpy than the median alone, and a bit
-#: above it, as jobs that run on are not among those that have ended yet.
+#: Weights of these quantiles in the prediction: centred slightly above the median, since long jobs that still run are
+#: missing among those that have ended, and spread, since the median alone is less stable.
 MIDDLE = np.array([0, 0, 0, 0, 1, 2, 3, 3, 2, 1, 0, 0, 0]) / 12.0
 
-# Rows of what is kept of a job; the first four are compared with those of another.
+# Rows of a job's record; the first four are compared with those of other jobs.
 _WIDTH, _LIMIT, _ENDED, _SUBMITTED, _CUT, _SHORT, _RUN, _NAME, _STEM, _USER = range(10)
 _ROWS = 10
-#: What times ago are counted in (s): since it ended, and between the submissions.
+#: Units of time differences (s): since the end of the other job, and between the submissions.
 AGO = np.array([[3600.0], [600.0]])
 
 #: The forms, one a row. Columns: distance in log2 processors, in log2 limit; whether they differ; log of hours since it
@@ -51,27 +50,27 @@ FORMS = np.array([
     [0.405, 4.016, 1.112, 0.625, 0.276, 0.029, -0.038, 0.288],
     [0.8, 2.6, 0.8, 1.0, 0.2, 0.05, 0.1, 0.1],
 ])  # fmt: skip
-#: What other names count, also but for digits.
+#: Distances of a different name, and of a name with a different stem.
 NAME, STEM = 1.0, 1.5
 #: For others' jobs: distance in log2 processors, log of hours since it ended.
 OTHER_FORMS = np.array([[2.2, 0.0], [0.855, 0.275], [1.339, 0.0], [3.032, -0.196], [2.2, 0.1]])
-#: What others' jobs, and running ones, count beside ended ones of the user.
+#: Weights of others' jobs, and of running ones, relative to ended ones of the user.
 OTHERS_COUNT = np.array([[0.007], [0.012], [0.007], [0.004], [0.007]])
 RUNNING_COUNT = np.array([[0.282], [0.399], [0.343], [0.369], [0.6]])
-#: Quantile levels that each form answers with.
+#: The quantile level at which each form predicts.
 LEVELS = np.array([0.549, 0.549, 0.565, 0.554, 0.53])
-#: What each form counts before it is known how well it does: the last forgets fastest, and is for changed habits.
+#: Weights of the forms before their accuracy is known; the last forgets fastest, for users whose jobs change.
 PRIOR = np.array([1.0, 1.0, 1.0, 1.0, 0.1])
-#: How fast a form's past losses are forgotten, and how strongly losses count (per mean loss).
+#: Decay of a form's past losses, and how strongly they count (per mean loss).
 MEMORY, RATE = 0.995, 20.0
-#: The same of the losses with a user's jobs, which count besides.
+#: The same for the losses on a user's own jobs, which are added.
 OWN_MEMORY, OWN_RATE = 0.95, 0.5
-#: Step of the levels of intervals, and how much wider than the quantiles they are.
+#: Step of the levels of intervals, and the factor by which they are wider than the quantiles.
 STEP, MARGIN = 0.004, 1.02
 
 
 def _by_rank(most: int, linear: Sequence[float], log: Sequence[float], near: Sequence[float]) -> Floats:
-    """What jobs count less by their rank, shape (forms, most), the newest last."""
+    """By how much the log weights of jobs fall with their rank, shape (forms, most), newest last."""
     rank = np.arange(most)[::-1]
     return np.outer(linear, rank) + np.outer(log, np.log1p(rank)) + np.outer(near, 1.0 / (1.0 + rank))
 
@@ -87,13 +86,13 @@ OTHERS_BY_RANK = _by_rank(OTHERS, [0.077, 0.087, 0.111, 0.212, 0.2], [0.039, -0.
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is expected of a job's run time.
+    """The prediction of a job's run time.
 
     Parameters
     ----------
     run_time, low, high : median and ends of the interval (s).
     quantiles : at the levels of :data:`GRID` (s).
-    answers : what each form says (s).
+    answers : the prediction of each form (s).
     """
 
     run_time: float
@@ -130,7 +129,7 @@ class _Ring:
 
 
 _HALF = np.array([0.5])
-#: No job, and what none counts.
+#: No jobs, and no weights.
 _NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
 
 
@@ -169,24 +168,24 @@ class Neighbours:
         self._low, self._high = self._miss, 1.0 - self._miss
 
     def expect(self, job: Submission, now: float) -> Forecast:
-        """What is expected of a job that is submitted now."""
+        """The prediction for a job submitted now."""
         items, weights, ended = self._alike(job, now)
         return self._forecast(job, items, weights, ended)
 
     def submitted(self, key: Hashable, job: Submission, now: float) -> Forecast:
-        """A job is submitted: what is expected of it is remembered until it ends."""
+        """Predict a job that has been submitted; the prediction is kept until the job ends."""
         found = self.expect(job, now)
         self._known[key] = job, now, found
         return found
 
     def started(self, key: Hashable, now: float) -> None:
-        """Note that a job has started at a time (s): from then on it takes at least as long as it has run."""
+        """Note that a job has started at a time (s): its run time is at least what it has run since."""
         if key in self._known:
             job, submitted, _ = self._known[key]
             self._running.setdefault(job.user, {})[key] = self._column(job, now, math.nan, submitted)
 
     def ended(self, key: Hashable, run_time: float, now: float) -> Submission | None:
-        """A job has ended; what was submitted, None where nothing is known of it.
+        """Learn from a job that has ended; returns its submission, None if it is unknown.
 
         Parameters
         ----------
@@ -213,7 +212,7 @@ class Neighbours:
         return job
 
     def withdrawn(self, key: Hashable) -> None:
-        """A job has left the queue without running: nothing is learned of it."""
+        """Forget a job that has left the queue without running."""
         if key in self._known:
             job, *_ = self._known.pop(key)
             if (running := self._running.get(job.user)) is not None:
@@ -222,16 +221,16 @@ class Neighbours:
                     del self._running[job.user]
 
     def remaining(self, key: Hashable, ran: float) -> float:
-        """How long a job is expected to run on (s) that has run so long; its run time where ``ran`` is 0."""
+        """Predicted remaining run time (s) of a job after ``ran`` seconds; its whole run time if that is 0."""
         return self._known[key][2].run_time if ran <= 0 else float(self.left(key, ran, _HALF)[0])
 
     def left(self, key: Hashable, ran: float, shares: Floats) -> Floats:
-        """How long a job runs on (s) that has run so long, as it may be: at shares of the distribution of what is left.
+        """Quantiles of the remaining run time (s) of a job after ``ran`` seconds.
 
         Parameters
         ----------
-        key, ran : the job, and how long it has run (s), 0 where it waits.
-        shares : between 0 and 1, array of shape (shares,), as is what is returned.
+        key, ran : the job, and how long it has run (s), 0 if it is pending.
+        shares : levels between 0 and 1, array of shape (shares,), the shape of the result.
         """
         job, _, found = self._known[key]
         passed = float(np.interp(ran, found.quantiles, GRID, left=0.0, right=1.0)) if ran > 0 else 0.0
@@ -254,7 +253,7 @@ class Neighbours:
             del self._known[key]
 
     def reason(self, job: Submission, now: float) -> str:
-        """What the expectation mostly rests on, in words."""
+        """What a prediction is mainly based on, in words."""
         items, weights, ended = self._alike(job, now)
         own = items[_USER] == self._code(job.user)
         alike = own & (items[_WIDTH] == math.log2(job.processors)) & (items[_LIMIT] == math.log2(job.limit))
@@ -331,7 +330,7 @@ class Neighbours:
         )  # fmt: skip
 
     def _weights(self, jobs: Floats, this: Floats, now: float, *, ended: bool) -> Floats:
-        """What jobs of the same user count, shape (forms, jobs)."""
+        """Weights of jobs of the same user, shape (forms, jobs)."""
         count = jobs.shape[1]
         compared = np.empty((8, count))
         np.abs(jobs[:2] - this[:2, None], out=compared[:2])
@@ -354,7 +353,7 @@ class Neighbours:
         return less
 
     def _forecast(self, job: Submission, items: Floats, weights: Floats, ended: NDArray[np.bool_]) -> Forecast:
-        """The weighted product-limit estimate, cut at the limit, and what is made of it."""
+        """The weighted product-limit estimate, truncated at the limit, and the prediction from it."""
         limit, run = job.limit, items[_RUN]
         if not run.size:
             return Forecast(limit, 0.0, limit, np.full(GRID.size, limit), np.full(len(FORMS), limit))
@@ -378,7 +377,7 @@ class Neighbours:
         return Forecast(run_time, low, high, quantiles, answers)
 
     def _counts(self, user: Hashable) -> Floats:
-        """How much each form counts for a user, shape (forms,)."""
+        """The weight of each form for a user, shape (forms,)."""
         losses = RATE * self._losses / self._scale
         if user in self._own_losses:
             losses = losses + OWN_RATE * self._own_losses[user] / self._scale
@@ -401,7 +400,7 @@ def _stem(name: str) -> str:
 
 
 def _spoken(seconds: float) -> str:
-    """A time as people say it."""
+    """A time in words."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -112,7 +112,14 @@ def bandwidth_factor(misfit: Misfit, reference_misfit: float, runs: int) -> Fact
     >>> found = bandwidth_factor(lambda log_rbw: 0.5 + 100.0 * (log_rbw - np.log(1.5)) ** 2, 0.6, runs=15)
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
     (1.5, 1.45, 1.55)
+
+    Raises
+    ------
+    InputError
+        When the formula is not defined at all of the dedicated runs.
     """
+    if not all(math.isfinite(each) for each in (reference_misfit, *map(misfit, (-FARTHEST, 0.0, FARTHEST)))):
+        raise InputError("the reference's formula is not defined at some dedicated runs, expected it at all of them")
 
     def objective(log_rbw: float) -> float:
         return runs * misfit(log_rbw) + (log_rbw / EXPECTED_SPREAD) ** 2

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -65,6 +67,14 @@ def test_rbw_stays_1_where_the_runs_cannot_tell() -> None:
     found = bandwidth_factor(lambda log_rbw: 1.0, 1.0, runs=15)
     assert found.value == pytest.approx(1.0, abs=1e-4)
     assert (found.low, found.high) == pytest.approx((1e-3, 1e3))
+
+
+@pytest.mark.parametrize("undefined", [math.nan, math.inf])
+def test_a_formula_that_is_not_defined_at_the_runs_is_refused(undefined: float) -> None:
+    with pytest.raises(InputError, match="not defined at some dedicated runs"):
+        bandwidth_factor(lambda log_rbw: undefined, 1.0, runs=15)
+    with pytest.raises(InputError, match="not defined at some dedicated runs"):
+        bandwidth_factor(lambda log_rbw: log_rbw**2, undefined, runs=15)
 
 
 def test_loaded_runs_are_not_taken_for_dedicated_ones() -> None:
