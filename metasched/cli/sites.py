@@ -148,15 +148,20 @@ def submit_to_site(
     show(answer, table=not as_json)
     hands = SshHands(_reached(config, url), job, paths, folder, held_by or ())
     report: dict[str, Any] = {}
+    unclear = ""
     for each in [] if dry_run else answer["sites"]:
         try:
             number, moved, seconds = hands.submit(each["site"], each["partition"])
+        except ssh.UnclearError as error:  # submitted to another site it might run twice
+            unclear = f"{each['site']} may have accepted the job, look there before you submit it again: "
+            unclear += one_line(str(error))
+            break
         except RuntimeError as error:
             output.to_stderr(f"{each['site']} is skipped: {one_line(str(error))}")
             continue
         report = {"site": each["site"], "job": number, "data": moved, "seconds": seconds}
         break
-    if not dry_run and "id" in answer:
+    if not dry_run and "id" in answer and not unclear:
         consulting.consult(config, url, "PUT", f"/v1/sites/jobs/{answer['id']}", report)
         if resend and report:
             try:
@@ -168,7 +173,7 @@ def submit_to_site(
     elif report:
         output.say(f"submitted to {report['site']} as job {report['job']}")
     if not report and not dry_run:
-        output.to_stderr(answer["why"] or "no site accepted the job")
+        output.to_stderr(unclear or answer["why"] or "no site accepted the job")
         raise typer.Exit(1)
 
 

@@ -51,7 +51,7 @@ class Expected(NamedTuple):
 
 
 class RunTimes(Protocol):
-    """Predicts run times, and is told the outcome of each job, in chronological order."""
+    """Predicts run times, and receives the outcome of each job in chronological order."""
 
     #: Whether it learns from its errors; if not, waits forecast with it are not corrected for past errors either.
     learns: bool

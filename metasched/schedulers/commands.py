@@ -110,6 +110,20 @@ def seconds(value: Any) -> float | None:
     return float(value)
 
 
+class ExitError(RuntimeError):
+    """A command that ended with an exit status other than 0.
+
+    Parameters
+    ----------
+    message : what it printed, in one line.
+    status : its exit status, negative for the signal that ended it.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT, given: Path | None = None) -> str:
     r"""Run a command and return what it prints; bytes that are not UTF-8 become surrogates.
 
@@ -157,7 +171,7 @@ def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT, g
             raise
     if status:
         reason = " ".join(said.decode(errors="replace").split())
-        raise RuntimeError(f"{' '.join(words)} failed with status {status}: {reason[:500]}")
+        raise ExitError(f"{' '.join(words)} failed with status {status}: {reason[:500]}", status)
     return printed.decode(errors="surrogateescape")
 
 

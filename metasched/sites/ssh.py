@@ -17,13 +17,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from metasched.schedulers.commands import run
+from metasched.schedulers.commands import ExitError, run
 from metasched.schedulers.portable import Portable
 
 #: How long a submission may take, and a connection that nobody uses stays (s).
 TIMEOUT, PERSISTS = 60.0, 600
 #: How long data may take to be brought (s).
 LONGEST = 86_400.0
+#: The exit status of OpenSSH where the connection failed or was lost.
+LOST = 255
 _NUMBER = re.compile(r"(?P<number>\d{1,18})(?:[.;].*)?", re.ASCII)
 _DESTINATION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,254}", re.ASCII)
 #: Bytes in a gigabyte.
@@ -68,6 +70,10 @@ def submit_words(job: Portable, scheduler: str, partition: str = "", *, held: bo
     return [*words, "-ac", job.context] if job.context else words
 
 
+class UnclearError(RuntimeError):
+    """A site may have accepted a job, or not: it was reached, and its answer did not come back."""
+
+
 def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequence[str] = ("ssh",)) -> str:
     """Submit a job at a site; its number there.
 
@@ -80,16 +86,24 @@ def submit(destination: str, job: Portable, words: Sequence[str], *, ssh: Sequen
 
     Raises
     ------
+    UnclearError
+        When its answer is lost or has no number.
     RuntimeError
-        When it cannot be reached in time, refuses, or says no number.
+        When it cannot be reached in time, or refuses.
     """
-    printed = run(
-        *ssh, *_shared(), "--", _checked(destination), shlex.join(words),
-        environment={}, timeout=TIMEOUT, given=job.script,
-    )  # fmt: skip
+    command(destination, ["true"], ssh=ssh)  # a site that cannot be reached has certainly not accepted the job
+    try:
+        printed = run(
+            *ssh, *_shared(), "--", _checked(destination), shlex.join(words),
+            environment={}, timeout=TIMEOUT, given=job.script,
+        )  # fmt: skip
+    except RuntimeError as error:
+        if isinstance(error, ExitError) and error.status != LOST:
+            raise
+        raise UnclearError(str(error)) from None
     found = next((match for line in printed.splitlines() if (match := _NUMBER.fullmatch(line.strip()))), None)
     if found is None:
-        raise RuntimeError(f"{destination} reports no job number")
+        raise UnclearError(f"{destination} reports no job number")
     return found["number"]
 
 

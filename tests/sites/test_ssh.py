@@ -43,6 +43,25 @@ def test_what_is_no_number_is_refused(said: str, job: Portable) -> None:
         submitted(job, "echo", said)
 
 
+@pytest.mark.parametrize("command", ["echo 17; exit 255", "true"])
+def test_a_job_whose_answer_is_lost_may_have_been_accepted(command: str, job: Portable) -> None:
+    with pytest.raises(ssh.UnclearError):
+        submitted(job, "sh", "-c", command)
+
+
+@pytest.mark.parametrize("status", [1, 3, 254])
+def test_a_job_that_is_refused_was_not_accepted(status: int, job: Portable) -> None:
+    with pytest.raises(RuntimeError, match=f"status {status}") as refused:
+        submitted(job, "sh", "-c", f"exit {status}")
+    assert not isinstance(refused.value, ssh.UnclearError)
+
+
+def test_a_site_that_is_not_reached_has_accepted_nothing(job: Portable) -> None:
+    with pytest.raises(RuntimeError, match="status 255") as failed:
+        ssh.submit("grid@east", job, ["true"], ssh=(sys.executable, "-c", "raise SystemExit(255)"))
+    assert not isinstance(failed.value, ssh.UnclearError)
+
+
 def test_a_command_that_fails_is_said_in_one_line(job: Portable) -> None:
     with pytest.raises(RuntimeError, match="failed with status 3: no such queue"):
         submitted(job, "sh", "-c", "echo no such queue >&2; exit 3")

@@ -400,7 +400,7 @@ def _stem(name: str) -> str:
 
 
 def _spoken(seconds: float) -> str:
-    """A time in words."""
+    """A time as people say it, in seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
