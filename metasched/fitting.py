@@ -45,7 +45,7 @@ def fit(runs: Iterable[Run], method: str = "robust") -> Predictor:
     'published'
     >>> fit([])
     Traceback (most recent call last):
-    metasched.records.InputError: there are no runs, expected some
+    metasched.records.InputError: there are no runs, expected at least one
     """
     chosen = tuple(runs)
     if method not in METHODS:

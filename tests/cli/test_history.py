@@ -94,6 +94,6 @@ def test_an_expectation_from_the_database_names_its_reason(
     assert 0 < document["interval"]["low"] <= document["run_time"] <= document["interval"]["high"] <= 3600
     assert document["reason"]
     assert document["complete"]
-    assert "runs into its limit" in _run(capsys, *fields)[1]
+    assert "reaches its limit" in _run(capsys, *fields)[1]
     status, _, said = _run(capsys, *fields[:-1], str(tmp_path / "empty.db"))
     assert (status, "no jobs of an unnamed cluster are known" in said) == (2, True)

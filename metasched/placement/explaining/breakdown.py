@@ -60,7 +60,7 @@ def explained(placement: Placement, predictor: Predictor, problem_size: float, c
     >>> found = explained(Placement(taken, Prediction(12.5, Interval(9.0, 15.0, 0.9), "")), model, 1000.0, cluster)
     >>> print(*found.notes[0].split('; '), sep=chr(10))
     measured last were CPU 1 and 90 Mbit/s, for which it would run 10 s
-    loads to come and jobs just placed make it +2.5 s
+    forecasts and jobs just placed change this by +2.5 s
     """
     least, narrowest = held_back_by(placement.resource_set, cluster)
     parts = breakdown(placement, predictor, problem_size)

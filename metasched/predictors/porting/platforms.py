@@ -19,6 +19,7 @@ from metasched.predictors.contract import (
     Predictions,
     Predictor,
     Term,
+    borrowed_by,
     teaching_of,
 )
 from metasched.predictors.memory.learned_state import at_least_one
@@ -43,6 +44,29 @@ def borrower(application: str, platform: str, models: Mapping[str, Predictor]) -
     """
     lent = lent_by(models, platform)
     return RobustPredictor(application, platform).borrowing(lent) if lent else None
+
+
+def with_lent(application: str, platform: str, own: Predictor | None, lent: Iterable[Run]) -> Predictor | None:
+    """What predicts on a platform with runs that are lent for one question.
+
+    Parameters
+    ----------
+    application, platform : what it models.
+    own : what has learned there; it answers itself if its runs are enough, or if its method borrows none.
+    lent : runs on other platforms.
+
+    Returns
+    -------
+    A fitted predictor, or ``own`` if no model can be fitted to the runs.
+    """
+    taught = () if own is None else teaching_of(own)
+    if own is not None and (len(taught) >= ENOUGH or not isinstance(own, RobustPredictor)):
+        return own
+    here = () if own is None else borrowed_by(own)
+    try:
+        return RobustPredictor(application, platform).borrowing((*here, *lent)).fit(taught)
+    except InputError:
+        return own
 
 
 class PlatformsPredictor(ByColumns):

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from threading import Lock
 
 from metasched.placement.clusters.partition import Partition
-from metasched.predictors.contract import Predictor, Saved, borrowed_by, teaching_of, under
-from metasched.predictors.porting.platforms import ENOUGH
-from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
+from metasched.predictors.contract import Predictor, Saved, teaching_of, under
+from metasched.predictors.porting.platforms import ENOUGH, with_lent
+from metasched.records import DEFAULT_SETTINGS, Run, Settings
 from metasched.service.state.model_cache import Key
 from metasched.service.state.models import Models
 
@@ -29,7 +28,7 @@ class LentModels:
 
     def __init__(self, models: Models) -> None:
         self._models, self._lock = models, Lock()
-        self._ready: OrderedDict[tuple[Key, int, tuple[Run, ...]], Predictor] = OrderedDict()
+        self._ready: OrderedDict[tuple[Key, tuple[Run, ...], tuple[Run, ...]], Predictor] = OrderedDict()
 
     def runs_of(self, application: str) -> int:
         """How many runs the model knows that has learned the most of an application here."""
@@ -46,17 +45,15 @@ class LentModels:
         """
         own = self._models.predictor(application, platform)
         taught = () if own is None else teaching_of(own)
-        if own is not None and (len(taught) >= ENOUGH or not isinstance(own, RobustPredictor)):
+        if len(taught) >= ENOUGH:
             return own
-        key = (application, platform), 0 if own is None else own.window.seen, lent
+        key = (application, platform), taught, lent
         with self._lock:
             if key in self._ready:
                 self._ready.move_to_end(key)
                 return self._ready[key]
-        here = () if own is None else borrowed_by(own)
-        try:
-            made = RobustPredictor(application, platform).borrowing((*here, *lent)).fit(taught)
-        except InputError:  # runs that no model can be fitted to
+        made = with_lent(application, platform, own, lent)
+        if made is None or made is own:
             return own
         with self._lock:
             self._ready[key] = made

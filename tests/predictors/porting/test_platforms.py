@@ -48,7 +48,7 @@ def test_before_any_run_the_interval_is_wide_and_honest(known: PlatformsPredicto
     own = known.on("old").predict(asked[0].request).interval
     assert 5.0 < width < 60.0
     assert own.high / own.low < 1.5
-    assert "0 runs on new: what is known of old, slow is borrowed" in said[0].warnings[0]
+    assert "0 runs on new: runs on old, slow are used too" in said[0].warnings[0]
 
 
 @pytest.mark.parametrize(("count", "error"), [(1, 0.15), (3, 0.10)])

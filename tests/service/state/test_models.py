@@ -150,7 +150,7 @@ def test_a_platform_never_used_borrows_from_the_others_until_it_has_runs_of_its_
         used = models.predictor("cg", "new")
         assert used is not None
         assert used.predict(asked.request).execution_time == pytest.approx(asked.execution_time, rel=0.1)
-        assert "what is known of old is borrowed" in used.predict(asked.request).warnings[0]
+        assert "runs on old are used too" in used.predict(asked.request).warnings[0]
         assert models.failures == 0
 
 
