@@ -224,6 +224,10 @@ def test_programs_in_fortran_are_recorded(library: str, binding: str, tmp_path: 
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     use, request = BINDINGS[binding]
+    empty = tmp_path / "empty.f90"
+    empty.write_text(f"program empty\n  {use}\nend program empty\n", encoding="utf-8")
+    if subprocess.run([compiler, "-c", str(empty), "-o", str(tmp_path / "empty.o")], check=False).returncode:
+        pytest.skip(f"{compiler} is installed without {binding}")
     source, program, to = tmp_path / "ring.f90", tmp_path / "ring", tmp_path / "trace"
     source.write_text(FORTRAN.format(use=use, request=request), encoding="utf-8")
     subprocess.run([compiler, "-w", "-fallow-argument-mismatch", str(source), "-o", str(program)], check=True)
