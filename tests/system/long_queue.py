@@ -66,5 +66,6 @@ class LongQueue:
 @contextmanager
 def queueing(folder: Path) -> Iterator[LongQueue]:
     """Slurm and its queue for the duration of a block."""
-    with real_slurm.running(folder, hook=False) as slurm:
+    # Other tests run meanwhile: jobs that started first must not be forgotten before they are asked for.
+    with real_slurm.running(folder, hook=False, memory=3600) as slurm:
         yield LongQueue(slurm)
