@@ -37,8 +37,9 @@ from monitors.sensors.network.corrected import LOOPBACK, CorrectedLink
 
 HERE = Path(__file__).parent
 APPLICATION = "conjugate_gradient"
-#: Seconds that the largest run should take to solve on one processor as this host is now.
-LARGEST_RUN = 1.0
+#: Seconds that the largest run should take to solve on one processor as this host is now: much longer than it takes to
+#: start, which differs from run to run.
+LARGEST_RUN = 1.5
 #: Runs to learn from and to predict: at least so many, and more of them until so many seconds have passed.
 TRAINING, TRAINING_ENDS = 10, 30
 CHECKS, CHECKS_END = 12, 62
