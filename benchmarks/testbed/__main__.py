@@ -34,6 +34,8 @@ LoadingName = Annotated[str, typer.Option("--loading", help=f"Loads: {', '.join(
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is drawn.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")]
 Judged = Annotated[bool, typer.Option("--judged", help="The campaigns that only judge, not those of the design.")]
+Folder = Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write; the committed one.")]
+Only = Annotated[str, typer.Option(help="Only those whose name holds this.")]
 Traces = Annotated[
     Path | None, typer.Option(help="Folder of files in the form of loads.csv to replay; takes the place of --loading.")
 ]
@@ -106,16 +108,14 @@ def coscheduled(
 @app.command()
 def tables(
     judged: Judged = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write; the committed one.")] = None,
-    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
+    output: Folder = None,
+    only: Only = "",
     workers: Workers = CORES,
 ) -> None:
     """Make every campaign behind the paper's tables, the co-scheduled ones, and the idle runs for porting."""
     collection = _collection(judged)
     output = output or collection.folder
-    for scenario in catalogue.scenarios(collection):
-        if only in scenario.name:
-            campaigns.write(scenario, campaigns.make(scenario, workers, _bar(scenario.name)), output / scenario.name)
+    _programs(collection, output, only, workers)
     for pairing in () if judged else catalogue.pairings():
         if only in pairing.name:
             made = pairs_of_jobs.make(pairing, workers, _bar(pairing.name))
@@ -135,23 +135,27 @@ def tables(
 @app.command()
 def other_programs(
     judged: Judged = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write; the committed one.")] = None,
-    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
+    output: Folder = None,
+    only: Only = "",
     workers: Workers = CORES,
 ) -> None:
     """Make every campaign of programs that the tables do not have."""
     collection = catalogue.NEW if judged else catalogue.OTHER
+    _programs(collection, output or collection.folder, only, workers)
+
+
+def _programs(collection: catalogue.Collection, output: Path, only: str, workers: int) -> None:
+    """Make the campaigns of a collection that run one program at a time."""
     for scenario in catalogue.scenarios(collection):
         if only in scenario.name:
-            made = campaigns.make(scenario, workers, _bar(scenario.name))
-            campaigns.write(scenario, made, (output or collection.folder) / scenario.name)
+            campaigns.write(scenario, campaigns.make(scenario, workers, _bar(scenario.name)), output / scenario.name)
 
 
 @app.command()
 def energy(
     judged: Judged = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write; the committed one.")] = None,
-    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
+    output: Folder = None,
+    only: Only = "",
     workers: Workers = CORES,
 ) -> None:
     """Make every campaign with clocks and energy."""
@@ -172,7 +176,7 @@ def summary(judged: Judged = False) -> None:
 @app.command()
 def check(
     judged: Judged = False,
-    only: Annotated[str, typer.Option(help="Only those whose name holds this.")] = "",
+    only: Only = "",
     runs: Annotated[int, typer.Option(min=2, help="Runs of each campaign that are simulated again.")] = 24,
     workers: Workers = CORES,
 ) -> None:
