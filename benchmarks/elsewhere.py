@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--design", action="store_true", help="the campaigns of the design")
     arguments = parser.parse_args()
     targets = []
-    print(f"{'error (%)':34} {'mean':>6} {'median':>8} {'held':>8} {'width':>8}")
+    print(f"{'error (%)':34} {'mean':>6} {'median':>8} {'coverage':>8} {'width':>8}")
     with threadpool_limits(limits=1):
         for count, each in ports((DESIGN if arguments.design else JUDGED).folder).items():
             for begin, end in ((0, 10), (10, 20), (20, FOLLOWED)):

@@ -97,13 +97,13 @@ def campaign_table(folder: Path, only: str = "") -> Table:
     The last column is the error of time there of a model that knows the application's true form, see
     ``benchmarks.testbed.oracle``.
     """
-    table = Table(title=f"energy, {folder.parent.name}: mean errors (%), shares held by 90 % intervals")
+    table = Table(title=f"energy, {folder.parent.name}: mean errors (%), coverage of 90 % intervals")
     for heading in (
         "campaign",
         "observed",
-        "held",
+        "coverage",
         "forecast",
-        "held",
+        "coverage",
         *_names(),
         "unseen clocks: time",
         "energy",

@@ -45,8 +45,8 @@ def main(
     (group,) = groups(read_campaign(campaign).runs)
     training, asked = group.training, group.rest
     smallest, largest = (pick(run.problem_size for run in training) for pick in (min, max))
-    table = Table(title="mean PPE (%) and 90 % intervals held, inside and outside the sizes trained on")
-    for heading in ("model", "learns on", "inside", "outside", "held"):
+    table = Table(title="mean PPE (%) and coverage of 90 % intervals, inside and outside the sizes trained on")
+    for heading in ("model", "learns on", "inside", "outside", "coverage"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
     for learning in (False, True)[: 1 + learn]:
         single = RobustPredictor(training[0].application, training[0].cluster).fit(training)

@@ -85,7 +85,7 @@ def _idle(campaigns: Path, application: str, cluster: str) -> tuple[Run, ...]:
 def main(campaigns: Annotated[Path, typer.Option(help="Folder of the testbed's campaigns.")] = JUDGED.folder) -> None:
     """Print the table."""
     table = Table(title=f"Porting: mean PPE (%) and 90 % intervals before any target run, and after {LEARNED}")
-    for heading in ("port", "Rcpu", "Rbw", "before", "held", f"after {LEARNED}", "held", "paper"):
+    for heading in ("port", "Rcpu", "Rbw", "before", "coverage", f"after {LEARNED}", "coverage", "paper"):
         table.add_column(heading, justify="left" if heading == "port" else "right")
     console = Console(stderr=True)
     rows = []

@@ -121,7 +121,7 @@ def main(
     """Print the mean PPE of every method on the larger runs."""
     warnings.simplefilter("ignore")
     table = Table(title="mean PPE (%) on larger runs than were learned")
-    for heading in ("application", "learned", "predicted", *METHODS, "extra_p", "intervals held"):
+    for heading in ("application", "learned", "predicted", *METHODS, "extra_p", "90 % coverage"):
         table.add_column(heading, justify="left" if heading == "application" else "right")
     for title, series in (("ReLeARN", relearn(data)), ("LAMMPS", lammps(data))):
         errors = []

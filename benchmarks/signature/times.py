@@ -243,7 +243,7 @@ def _answered(
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Mean and worst errors (%), shares of intervals that held, and on how many programs blocks beat each peer."""
+    """Mean and worst errors (%), coverage of intervals, and on how many programs blocks beat each peer."""
     found: dict[str, Any] = {}
     for way in (*ENGINES, *PEERS):
         errors = {row["application"]: [] for row in rows if way in row}
@@ -286,6 +286,6 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
             below = ", ".join(f"{peer} {many}" for peer, many in totals[way]["below"].items())
             programs = len(totals[way]["programs"])
             found.append(
-                f"{way}: {100.0 * totals[way]['held']:.0f} % of the intervals held; below on {programs}: {below}"
+                f"{way}: coverage of the intervals {100.0 * totals[way]['held']:.0f} %; below on {programs}: {below}"
             )
     return found

@@ -75,7 +75,7 @@ def page(
 
 def _errors(judged: Sequence[Judged], loads: str, extra_p: ExtraP) -> str:
     lines = [
-        "| row | " + " | ".join(CONTENDERS) + " | Extra-P | true form | paper | robust / best peer | intervals held |",
+        "| row | " + " | ".join(CONTENDERS) + " | Extra-P | true form | paper | robust / best peer | 90 % coverage |",
         "|---|" + "---:|" * (len(CONTENDERS) + 5),
     ]
     for one in judged:

@@ -53,10 +53,13 @@ def section(ported: Sequence[Ported]) -> str:
         "A model is learned from all runs of the reference campaign, ported with five idle runs on one and fifteen on "
         "two processors of both clusters and with their numbers of nodes, and asked with observed loads ([porting]"
         "(porting.md)). *Before* is the mean PPE over all runs to predict, none of them learned; *after* that from run "
-        f"{porting.LEARNED + 1} on, each learned once it was predicted; *held* are the 90 % intervals that did. The "
+        f"{porting.LEARNED + 1} on, each learned once it was predicted; *coverage* is that of the 90 % intervals. The "
         "paper's column is its average PPE, nothing learned on the target."
     )
-    lines = [f"| port | Rcpu | Rbw | before | held | after {porting.LEARNED} | held | paper |", "|---|" + "---:|" * 7]
+    lines = [
+        f"| port | Rcpu | Rbw | before | coverage | after {porting.LEARNED} | coverage | paper |",
+        "|---|" + "---:|" * 7,
+    ]
     for one in ported:
         lines.append(
             f"| {one.title} | {one.rcpu:.3f} | {one.rbw:.2f} | {one.before['ppe_mean']:.1f} "

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from metasched.cli import consulting, output, placing
 from metasched.cli.options import JsonOption, ParameterOption, PerNodeOption, ThreadsOption, settings_from
+from metasched.client.soundness import one_line
 from metasched.plain_numbers import plain, span
 from metasched.records import InputError
-from metasched.sites.offer import one_line
 
 sites = typer.Typer(help="Rank the sites of a grid for a job, submit it to the best, and show their state.",
                     no_args_is_help=True)  # fmt: skip

@@ -19,6 +19,9 @@ from metasched.plain_numbers import plain, span
 from metasched.records import InputError
 from metasched.service.quality.verdict import MEANINGS
 
+#: Sources of partitions by the words of users, where these differ from those in the answer.
+SOURCES = {"described": "the configuration"}
+
 UrlOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon; by default the configured one.")]
 
 
@@ -79,8 +82,8 @@ def _show(answer: dict[str, Any], file: str) -> None:
         table.add_row(
             "follows", "another daemon leads: this one only answers reads, and takes over when the other ends"
         )
-    heard = ", ".join(f"{name} {age:.0f} s ago" for name, age in answer["sources"].items())
-    table.add_row("partitions", f"{answer['partitions']}; last described: {heard or 'never'}")
+    ages = ", ".join(f"{SOURCES.get(name, name)} {age:.0f} s ago" for name, age in answer["sources"].items())
+    table.add_row("partitions", f"{answer['partitions']}; last updated: {ages or 'never'}")
     for source in answer.get("load_sources", ()):
         answered = "never answered" if source["age"] is None else f"answered {source['age']:.0f} s ago"
         wrong = f"; {source['fault']}" if source["fault"] else ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metasched.client.connection import ask
-from metasched.client.soundness import NAME, count, line, matching, number
+from metasched.client.soundness import NAME, count, matching, number, one_line
 
 #: How long the daemon may take in all (s).
 TIMEOUT = 2.0
@@ -101,7 +101,7 @@ def _sound(answer: Any, question: dict[str, Any]) -> Advice | None:
         low=low,
         high=high,
         time_limit=None if answer["time_limit"] is None else number(answer["time_limit"]),
-        reason=line(answer["message"]),
+        reason=one_line(str(answer["message"]), 1000),
     )
     allowed, partitions = question.get("processors"), question.get("partitions")
     if (

@@ -11,7 +11,7 @@ from typing import Any
 
 from metasched.client.advice import TIMEOUT
 from metasched.client.connection import ask
-from metasched.client.soundness import NAME, count, line, matching, number
+from metasched.client.soundness import NAME, count, matching, number, one_line
 
 #: How daemons answer, part of the deadline that the sites have, and how many of them may be named.
 FORMAT, LEFT, MOST = 1, 0.8, 1000
@@ -81,7 +81,7 @@ def _sound(answer: Any, question: dict[str, Any]) -> tuple[SiteAdvice, ...]:
             partition=matching(each["partition"], NAME, empty=True),
             processors=count(each["processors"]),
             completion=number(each["completion"]),
-            reason=line(each["reason"]),
+            reason=one_line(str(each["reason"]), 1000),
         )
         for each in answer["sites"][:MOST]
     )

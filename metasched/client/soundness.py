@@ -49,6 +49,6 @@ def number(value: Any) -> float:
     return float(value)
 
 
-def line(value: Any) -> str:
-    """What somebody else says, in one printable line of bounded length."""
-    return "".join(letter if letter.isprintable() else " " for letter in str(value)[:1000])
+def one_line(text: str, most: int = 300) -> str:
+    """A text that somebody else wrote, as one printable line of at most ``most`` characters."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 2 * most]).split())[:most]

@@ -9,8 +9,8 @@ from threading import Lock, Thread
 from typing import Any
 
 from metasched.client.connection import ask
+from metasched.client.soundness import one_line
 from metasched.records import InputError
-from metasched.sites.offer import one_line
 from metasched.sites.settings import SiteTable
 
 #: Bytes of a site's answer that are read at most.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
+from metasched.client.soundness import one_line
 from metasched.predictors.porting.platforms import ENOUGH, LENDS
 from metasched.records import InputError, Run
 from metasched.sites.asking import Asker, Heard, ask_site
@@ -17,7 +18,7 @@ from metasched.sites.choice import SitePlacement, ranked_sites
 from metasched.sites.data import transfers
 from metasched.sites.lending import NEWEST as NEWEST_RUNS
 from metasched.sites.lending import REMEMBERED, lent_document, lent_to, runs_in
-from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, one_line, runs_known
+from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, runs_known
 from metasched.sites.question import SitesQuestion
 from metasched.sites.sent_jobs import Sent, SentJobs
 from metasched.sites.settings import SiteTable

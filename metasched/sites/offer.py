@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from metasched.client.soundness import one_line
 from metasched.placement.explaining.documents import EndsTable, PlacementTable
 from metasched.validation import first_error
 
@@ -146,11 +147,6 @@ def runs_known(answer: Any) -> int | None:
     """How many runs of the application a site has learned by its answer; None where it does not say so."""
     runs = answer.get("runs") if isinstance(answer, dict) and answer.get("format") == FORMAT else None
     return runs if type(runs) is int and runs >= 0 else None
-
-
-def one_line(text: str, most: int = 300) -> str:
-    """A text of somebody else as one printable line."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 2 * most]).split())[:most]
 
 
 def _at_once(read: AnswerTable, site: str) -> Iterable[Offer]:

@@ -23,8 +23,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
+from metasched.client.soundness import one_line
 from metasched.records import InputError
-from metasched.sites.offer import one_line
 
 Step = Literal["sent", "leaves", "held", "gone", "there"]
 #: What a scheduler says of a job: waiting, held, started (it runs or has ended), cancelled, or nothing at all.

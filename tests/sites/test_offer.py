@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metasched.sites.offer import LONGEST, offers_in, offers_of_grid, one_line
+from metasched.sites.offer import LONGEST, offers_in, offers_of_grid
 from tests.sites.answers import answer, placement, waiting
 
 JSON = st.recursive(
@@ -74,7 +74,3 @@ def test_garbage_is_refused_or_read_within_bounds(garbage: Any, place: str) -> N
 def test_garbage_of_a_grid_is_refused(garbage: Any) -> None:
     with pytest.raises(ValueError):
         offers_of_grid({"format": 1, "sites": garbage}, "east")
-
-
-def test_a_line_of_somebody_else_is_printable() -> None:
-    assert one_line("a\x00b\u2028c \x1b]0;x\x07") == "a b c ]0;x"
