@@ -39,7 +39,8 @@ def main() -> None:
     programs = verbs.add_parser(
         "real", help="LAMMPS, HPCC and Meep under Open MPI: coverage, and calls right at 32 and 64"
     )
-    programs.add_argument("--only", default="", help="only the program of this name")
+    programs.add_argument("--program", default="", help="only the program of this name")
+    programs.add_argument("--runs", default="", help="folder to keep the runs in, and to take them from")
     recorded = verbs.add_parser("truth", help="run what is missing in truth.csv under SMPI")
     recorded.add_argument("--most", type=int, default=1024, help="largest number of processes")
     arguments = parser.parse_args()
@@ -48,8 +49,9 @@ def main() -> None:
             record(Path(folder), arguments.most)
         return
     if arguments.verb == "real":
-        for line in real.judged(arguments.only):
-            print(line, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            for line in real.judged(arguments.program, Path(arguments.runs or folder)):
+                print(line, flush=True)
         return
     if arguments.verb == "phases":
         rows = phase_times.judged(arguments.only, arguments.place)

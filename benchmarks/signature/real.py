@@ -1,14 +1,14 @@
 """Real programs under Open MPI: recorded on a few processes, explained by rules, and compared with larger recordings.
 
-LAMMPS, HPCC and Meep, as Debian has them: ``apt-get install openmpi-bin libopenmpi-dev lammps hpcc meep-openmpi``.
+LAMMPS, HPCC and Meep, as Debian has them: ``apt-get install openmpi-bin libopenmpi-dev lammps hpcc meep-mpi-default``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,9 @@ from metasched.tracing.recording import record
 
 LEARNED, TRACED = (4, 8, 16), (32, 64)
 LAUNCHER = ("mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-np")
-#: Seconds that finding the rules may take; share of its calls that a regular phase gives back where it was learned.
-PATIENCE, REGULAR = 600, 0.999
+#: Seconds that one run and finding the rules may take; share of its calls that a regular phase gives back where it was
+#: learned.
+RUN_SECONDS, PATIENCE, REGULAR = 300, 600, 0.999
 
 ATOMS = """units lj
 atom_style atomic
@@ -116,14 +117,21 @@ PROGRAMS = (
 
 
 def _recorded(program: Program, count: int, folder: Path) -> Trace:
-    """What each process did, the program's own output left in the folder."""
+    """What each process did; a run that the folder has already is not run again."""
     place = folder / f"{program.name.replace(', ', '-')}-{count}"
-    place.mkdir()
-    (place / program.file).write_text(program.text(count), encoding="utf-8")
-    said = "cd {} && exec {} > output 2>&1".format(place, " ".join([*LAUNCHER, str(count), *program.command]))
-    status = record(["sh", "-c", said], place / "trace")
-    if status:
-        raise InputError(f"{program.name} ended with status {status}, see {place / 'output'}")
+    if not (place / "trace").is_dir():
+        if shutil.which(program.command[0]) is None:
+            raise InputError(f"{program.command[0]} is not installed")
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        (place / program.file).write_text(program.text(count), encoding="utf-8")
+        limit = f"timeout --kill-after=10 {RUN_SECONDS}"
+        started = " ".join([*LAUNCHER, str(count), *program.command])
+        status = record(["sh", "-c", f"cd {place} && exec {limit} {started} > output 2>&1"], place / "part")
+        if status:
+            why = f"did not end within {RUN_SECONDS} s" if status == 124 else f"ended with status {status}"
+            raise InputError(f"{program.name} {why}, see {place / 'output'}")
+        (place / "part").rename(place / "trace")
     return read_recorded(place / "trace").trace
 
 
@@ -162,14 +170,20 @@ def _named(trace: Trace, phase: int) -> str:
     return "/".join(sorted({trace.table.shapes[trace.table.shape[each]].name for each in inside} - {"compute"}))
 
 
-def judged(only: str = "") -> Iterator[str]:
-    """What is found of each program, line by line."""
+def judged(only: str, folder: Path) -> Iterator[str]:
+    """What is found of each program, line by line, whatever becomes of the others.
+
+    Parameters
+    ----------
+    only : name of a program; empty for all.
+    folder : for the runs; those that it has are not run again.
+    """
     os.environ |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    for program in PROGRAMS:
-        if only and program.name != only:
-            continue
-        with tempfile.TemporaryDirectory() as place:
-            yield from _judged(program, Path(place))
+    chosen = [each for each in PROGRAMS if only in ("", each.name)]
+    if not chosen:
+        raise InputError(f"--program is {only}, expected one of {'; '.join(each.name for each in PROGRAMS)}")
+    for program in chosen:
+        yield from _judged(program, folder.resolve())
 
 
 def _judged(program: Program, folder: Path) -> Iterator[str]:

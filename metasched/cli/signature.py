@@ -17,6 +17,7 @@ from metasched.cli.signature_synthetic import run_verb
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
 from metasched.signature.traces import Trace
+from metasched.store.files.otf2_archives import ANCHOR, read_otf2
 from metasched.store.files.recorded_traces import read_recorded
 from metasched.store.files.signatures import (
     APPLICATION,
@@ -70,7 +71,10 @@ def record_verb(
 @signature.command("extract")
 def extract_verb(
     trace: Annotated[
-        Path, typer.Argument(help="Folder of metasched signature record, or trace written by smpirun -trace-ti.")
+        Path,
+        typer.Argument(
+            help="Folder of metasched signature record, trace of smpirun -trace-ti, or anchor file (.otf2) of Score-P."
+        ),
     ],
     to: Annotated[Path, typer.Option("-o", "--output", help="Signature to write (JSON).")],
     speed: Annotated[float, typer.Option(help="Flop/s of the machine for which times are computed.")] = Machine().speed,
@@ -107,7 +111,7 @@ def extract_verb(
         measured_point = None if timed is None else point(read, _trace_of(timed)[0])
         found = phases_of(read, Machine(speed, bandwidth, latency))
         document = signature_document(read, found)
-    document["instructions"] = "time" if trace.is_dir() else "counted"
+    document["instructions"] = "time" if trace.is_dir() or trace.suffix == ANCHOR else "counted"
     if measured is not None:
         document["execution_time"] = measured
     if measured_point is not None:
@@ -141,9 +145,9 @@ def extract_verb(
 
 def _trace_of(path: Path) -> tuple[Trace, float | None]:
     """A trace, and how long its run took (s), where it says so."""
-    if not path.is_dir():
+    if not path.is_dir() and path.suffix != ANCHOR:
         return read_ti_trace(path).steadied(), None
-    recorded = read_recorded(path)
+    recorded = read_recorded(path) if path.is_dir() else read_otf2(path)
     return recorded.trace, recorded.duration or None
 
 
