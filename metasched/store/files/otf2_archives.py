@@ -128,7 +128,7 @@ def _named(value: Any) -> str:
 
 
 class _Events:
-    """Turns events into actions."""
+    """What each kind of event adds to the actions of its process, with ranks of the world in place of members."""
 
     def __init__(self, known: dict[Any, int], ticks: float) -> None:
         self.known, self.ticks = known, ticks
