@@ -6,7 +6,7 @@ import re
 
 _SPAN = re.compile(
     r"(?:(?P<days>\d{1,6})-(?P<h>\d{1,6})(?::(?P<hm>\d{1,6})(?::(?P<hms>\d{1,6}))?)?"
-    r"|(?:(?P<hours>\d{1,6}):(?=\d+:))?(?P<minutes>\d{1,12})(?::(?P<seconds>\d{1,6}))?)(?:\.\d+)?",
+    r"|(?:(?P<hours>\d{1,6}):(?=\d+:))?(?P<minutes>\d{1,12})(?::(?P<seconds>\d{1,6}))?)(?P<parts>\.\d{1,9})?",
     re.ASCII,
 )
 
@@ -20,11 +20,13 @@ def span(text: str) -> float | None:
     Examples
     --------
     >>> [span(text) for text in ("1-12:00:00", "2:00:00", "30:00", "90", "2-6", "00:00.250", "infinite")]
-    [129600.0, 7200.0, 1800.0, 5400.0, 194400.0, 0.0, None]
+    [129600.0, 7200.0, 1800.0, 5400.0, 194400.0, 0.25, None]
     """
     found = _SPAN.fullmatch(text.strip())
     if found is None:
         return None
-    part = {name: int(digits or 0) for name, digits in found.groupdict().items()}
+    digits_of = found.groupdict()
+    parts = float(digits_of.pop("parts") or 0.0)
+    part = {name: int(digits or 0) for name, digits in digits_of.items()}
     hours, minutes, seconds = part["h"] + part["hours"], part["hm"] + part["minutes"], part["hms"] + part["seconds"]
-    return 86_400.0 * part["days"] + 3600.0 * hours + 60.0 * minutes + seconds
+    return 86_400.0 * part["days"] + 3600.0 * hours + 60.0 * minutes + seconds + parts

@@ -24,6 +24,7 @@ ORDER = {
             "modes",
             "audit",
             "blocks",
+            "energy_share",
             "simulation",
             "signature",
             "queueing",

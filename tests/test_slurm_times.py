@@ -15,7 +15,7 @@ from metasched.slurm_times import span
     ("text", "seconds"),
     [
         ("90", 5400.0), ("30:00", 1800.0), ("2:00:00", 7200.0), ("1-12:00:00", 129_600.0), ("1-12", 129_600.0),
-        ("1-12:30", 131_400.0), ("00:01.500", 1.0), ("UNLIMITED", None), ("INVALID", None), ("", None),
+        ("1-12:30", 131_400.0), ("00:01.500", 1.5), ("UNLIMITED", None), ("INVALID", None), ("", None),
         ("1:2:3:4", None), ("-1", None), ("1e3", None), ("٣", None),
     ],
 )  # fmt: skip

@@ -67,6 +67,9 @@ def run(
         list[str] | None, typer.Option(help="INTERFACE=MBIT/S if the kernel does not know the speed; repeatable.")
     ] = None,
     interval: Annotated[float, typer.Option(help="Sampling interval of the monitors (s).")] = 0.5,
+    idle_watts: Annotated[
+        float, typer.Option(min=0.0, help="Power of this host while idle (W): the run is given its processors' part.")
+    ] = 0.0,
     per_node: PerNodeOption = None,
     threads: ThreadsOption = 1,
     parameter: ParameterOption = None,
@@ -86,6 +89,7 @@ def run(
             interfaces=interface,
             speeds=_speeds(link_speed or ()),
             interval=interval,
+            idle_watts=idle_watts,
             # With --json our stdout is for the document alone.
             stdout=sys.stderr if as_json else None,
         )

@@ -19,12 +19,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import IO, TypeVar
 
+import psutil
+
+from metasched.energy_share import Occupant, share_of_run
 from metasched.records import DEFAULT_SETTINGS, FASTEST, SLOWEST, InputError, Run, Settings
 from metasched.store.database.run_records import RecordedRun
 from monitors.sampling import Average, Sampler, Sensor
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.network.corrected import LOOPBACK, CorrectedLink
 from monitors.sensors.power.found import find_meter, fixed_clock
+from monitors.sensors.processor_time import busy_seconds, seconds_of_children
 
 #: Signals that are handed on to the job. What the terminal sends to everybody anyway comes first.
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
@@ -71,6 +75,7 @@ def run(
     interfaces: Sequence[str] | None = None,
     speeds: Mapping[str, float] | None = None,
     interval: float = 0.5,
+    idle_watts: float = 0.0,
     stdout: int | IO[str] | None = None,
 ) -> Finished:
     """Run a command under the monitors and wait for its end.
@@ -83,6 +88,8 @@ def run(
     interfaces, speeds : links that the job uses, by default the loopback interface, over which processes on one host
         communicate; and their speeds (Mbit/s) where they are known better than the kernel knows them.
     interval : seconds between two readings of the monitors.
+    idle_watts : what this host draws doing nothing, of which the run is given a part by its processors; where 0, all
+        that its meter counts is shared by processor time.
     stdout : where the command's standard output goes; by default to ours.
 
     Raises
@@ -96,6 +103,8 @@ def run(
         raise InputError("the command is missing, expected it after --")
     if not _SHORTEST <= interval <= _LONGEST:
         raise InputError(f"interval is {interval:g}, expected a number of seconds from {_SHORTEST:g} to {_LONGEST:g}")
+    if not 0.0 <= idle_watts < math.inf:
+        raise InputError(f"idle_watts is {idle_watts:g}, expected a finite number of watts of at least 0")
     cluster = cluster or host_name()
     # What is wrong with the request is found before the job has run for a day.
     Run(application, cluster, problem_size, processors, 1.0, 1.0, 1.0, phase=phase, extra=settings.cells)
@@ -117,6 +126,7 @@ def run(
     if settings.frequency is None and clock is not None and SLOWEST <= clock <= FASTEST:
         settings = replace(settings, frequency=clock)
     with _forwarding() as (adopt, wait):
+        used = _Used() if meter is not None else None
         start_time, begin = time.time(), time.perf_counter()
         child = _start(command, stdout)
         adopt(child.pid)
@@ -133,8 +143,10 @@ def run(
         for kind in (_CPU, _BANDWIDTH)
     )
     metered: dict[str, str] = {}
-    if meter is not None and (watts := _mean(_POWER, averages[_POWER], warnings)) > 0.0:
-        metered = {"energy": repr(watts * execution_time), "energy_covers": meter.covers}
+    if meter is not None and used is not None and (watts := _mean(_POWER, averages[_POWER], warnings)) > 0.0:
+        joules = used.share(watts, execution_time, processors * settings.threads, idle_watts, meter.covers, warnings)
+        if joules > 0.0:
+            metered = {"energy": repr(joules), "energy_covers": meter.covers}
     measured = Run(
         application=application,
         cluster=cluster,
@@ -155,6 +167,33 @@ def run(
     )
     exit_status = status if status >= 0 else 128 - status
     return Finished(RecordedRun(measured, exit_status, exit_status == 0), tuple(warnings))
+
+
+class _Used:
+    """Processor time of the run and of all the host, from now on."""
+
+    def __init__(self) -> None:
+        self._own = seconds_of_children()
+        self._busy = _busy()
+
+    def share(
+        self, watts: float, seconds: float, processors: int, idle_watts: float, covers: str, warnings: list[str]
+    ) -> float:
+        """The joules of the run, once it has ended, of what the host drew (W) meanwhile; NaN where nothing tells."""
+        own, busy = seconds_of_children() - self._own, _busy() - self._busy
+        if math.isnan(busy):
+            warnings.append("the energy of the run is not known: the kernel does not tell who worked")
+            return math.nan
+        count = psutil.cpu_count() or processors
+        run = Occupant(0.0, seconds, min(processors, count), own)
+        return share_of_run(watts * seconds, seconds, run, busy, count, idle_watts, covers)
+
+
+def _busy() -> float:
+    try:
+        return busy_seconds()
+    except OSError:
+        return math.nan
 
 
 def _start(command: Sequence[str], stdout: int | IO[str] | None) -> subprocess.Popen[bytes]:

@@ -17,6 +17,7 @@ import psutil
 from monitors.sensors.cpu_views import followed_view, queue_view, quota_view, utilisation_view
 from monitors.sensors.job import JobUse
 from monitors.sensors.limits import CpuLimit, cpu_limit, cpu_seconds
+from monitors.sensors.processor_time import idle_and_busy
 from monitors.sensors.schedule import ProbeSchedule
 from monitors.sensors.spin import Spin, spin
 
@@ -139,10 +140,7 @@ class ProbedCpu:
         """Moment, idle and busy seconds of each allowed processor, and the group's own seconds."""
         times = psutil.cpu_times(percpu=True)
         allowed = [times[number] for number in self._limit.processors if number < len(times)]
-        idle = [one.idle + getattr(one, "iowait", 0.0) for one in allowed]
-        # Linux counts the time of guests in user and nice too.
-        guests = [getattr(one, "guest", 0.0) + getattr(one, "guest_nice", 0.0) for one in allowed]
-        busy = [sum(one) - guest - rest for one, guest, rest in zip(allowed, guests, idle, strict=True)]
+        idle, busy = map(list, zip(*map(idle_and_busy, allowed), strict=True))
         return self._clock(), idle, busy, cpu_seconds(self._limit.usage) if self._limit.usage else 0.0
 
 

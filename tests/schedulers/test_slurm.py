@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.jobs import digest
 from metasched.placement.clusters.partition import Holder, JobLimits
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
@@ -190,7 +191,8 @@ def test_energy_is_that_of_the_longest_step_where_the_nodes_were_the_jobs_own(
     commands: Path,
 ) -> None:
     cpus = {node["name"]: node["cpus"] for node in SINFO["nodes"]}
-    whole = {"JobIDRaw": "3", "AllocCPUS": str(cpus["a1"]), "NodeList": "a1", "ConsumedEnergyRaw": "0"}
+    whole = {"JobIDRaw": "3", "AllocCPUS": str(cpus["a1"]), "NodeList": "a1", "ConsumedEnergyRaw": "0",
+             "Start": "100", "End": "200", "TotalCPU": "00:30.000"}  # fmt: skip
     steps = [whole | {"JobIDRaw": f"3.{step}", "ConsumedEnergyRaw": joules} for step, joules in
              (("batch", "900"), ("extern", "1000"), ("0", "700"))]  # fmt: skip
     table(commands / "squeue", [JOB])
@@ -207,8 +209,27 @@ def test_energy_is_that_of_the_longest_step_where_the_nodes_were_the_jobs_own(
     assert energy("rapl", whole, *steps) == (1000.0, "package+memory")
     assert energy("(null)", whole, *steps) == (None, "")
     assert energy("acct_gather_energy/none", whole, *steps) == (None, "")
-    assert energy("acct_gather_energy/ipmi", whole | {"AllocCPUS": "1"}, *steps) == (None, "")
     assert energy("acct_gather_energy/ipmi", whole | {"ConsumedEnergyRaw": ""}) == (None, "")
+
+
+def test_jobs_that_shared_a_node_share_its_energy_by_processor_time_and_idle_power_by_processors(
+    commands: Path,
+) -> None:
+    hardware = Entry("n", Kind.cluster, "", {"idle_power": Quantity(40.0, "W", "measured")})
+    (count,) = (node["cpus"] for node in SINFO["nodes"] if node["name"] == "a1")
+    common = {"AllocCPUS": str(count // 2), "NodeList": "a1", "Start": "100", "End": "200"}
+    jobs = {"3": "01:30.500", "4": "00:30.500"}
+    rows = [common | {"JobIDRaw": number, "TotalCPU": used, "ConsumedEnergyRaw": ""} for number, used in jobs.items()]
+    rows += [common | {"JobIDRaw": f"{number}.0", "TotalCPU": "", "ConsumedEnergyRaw": "12000"} for number in jobs]
+    table(commands / "squeue", [JOB, JOB | {"JobID": "4"}])
+    table(commands / "sacct", [*rows, rows[0] | {"JobIDRaw": "9", "NodeList": "None assigned", "Start": "Unknown"}])
+    saying(commands / "scontrol", "AcctGatherEnergyType    = ipmi")
+    source = SlurmSource("c", hardware=hardware)
+    source.partitions()
+    told = {number: fate.energy for number, fate in source.fates(["3", "4"]).items()}
+    idle, worked = 40.0 * 100.0 / 2, 12000.0 - 40.0 * 100.0
+    assert told == {number: pytest.approx(idle + worked * used / 121.0) for number, used in (("3", 90.5), ("4", 30.5))}
+    assert sum(each or 0.0 for each in told.values()) == pytest.approx(12000.0)
 
 
 def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free(commands: Path) -> None:

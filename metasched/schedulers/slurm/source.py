@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from metasched.blocks.entry import Entry
+from metasched.blocks.power import idle_power
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
@@ -25,7 +26,9 @@ from metasched.records import InputError
 from metasched.schedulers.asked_cluster import AskedCluster
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.slurm.commands import SlurmCommands, until_now
+from metasched.schedulers.slurm.commands import SlurmCommands, moment, until_now
+from metasched.schedulers.slurm.energy import COLUMNS as COLUMNS_OF_ENERGY
+from metasched.schedulers.slurm.energy import Accounted, accounted, energies
 from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.remembered import Remembered
@@ -271,27 +274,24 @@ class SlurmSource(AskedCluster):
         return found
 
     def _energies(self, jobs: Sequence[str]) -> dict[str, float]:
-        """What the nodes of jobs took (J) by the accounting, of those that had their nodes for themselves.
-
-        A step is given all that its nodes took meanwhile, so steps are not added: the longest says most.
-        """
+        """What jobs took (J) by the accounting: all that their nodes took, or their part where others were there."""
         if not jobs or not self._metered():
             return {}
-        columns = ("JobIDRaw", "AllocCPUS", "NodeList", "ConsumedEnergyRaw")
         try:
-            rows = self._commands.table(columns, "sacct", "--allusers", f"--jobs={','.join(jobs)}")
+            known = self._energy_rows(f"--jobs={','.join(jobs)}")
+            shared = [job for name, job in known.items() if name in jobs and job.joules and not job.has(self._cpus)]
+            if shared:
+                nodes = fold(sorted({node for job in shared for node in job.nodes}))
+                begun, ended = min(job.start for job in shared), max(job.end for job in shared)
+                until = "now" if math.isinf(ended) else moment(ended + 1.0)
+                known |= self._energy_rows(f"--nodelist={nodes}", f"--starttime={moment(begun)}", f"--endtime={until}")
         except RuntimeError as error:
             _log.info("%s records no energy: %s", self.name, error)
             return {}
-        alone, found = set(), dict.fromkeys(jobs, 0.0)
-        for row in rows:
-            job, _, step = row["JobIDRaw"].partition(".")
-            if job not in found:
-                continue
-            if not step and self._all_of(row["NodeList"]) == int(_seconds(row["AllocCPUS"]) or -1):
-                alone.add(job)
-            found[job] = max(found[job], _seconds(row["ConsumedEnergyRaw"]) or 0.0)
-        return {job: joules for job, joules in found.items() if joules and job in alone}
+        return energies(jobs, known, self._cpus, idle_power(self._hardware), self._covers or "")
+
+    def _energy_rows(self, *words: str) -> dict[str, Accounted]:
+        return accounted(self._commands.table(COLUMNS_OF_ENERGY, "sacct", "--allusers", *words))
 
     def _metered(self) -> bool:
         """Whether this Slurm measures energy, as AcctGatherEnergyType of its configuration says."""
@@ -303,14 +303,6 @@ class SlurmSource(AskedCluster):
                 return False
             self._covers = _METERS.get(plugin.removeprefix("acct_gather_energy/").lower(), "")
         return bool(self._covers)
-
-    def _all_of(self, nodes: str) -> int:
-        """Processors of some nodes; 0 where one is not known."""
-        try:
-            counts = [self._cpus.get(name, 0) for name in unfold(nodes, where="nodes")]
-        except InputError:
-            return 0
-        return sum(counts) if all(counts) else 0
 
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time: those the controller remembers, and older ones from the accounting."""

@@ -13,10 +13,10 @@ from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
 from metasched.blocks.power import idle_power
+from metasched.energy_share import Occupant, as_node, shares
 from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_mark
 from metasched.schedulers.contract import Source
 from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
-from metasched.service.learning.energy_share import Occupant, as_node, shares
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
 from metasched.service.learning.run_outcome import DONE, Concluded, conclude
 from metasched.service.metrics import Metrics

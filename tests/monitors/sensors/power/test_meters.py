@@ -155,13 +155,30 @@ class Constant:
 def test_a_run_is_stored_with_its_energy_and_its_clock_where_they_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "find_meter", lambda: Constant())
     monkeypatch.setattr(local, "fixed_clock", lambda: 1800.0)
-    run = local.run(["sleep", "0.1"], application="a", problem_size=1, processors=1, interval=0.02).record.run
-    assert run.energy == pytest.approx(50.0 * run.execution_time, rel=1e-6)
+    readings = iter((10.0, 30.0))
+    monkeypatch.setattr(local, "busy_seconds", lambda: next(readings))
+    own = iter((1.0, 6.0))
+    monkeypatch.setattr(local, "seconds_of_children", lambda: next(own))
+    monkeypatch.setattr(local.psutil, "cpu_count", lambda: 8)
+    asked = {"application": "a", "problem_size": 1, "processors": 2, "interval": 0.02}
+    run = local.run(["sleep", "0.1"], idle_watts=20.0, **asked).record.run
+    assert run.energy == pytest.approx((20.0 * 2 / 8 + 30.0 * 5 / 20) * run.execution_time, rel=1e-6)
     assert (run.energy_covers, run.settings.frequency) == ("node", 1800.0)
     monkeypatch.setattr(local, "find_meter", lambda: None)
     monkeypatch.setattr(local, "fixed_clock", lambda: None)
     plain = local.run(["true"], application="a", problem_size=1, processors=1, interval=0.02).record.run
     assert (plain.energy, plain.energy_covers, plain.settings.frequency) == (None, "", None)
+
+
+def test_a_run_has_no_energy_where_the_kernel_does_not_tell_who_worked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> float:
+        raise OSError("/proc/stat is hidden")
+
+    monkeypatch.setattr(local, "find_meter", lambda: Constant())
+    monkeypatch.setattr(local, "busy_seconds", fail)
+    finished = local.run(["sleep", "0.05"], application="a", problem_size=1, processors=1, interval=0.02)
+    assert (finished.record.run.energy, finished.record.exit_status) == (None, 0)
+    assert "the energy of the run is not known: the kernel does not tell who worked" in finished.warnings
 
 
 def test_the_kernels_own_counters_are_read_where_there_are_any() -> None:

@@ -1,9 +1,13 @@
 """What jobs on a node took of what it drew: idle power by processors, the rest by the processor time of each.
 
-At every moment the power of a node is that of the node doing nothing, and what its jobs draw besides. The first is
+At every moment the power w of a node is W, that of the node doing nothing, and what its jobs draw besides. The first is
 shared out by the processors that jobs have been given; what free processors draw is nobody's. The second is shared by
 processor time, in proportion to how much of it each job takes a second; where that is not known a job is taken to keep
-all its processors busy. What is shared out and what is nobody's add up to what was measured.
+all its processors busy. Job i with p_i of P processors, b_i of which it keeps busy, takes
+
+    W p_i / P + (w - W) b_i / (b_1 + b_2 + ...)
+
+of the power while it runs. What is shared out and what is nobody's add up to what was measured.
 """
 
 from __future__ import annotations
@@ -11,6 +15,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import lsq_linear
 
 from metasched.blocks.entry import Entry
 from monitors.sources.power_history import Drawn
@@ -36,6 +43,51 @@ class Occupant:
         return self.processor_time / (self.end - self.start)
 
 
+#: Measurements of one node that are brought together at most.
+MOST_TOGETHER = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a node took in all (J) between two times (s)."""
+
+    start: float
+    end: float
+    joules: float
+
+
+def steadiest(covers: str, measured: Sequence[Measured], least: float = 0.0) -> Drawn:
+    """The power of a node that varies least among those that explain what it took over times that overlap.
+
+    Each of the jobs that share a node may tell what the node took while it ran; what it drew at a moment follows from
+    all of them together, as nearly as the squares of their differences are small.
+
+    Parameters
+    ----------
+    covers : what the meter sees.
+    measured : at least one, each over some time; of more than :data:`MOST_TOGETHER` the longest count.
+    least : what the node draws at least (W), as far as the measurements allow it.
+
+    Examples
+    --------
+    >>> drawn = steadiest("node", [Measured(0.0, 10.0, 1000.0), Measured(5.0, 15.0, 2000.0)])
+    >>> drawn.edges.tolist(), drawn.watts.round().tolist(), round(drawn.joules(5.0, 15.0))
+    ([0.0, 5.0, 10.0, 15.0], [50.0, 150.0, 250.0], 2000)
+    """
+    measured = sorted(measured, key=lambda each: each.start - each.end)[:MOST_TOGETHER]
+    edges = np.unique([at for each in measured for at in (each.start, each.end)])
+    length = np.diff(edges)
+    held = np.array([(each.start <= edges[:-1]) & (edges[1:] <= each.end) for each in measured])
+    span = held @ length
+    mean = np.array([each.joules for each in measured]) / span
+    usual = float(np.average(mean, weights=span))
+    # Departures from the mean power count so little beside the measurements that only what these leave open is decided.
+    little = 1e-6 * np.sqrt(length / length.sum())
+    rows = np.vstack([held * length / span[:, None], np.diag(little)])
+    found = lsq_linear(rows, np.concatenate([mean, little * usual]), (min(least, mean.min()) - 1e-9, np.inf))
+    return Drawn(covers, edges, np.asarray(found.x))
+
+
 def as_node(drawn: Drawn, hardware: Entry | None) -> Drawn:
     """What the node drew, where only its packages were measured and its hardware tells the line between the two.
 
@@ -53,6 +105,31 @@ def as_node(drawn: Drawn, hardware: Entry | None) -> Drawn:
     if hardware is None or factor is None or drawn.covers == "node":
         return drawn
     return Drawn("node", drawn.edges, (hardware.get("node_offset") or 0.0) + factor * drawn.watts)
+
+
+def share_of_run(
+    joules: float, seconds: float, own: Occupant, busy: float, processors: int, idle_watts: float, covers: str
+) -> float:
+    """Joules that a run took of what its host drew meanwhile.
+
+    Parameters
+    ----------
+    joules, covers : what the host's meter counted, and of what.
+    seconds : how long the run took.
+    own : the run, from 0 on.
+    busy : processor time that all processors of the host worked meanwhile (s), the run's among it.
+    processors : of the host.
+    idle_watts : what it draws doing nothing; where 0, all is shared by processor time.
+
+    Examples
+    --------
+    >>> share_of_run(1000.0, 10.0, Occupant(0.0, 10.0, 2, 12.0), 16.0, 8, 40.0, "node")
+    550.0
+    """
+    # How many processors others have been given is not known; what they draw idle is not the run's in any case.
+    others = Occupant(0.0, seconds, 0, max(busy - (own.processor_time or 0.0), 0.0))
+    drawn = Drawn(covers, np.array([0.0, seconds]), np.array([joules / seconds]))
+    return shares(drawn, [own, others], processors, idle_watts, 0.0, seconds)[0][0]
 
 
 def shares(

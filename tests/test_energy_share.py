@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metasched.energy_share import Occupant, share_of_run, shares
 from metasched.jobs import EndedJob
-from metasched.service.learning.energy_share import Occupant, shares
+from metasched.schedulers.slurm.energy import Accounted, energies
 from monitors.sources.power_history import Drawn, PowerHistory
 from tests.service.daemons import CLUSTERS, running
 
@@ -47,6 +48,53 @@ def test_idle_power_goes_by_processors_and_the_rest_by_processor_time() -> None:
     assert nobodys == pytest.approx(8000.0 * 2 / 8)
     # A job that has the node for itself takes all but what its free processors draw doing nothing.
     assert shares(drawn, [Occupant(0.0, 100.0, 8)], 8, 80.0, 0.0, 100.0) == ([20000.0], 0.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.floats(0.01, 50.0)), min_size=1, max_size=4),
+    st.floats(0.0, 50.0),
+    st.floats(1.0, 400.0),
+    st.floats(0.0, 300.0),
+)
+def test_runs_that_a_host_has_at_once_are_given_what_it_took_but_for_others_and_free_processors(
+    runs: list[tuple[int, float]], others: float, watts: float, idle: float
+) -> None:
+    joules, busy, count = watts * 10.0, others + sum(used for _, used in runs), sum(held for held, _ in runs) + 3
+    taken = [
+        share_of_run(joules, 10.0, Occupant(0.0, 10.0, held, used), busy, count, idle, "node") for held, used in runs
+    ]
+    spent_idle = min(idle * 10.0, joules)
+    left = spent_idle * 3 / count + (joules - spent_idle) * others / busy
+    assert sum(taken) + left == pytest.approx(joules, rel=1e-9)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 50), st.integers(1, 60), st.integers(1, 8), st.floats(0.05, 1.0)),
+        min_size=1, max_size=6,
+    ),
+    st.floats(0.0, 100.0),
+    st.lists(st.floats(120.0, 400.0), min_size=11, max_size=11),
+)  # fmt: skip
+def test_jobs_that_slurm_accounts_for_are_given_what_their_node_took_within_a_hundredth(
+    jobs: list[tuple[int, int, int, float]], idle: float, watts: list[float]
+) -> None:
+    truth = Drawn("node", np.linspace(0.0, 110.0, 12), np.array(watts))
+    known = {
+        str(number): Accounted(
+            ("n1",), held, 1.0 + start, 1.0 + start + length, busy * held * length,
+            truth.joules(1.0 + start, 1.0 + start + length),
+        )
+        for number, (start, length, held, busy) in enumerate(jobs)
+    }  # fmt: skip
+    # One more job, which has its processor for all the time, makes what all of them tell the whole measurement.
+    first, last = min(each.start for each in known.values()), max(each.end for each in known.values())
+    known["all"] = Accounted(("n1",), 1, first, last, last - first, truth.joules(first, last))
+    found = energies(list(known), known, {"n1": 64}, idle, "node")
+    part_held = sum(each.processors * (each.end - each.start) for each in known.values()) / 64.0
+    free = idle * (last - first - part_held)
+    assert set(found) == set(known)
+    assert sum(found.values()) + free == pytest.approx(truth.joules(first, last), rel=0.01)
 
 
 class Remembered(PowerHistory):
