@@ -1,8 +1,9 @@
 """Speaks Grid Engine's protocol of job submission verifiers on its standard input and output: see jsv(1).
 
 Asks the metasched daemon about each job that names its application, ``qsub -ac metasched=app=cg,n=1400``, with one
-deadline for all of it. Whatever goes wrong, the job is accepted as it was. Any Python from 3.6 on runs it, with nothing
-but the standard library; metasched_hooks.py and metasched_advice.py lie beside it.
+deadline for all of it. Whatever goes wrong, the job is accepted as it was, or is what the site's own verifier made of
+it, if there is one. Any Python from 3.6 on runs it, with nothing but the standard library; metasched_site_verifier.py,
+metasched_hooks.py and metasched_advice.py lie beside it.
 """
 
 import os
@@ -17,6 +18,7 @@ sys.dont_write_bytecode = True
 
 from metasched_advice import Advised, Submitted, asking, left_alone, listed, seconds
 from metasched_hooks import check, run, settings
+from metasched_site_verifier import SiteVerifier, named
 
 #: Requests that leave open which hosts a job may have; a job with others is left alone.
 LIMITS = ("rt", "cpu", "vmem", "rss", "stack", "data", "core", "fsize")
@@ -84,6 +86,18 @@ def changes(job: Job, advised: Advised, found: Dict[str, str]) -> List[str]:
     return [*lines, "PARAM ac {}metasched={}".format(before, mark), "ENV ADD METASCHED metasched:{}".format(mark)]
 
 
+def judged(job: Job) -> List[str]:
+    """What is answered about a job, the result at the end."""
+    if "metasched=" not in job.get("ac", ""):
+        return ["RESULT STATE ACCEPT"]
+    advised, why = asking(HERE).about(lambda found: submitted(job, found))
+    if advised is not None:
+        return [*changes(job, advised, settings(HERE)), "RESULT STATE CORRECT"]
+    if why:
+        return ["LOG WARNING metasched: job unchanged: {}".format(why), "RESULT STATE ACCEPT"]
+    return ["RESULT STATE ACCEPT"]
+
+
 class Verifier:
     """The state between the lines of the protocol."""
 
@@ -99,25 +113,22 @@ class Verifier:
         if command == "PARAM":
             name, _, value = rest.partition(" ")
             self._job[name] = value
-        return self._result() if command == "BEGIN" else []
-
-    def _result(self) -> List[str]:
-        job, self._job = self._job, {}
-        if "metasched=" not in job.get("ac", ""):
-            return ["RESULT STATE ACCEPT"]
-        advised, why = asking(HERE).about(lambda found: submitted(job, found))
-        if advised is not None:
-            return [*changes(job, advised, settings(HERE)), "RESULT STATE CORRECT"]
-        if why:
-            return ["LOG WARNING metasched: job unchanged: {}".format(why), "RESULT STATE ACCEPT"]
-        return ["RESULT STATE ACCEPT"]
+        if command == "BEGIN":
+            job, self._job = self._job, {}
+            return judged(job)
+        return []
 
 
 def main() -> None:
     """Answer line by line until there are no more."""
+    site = named(HERE)
     if sys.argv[1:] == ["--check"]:
         check(settings(HERE))
+        if site and not os.access(site, os.X_OK):
+            raise OSError("{}, the verifier of the site, cannot be run".format(site))
         return
+    if site:
+        SiteVerifier(site, judged, sys.stdin.buffer, sys.stdout.buffer).serve()
     verifier = Verifier()
     while True:
         line = sys.stdin.buffer.readline()

@@ -82,8 +82,9 @@ def grid_engine(
 ) -> None:
     """Install the verifier and the epilog of Grid Engine, as root on the host of sge_qmaster. Shows the plan and asks.
 
-    The settings of the cell and its queues are changed by qconf, and restored by --undo. An existing epilog of a queue
-    is run after ours, if it runs as root. Any other epilog, or another verifier, is left in place, with instructions.
+    The settings of the cell and its queues are changed by qconf, and restored by --undo. An existing verifier of the
+    cell judges each job before ours, and an existing epilog of a queue is run after ours, if it runs as root. Any other
+    is left in place, with instructions.
     """
     from metasched.installation import grid_engine as installation
 

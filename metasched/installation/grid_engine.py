@@ -9,7 +9,7 @@ from pathlib import Path
 from metasched.doctor.hook_settings import STATE
 from metasched.installation.cell import GLOBAL, OPERATORS, Setting, value_of
 from metasched.installation.plan import Plan, daemon_table, hook_file
-from metasched.installation.steps import Folder, Journal, Step
+from metasched.installation.steps import Folder, Journal, Step, Write
 from metasched.schedulers.grid_engine.commands import GridEngineCommands
 
 #: Where the hooks are installed, on every host.
@@ -17,9 +17,11 @@ FOLDER = Path("/etc/gridengine/metasched")
 JOURNAL = "installed.json"
 #: Files of the hooks.
 FILES = (
-    "metasched-jsv", "metasched_jsv.py", "metasched-epilog", "metasched_epilog.py", "hooks.conf", "metasched_hooks.py",
-    "metasched_advice.py",
+    "metasched-jsv", "metasched_jsv.py", "metasched_site_verifier.py", "metasched-epilog", "metasched_epilog.py",
+    "hooks.conf", "metasched_hooks.py", "metasched_advice.py",
 )  # fmt: skip
+#: Names the verifier that the site has, which ours speaks to.
+SITE_VERIFIER = "site-verifier"
 #: The daemon's user, who may let jobs go that were bound to hosts.
 USER = "metasched"
 
@@ -63,12 +65,7 @@ def plan(
     values = {"socket": socket, "cluster": name, "state": state}
     steps += [hook_file(folder, "gridengine", file, values, journal, left) for file in FILES]
     steps.append(Folder(Path(state), "root", 0o750))
-    verifier = f"script:{folder}/metasched-jsv"
-    there = value_of(commands, GLOBAL, "jsv_url")
-    if there.lower() in ("", "none"):
-        steps.append(Setting(commands, GLOBAL, "jsv_url", verifier, there or "none"))
-    elif there != verifier:
-        left.append(f"the cell already has a verifier, {there}: only one can be set by qconf -mconf jsv_url")
+    _verifier(commands, folder, journal, steps, left)
     allowed = value_of(commands, GLOBAL, "jsv_allowed_mod")
     if allowed and "l_hard" not in allowed.split(",") and allowed.lower() != "none":
         steps.append(Setting(commands, GLOBAL, "jsv_allowed_mod", f"{allowed},l_hard", allowed))
@@ -80,6 +77,28 @@ def plan(
     steps += daemon_table(daemon_conf, "A cell of Grid Engine", name, table)
     then = ["systemctl restart metasched", "metasched doctor"]
     return Plan(tuple(step for step in steps if step.description), tuple(left), tuple(then))
+
+
+def _verifier(commands: GridEngineCommands, folder: Path, journal: Journal, steps: list[Step], left: list[str]) -> None:
+    """The cell's verifier, with the one that the site has behind it, run as the user that it is run as."""
+    there = value_of(commands, GLOBAL, "jsv_url")
+    ours, named = f"{folder}/metasched-jsv", folder / SITE_VERIFIER
+    if ours in there:
+        return
+    if there.lower() in ("", "none"):
+        if named.exists():
+            left.append(f"{named} names a verifier, but the cell has none: remove the file if it is not to be called")
+        steps.append(Setting(commands, GLOBAL, "jsv_url", f"script:{ours}", there or "none"))
+        return
+    found = re.fullmatch(r"(?:script:)?((?:[\w.-]+@)?)(/\S+)", there)
+    if found is None:
+        left.append(f"the cell already has a verifier, {there}: only one can be set by qconf -mconf jsv_url")
+        return
+    write = Write(named, f"{found[2]}\n", 0o644, journal.files.get(str(named), ""))
+    if named.exists() and write.kept:
+        left.append(f"{write.kept}: the cell's verifier, {there}, is not called from it")
+        return
+    steps += [write, Setting(commands, GLOBAL, "jsv_url", f"script:{found[1]}{ours}", there)]
 
 
 def _epilogs(

@@ -21,13 +21,17 @@ PATIENCE = 10.0
 
 
 class Verifier:
-    """A verifier that runs, in a folder of its own with these lines of hooks.conf."""
+    """A verifier that runs, in a folder of its own with these lines of hooks.conf, behind the site's if it has one."""
 
-    def __init__(self, folder: Path, conf: str) -> None:
+    def __init__(self, folder: Path, conf: str, site: str = "") -> None:
         for path in (*(DEPLOYED / "gridengine").iterdir(), *(DEPLOYED / "hooks").iterdir()):
             if path.is_file():
                 shutil.copy(path, folder)
         (folder / "hooks.conf").write_text(conf)
+        if site:
+            (folder / "site-jsv").write_text(site)
+            (folder / "site-jsv").chmod(0o755)
+            (folder / "site-verifier").write_text(f"{folder}/site-jsv\n")
         self.folder = folder
         self.process = subprocess.Popen(
             [str(folder / "metasched-jsv")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
@@ -35,13 +39,13 @@ class Verifier:
 
     def judge(self, job: Mapping[str, str] = JOB) -> tuple[str, dict[str, str]]:
         """The state of the result, and what was changed of a job: parameters, and variables as ``ENV NAME``."""
-        self._say("START")
-        assert self._hear() == "STARTED"
+        self.say("START")
+        assert self.hear() == "STARTED"
         for name, value in job.items():
-            self._say(f"PARAM {name} {value}")
-        self._say("BEGIN")
+            self.say(f"PARAM {name} {value}")
+        self.say("BEGIN")
         changed: dict[str, str] = {}
-        while not (line := self._hear()).startswith("RESULT STATE "):
+        while not (line := self.hear()).startswith("RESULT STATE "):
             kind, _, rest = line.partition(" ")
             if kind == "PARAM":
                 changed[rest.partition(" ")[0]] = rest.partition(" ")[2]
@@ -49,11 +53,13 @@ class Verifier:
                 changed[f"ENV {rest.split()[1]}"] = rest.split(" ", 2)[2]
             else:
                 assert line.startswith("LOG WARNING "), line
+        #: What is said of the result to the user.
+        self.said = line.split(" ", 3)[3] if line.count(" ") > 2 else ""
         return line.split()[2], changed
 
     def close(self) -> int:
         """Let it go as the server does; its exit status."""
-        self._say("QUIT")
+        self.say("QUIT")
         return self.process.wait(PATIENCE)
 
     def __enter__(self) -> Verifier:
@@ -66,11 +72,13 @@ class Verifier:
             assert pipe is not None
             pipe.close()
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Tell it a line."""
         assert self.process.stdin is not None
         self.process.stdin.write(line.encode("utf-8", "surrogateescape") + b"\n")
 
-    def _hear(self) -> str:
+    def hear(self) -> str:
+        """The next line that it says."""
         assert self.process.stdout is not None
         answer, end = b"", time.monotonic() + PATIENCE
         while not answer.endswith(b"\n"):

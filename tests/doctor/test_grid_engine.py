@@ -87,6 +87,13 @@ def test_a_hook_that_does_not_reach_the_daemon_or_keep_jobs_is_found(folder: Pat
     assert {"verifier", "epilog", "hooks.conf of the verifier"} <= set(wrong(folder))
 
 
+def test_a_verifier_of_the_site_that_cannot_be_run_is_found(folder: Path) -> None:
+    (folder / "site-verifier").write_text(f"{folder}/site-jsv\n")
+    assert f"{folder}/site-jsv, the verifier of the site, cannot be run" in wrong(folder)["verifier"]
+    shutil.copy(folder / "metasched-jsv", folder / "site-jsv")
+    assert wrong(folder) == {}
+
+
 @pytest.mark.parametrize("changed", [{"cluster": "other"}, {"deadline": "10"}, {"deadline": "soon"}], ids=str)
 def test_settings_that_do_not_fit_are_found(changed: dict[str, str], folder: Path) -> None:
     hooks(folder, **changed)

@@ -124,22 +124,61 @@ def test_epilogs_wait_until_every_host_has_them(cell: Path, capsys: pytest.Captu
 
 
 def test_what_the_site_has_runs_on(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (cell / "global").write_text(GLOBAL.replace("jsv_url   none", "jsv_url   script:/site/jsv"))
+    (cell / "global").write_text(GLOBAL.replace("jsv_url   none", "jsv_url   script:check@/site/jsv"))
     (cell / "queues" / "long").write_text("qname   long\nepilog   root@/site/epilog $host\n")
     (cell / "queues" / "short").write_text("qname   short\nepilog   /site/epilog\n")
     before = settings(cell)
     assert setup(cell, "--yes", "--everywhere") == 0
     after, shown = settings(cell), " ".join(capsys.readouterr().out.split())
-    ours = f"{cell.parent}/hooks/metasched-epilog"
-    assert after["queues/long"] == {"qname long", f"epilog root@{ours} --beside /site/epilog $host"}
+    hooks = cell.parent / "hooks"
+    assert after["queues/long"] == {"qname long", f"epilog root@{hooks}/metasched-epilog --beside /site/epilog $host"}
     assert after["queues/short"] == before["queues/short"]
-    assert "jsv_url script:/site/jsv" in after["global"]
-    assert "the cell already has a verifier, script:/site/jsv" in shown
-    assert f"queue short already has an epilog, /site/epilog: let it call, as root, {ours} || true" in shown
+    assert f"jsv_url script:check@{hooks}/metasched-jsv" in after["global"]
+    assert (hooks / "site-verifier").read_text() == "/site/jsv\n"
+    assert (
+        f"queue short already has an epilog, /site/epilog: let it call, as root, {hooks}/metasched-epilog || true"
+        in shown
+    )
     # What somebody sets afterwards stays.
     (cell / "queues" / "long").write_text("qname long\nepilog root@/other\n")
     assert setup(cell, "--undo", "--yes") == 0
     assert settings(cell) == before | {"queues/long": {"qname long", "epilog root@/other"}}
+    assert not hooks.exists()
+
+
+def test_a_verifier_that_the_site_sets_later_comes_behind_ours_too(
+    cell: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = cell.parent / "hooks" / "site-verifier"
+
+    def site_sets(verifier: str) -> None:
+        text = (cell / "global").read_text()
+        lines = [line if "jsv_url" not in line else f"jsv_url   {verifier}" for line in text.splitlines()]
+        (cell / "global").write_text("\n".join(lines) + "\n")
+
+    assert setup(cell, "--yes") == 0
+    assert not named.exists()
+    for verifier in ("/site/first", "/site/second"):
+        site_sets(f"script:{verifier}")
+        assert setup(cell, "--yes") == 0
+        assert named.read_text() == f"{verifier}\n"
+        assert f"jsv_url script:{cell.parent}/hooks/metasched-jsv" in settings(cell)["global"]
+    named.write_text("/by/hand\n")
+    site_sets("script:/site/third")
+    capsys.readouterr()
+    assert setup(cell, "--yes") == 0
+    assert "the cell's verifier, script:/site/third, is not called from it" in " ".join(capsys.readouterr().out.split())
+    assert "jsv_url script:/site/third" in settings(cell)["global"]
+
+
+@pytest.mark.parametrize("url", ["ldap:/site/jsv", "script:/site/jsv with words", "script:site/jsv"])
+def test_a_verifier_that_cannot_be_called_by_ours_stays(
+    url: str, cell: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (cell / "global").write_text(GLOBAL.replace("jsv_url   none", f"jsv_url   {url}"))
+    assert setup(cell, "--yes") == 0
+    assert f"jsv_url {url}" in settings(cell)["global"]
+    assert f"the cell already has a verifier, {url}" in " ".join(capsys.readouterr().out.split())
 
 
 def test_nothing_is_half_removed_where_the_cell_does_not_answer(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:

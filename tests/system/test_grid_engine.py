@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import statistics
+import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,9 @@ import pytest
 
 from metasched.cli import main
 from metasched.doctor.grid_engine import settings_of
+from metasched.installation.cell import GLOBAL, assign
 from metasched.records import Run
+from metasched.schedulers.grid_engine.commands import GridEngineCommands
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
 from tests.system import real_grid_engine
@@ -34,21 +39,34 @@ exec sleep $(awk "BEGIN {{ print {} / $c }}")
 """
 SIZES = (60, 100, 140, 80, 120)
 JOBS, LAST, APART = 30, 20, 0.7
+#: What the site judges jobs by, with Grid Engine's own functions: a name that it refuses, and an address for mail.
+SITE_VERIFIER = """#!/bin/bash
+. /usr/share/gridengine/util/resources/jsv/jsv_include.sh
+jsv_on_start() { return; }
+jsv_on_verify() {
+  [ "$(jsv_get_param N)" = forbidden ] && jsv_reject "the site refuses this name" && return
+  jsv_set_param M "site@checked"
+  jsv_correct "checked"
+}
+jsv_main
+"""
 #: What the site runs after each job of one queue.
 SITE_EPILOG = '#!/bin/sh\necho "$JOB_ID" >>"$(dirname "$0")/epilogs"\n'
 
 
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GridEngine]:
-    """A cell that is set up as an administrator does it; one queue has an epilog already."""
+    """A cell that is set up as an administrator does it; it has a verifier already, and one queue an epilog."""
     if why := real_grid_engine.why_not():
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("cell")
     with pytest.MonkeyPatch.context() as patch, real_grid_engine.running(folder, bare=True) as cell:
         patch.setenv("PATH", str(cell.commands), prepend=":")
-        epilog = folder / "site-epilog"
-        epilog.write_text(SITE_EPILOG)
-        epilog.chmod(0o755)
+        epilog, verifier = folder / "site-epilog", folder / "site-jsv"
+        for script, text in ((epilog, SITE_EPILOG), (verifier, SITE_VERIFIER)):
+            script.write_text(text)
+            script.chmod(0o755)
+        assign(GridEngineCommands.of(str(cell.folder), "default"), GLOBAL, "jsv_url", f"script:{verifier}")
         cell.run("qconf", "-rattr", "queue", "epilog", f"root@{epilog}", "old")
         before = state_of(cell)
         cell.hooks_folder = folder / "metasched"
@@ -104,6 +122,43 @@ def test_jobs_are_taken_unchanged_whatever_the_daemon_does(cell: GridEngine) -> 
     assert found == dict.fromkeys(FAULTS, True)
     assert sound["hard resource_list"] == "hostname=b1|b2"
     assert sound["context"] == "metasched=app=cg,n=1400,p=2,placement=0f"
+
+
+def test_the_verifier_of_the_site_judges_each_job_first(cell: GridEngine) -> None:
+    words = ("-ac", "metasched=app=cg,n=1400", "-pe", "mpi", "2", "-q", "new")
+    cell.run("qmod", "-d", "new")
+    with closing(Bad(changed(), str(cell.folder / "bad.sock"))):
+        cell.hooks({"socket": f"{cell.folder}/bad.sock", "nodes": "b[1-2]", "deadline": "2"})
+        placed = cell.job(cell.qsub(*words))
+        refused = subprocess.run(
+            [str(cell.commands / "qsub"), *words, "-N", "forbidden"], input=b"true\n", capture_output=True, check=False
+        )
+        killed = verifiers(cell)  # one for each of the master's threads that has taken a job
+        for process in killed:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        again = cell.job(cell.qsub(*words))
+    down = cell.job(cell.qsub(*words))
+    cell.run("qdel", "-u", "root")
+    cell.run("qmod", "-e", "new")
+    for job in (placed, again):
+        assert (job.get("mail_list"), job.get("hard resource_list")) == ("site@checked", "hostname=b1|b2")
+        assert job["context"].endswith(",p=2,placement=0f")
+    assert killed
+    assert (down.get("mail_list"), down.get("hard resource_list")) == ("site@checked", None)
+    assert refused.returncode != 0
+    assert b"the site refuses this name" in refused.stderr
+
+
+def verifiers(cell: GridEngine) -> list[int]:
+    """The processes that are the site's verifier."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if f"{cell.folder}/site-jsv".encode() in words:
+                found.append(int(folder.name))
+    return found
 
 
 def loads(daemon: Daemon) -> None:
