@@ -14,7 +14,7 @@ was measured last and what a job will meet, and they are taken in one order:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,7 +49,7 @@ class Loads:
     """
 
     forecast: Forecast | None = None
-    recent: tuple[RecentPlacement, ...] = ()
+    recent: Sequence[RecentPlacement] = ()
     now: float = 0.0
     stale_after: float = STALE_AFTER
     first_horizon: float = FIRST_HORIZON
@@ -77,6 +77,17 @@ def counted(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple
     >>> counted(cluster, Loads(), 60.0)[0].available_cpu.round(3).tolist()
     [0.9, 0.8, 0.825]
     """
+    return with_recent(*expected(cluster, loads, horizon), loads)
+
+
+def expected(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple[ClusterState, tuple[str, ...]]:
+    """The first two steps of :func:`counted`: forecasts and staleness, the same until something is measured.
+
+    Parameters
+    ----------
+    cluster, loads : see :func:`counted`.
+    horizon : how long the job should take (s); None for the loads of this moment.
+    """
     if loads.forecast is not None and horizon is not None:
         old = stale(cluster, loads.stale_after)
         later = loads.forecast(cluster, horizon)
@@ -85,7 +96,17 @@ def counted(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple
             available_cpu=np.where(old, cluster.available_cpu, later.available_cpu),
             available_bandwidth=np.where(old, cluster.available_bandwidth, later.available_bandwidth),
         )
-    cluster, warnings = with_stale_capped(cluster, loads.stale_after)
+    return with_stale_capped(cluster, loads.stale_after)
+
+
+def with_recent(cluster: ClusterState, warnings: tuple[str, ...], loads: Loads) -> tuple[ClusterState, tuple[str, ...]]:
+    """The last step of :func:`counted`: the jobs placed just now, to which each placement adds one.
+
+    Parameters
+    ----------
+    cluster, warnings : what :func:`expected` gave.
+    loads : with the jobs.
+    """
     if loads.recent:
         recent = after_recent_placements if loads.waiting else with_recent_placements
         cluster = recent(cluster, loads.recent, loads.now)

@@ -9,10 +9,12 @@ partitions they ask for; who finds too few free processors waits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
 from metasched.placement.clusters.running_jobs import RunningJob
@@ -55,6 +57,136 @@ class RecentPlacement:
         return max(self.start + self.execution_time - now, 0.0) if here else 0.0
 
 
+Ints = NDArray[np.int64]
+
+#: What a job takes of one of its nodes: the job, the node and where the job may be, all by their numbers; the
+#: processors that it takes there; from when until when it counts (s); and whether its processors are its own.
+_TAKEN = np.dtype(
+    [("job", "i8"), ("node", "i8"), ("where", "i8"), ("processors", "i8"), ("start", "f8"), ("end", "f8"),
+     ("dedicated", "?")]
+)  # fmt: skip
+
+
+class PlacedJobs(Sequence[RecentPlacement]):
+    """Jobs just placed, the oldest first. It never changes; :meth:`plus` and :meth:`only` give others.
+
+    A daemon asks thousands of times a minute what all of them take, and adds one each time: so what each takes of its
+    nodes is kept in columns, which a longer one shares.
+
+    Parameters
+    ----------
+    jobs : the oldest first.
+
+    Examples
+    --------
+    >>> one = PlacedJobs([RecentPlacement("c", ("n0",), (1,), 0.0, 60.0)])
+    >>> two = one.plus(RecentPlacement("c", ("n1",), (4,), 5.0, 60.0))
+    >>> len(one), [job.nodes for job in two]
+    (1, [('n0',), ('n1',)])
+    """
+
+    def __init__(self, jobs: Iterable[RecentPlacement] = ()) -> None:
+        self._columns = _Columns()
+        for job in jobs:
+            self._columns.add(job)
+        self._jobs, self._rows = len(self._columns.jobs), self._columns.rows
+
+    @classmethod
+    def _of(cls, columns: _Columns) -> PlacedJobs:
+        found = cls()
+        found._columns, found._jobs, found._rows = columns, len(columns.jobs), columns.rows
+        return found
+
+    def plus(self, job: RecentPlacement) -> PlacedJobs:
+        """These jobs and one that was placed after them."""
+        newest = len(self._columns.jobs) == self._jobs
+        longer = self._columns if newest else self.only(np.ones(self._jobs, dtype=np.bool_))._columns
+        longer.add(job)
+        return self._of(longer)
+
+    def only(self, kept: NDArray[np.bool_]) -> PlacedJobs:
+        """Some of these: those for which an array of shape (jobs,) says so."""
+        return self._of(self._columns.only(kept, self._rows))
+
+    def __len__(self) -> int:
+        return self._jobs
+
+    def __iter__(self) -> Iterator[RecentPlacement]:
+        return iter(self._columns.jobs[: self._jobs])
+
+    @overload
+    def __getitem__(self, index: int) -> RecentPlacement: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[RecentPlacement]: ...
+    def __getitem__(self, index: int | slice) -> RecentPlacement | list[RecentPlacement]:
+        return self._columns.jobs[: self._jobs][index]
+
+    def on(self, cluster: ClusterState, now: float) -> tuple[Ints, NDArray[np.void]]:
+        """What the jobs that are not over and do not wait take of a cluster.
+
+        Parameters
+        ----------
+        cluster : whose nodes count.
+        now : seconds.
+
+        Returns
+        -------
+        The number of the node in the cluster, shape (k,), and what is taken there: columns of shape (k,).
+        """
+        own, taken = self._columns, self._columns.taken[: self._rows]
+        here = np.array([cluster.name in names for names in own.places], dtype=np.bool_)
+        if not taken.size:
+            return np.empty(0, np.int64), taken
+        place = own.numbers(cluster.nodes).take(taken["node"])
+        count = np.flatnonzero((place >= 0) & here.take(taken["where"]) & (taken["end"] > now))
+        return place.take(count), taken.take(count)
+
+
+class _Columns:
+    """Jobs and what they take, only ever added to: who reads the first so many of them may go on doing so."""
+
+    def __init__(self) -> None:
+        self.jobs: list[RecentPlacement] = []
+        self.nodes: dict[str, int] = {}
+        self.places: dict[frozenset[str], int] = {}
+        self.taken, self.rows = np.empty(16, _TAKEN), 0
+        self._last: tuple[tuple[str, ...], Ints] = (), np.empty(0, np.int64)
+
+    def numbers(self, nodes: tuple[str, ...]) -> Ints:
+        """The number of each node of the record among those of a cluster, -1 where it is none of them."""
+        known, found = self._last
+        if known is not nodes or found.size != len(self.nodes):
+            place = {name: number for number, name in enumerate(nodes)}
+            found = np.array([place.get(name, -1) for name in tuple(self.nodes)])
+            self._last = nodes, found
+        return found
+
+    def add(self, job: RecentPlacement) -> None:
+        """Add a job; one that waits takes nothing yet."""
+        self.jobs.append(job)
+        if job.waits:
+            return
+        where = self.places.setdefault(job.overlapping | {job.cluster}, len(self.places))
+        if self.rows + len(job.nodes) > self.taken.size:
+            self.taken = np.concatenate([self.taken, np.empty(self.taken.size + len(job.nodes), _TAKEN)])
+        for name, processors in zip(job.nodes, job.processors, strict=True):
+            number = self.nodes.setdefault(name, len(self.nodes))
+            end = job.start + job.execution_time
+            self.taken[self.rows] = len(self.jobs) - 1, number, where, processors, job.start, end, job.dedicated
+            self.rows += 1
+
+    def only(self, kept: NDArray[np.bool_], rows: int) -> _Columns:
+        """The jobs of the first rows that are kept, in columns of their own."""
+        found = _Columns()
+        found.jobs = [job for job, keep in zip(self.jobs, kept.tolist(), strict=False) if keep]
+        found.nodes, found.places = dict(self.nodes), dict(self.places)
+        own = self.taken[:rows]
+        taken = own[kept.take(own["job"])]
+        taken["job"] = (np.cumsum(kept) - 1).take(taken["job"])
+        found.taken, found.rows = np.concatenate([taken, np.empty(16, _TAKEN)]), taken.size
+        return found
+
+
 def as_running(placed: Iterable[RecentPlacement], cluster: ClusterState) -> list[RunningJob]:
     """The jobs just placed on nodes of a cluster and not waiting, as jobs that run there with all they have to do."""
     return [
@@ -91,20 +223,17 @@ def with_recent_placements(
     >>> with_recent_placements(idle, [replace(job, dedicated=True)], now=10.0).processors.tolist()
     [1, 0]
     """
-    number = {name: index for index, name in enumerate(cluster.nodes)}
-    taken, owned, jobs = (np.zeros(len(cluster.nodes), dtype=np.int64) for _ in range(3))
-    for job in placed:
-        if job.waits or not job.left_on(cluster, now):
-            continue
-        for name, processors in zip(job.nodes, job.processors, strict=True):
-            index = number.get(name)
-            if index is None:
-                continue
-            if job.dedicated:  # No measurement shows who has been given a processor.
-                owned[index] += processors
-            if now - cluster.age[index] < job.start + settling:
-                taken[index] += 0 if job.dedicated else processors
-                jobs[index] += 1
+    recent = placed if isinstance(placed, PlacedJobs) else PlacedJobs(placed)
+    node, of_jobs = recent.on(cluster, now)
+    dedicated, processors = of_jobs["dedicated"], of_jobs["processors"]
+    # A job with processors of its own has them whatever is measured; of the others no measurement shows those yet.
+    unseen = now - cluster.age.take(node) < of_jobs["start"] + settling
+
+    def sums(counts: Ints) -> Ints:
+        return np.bincount(node, counts, len(cluster.nodes)).astype(np.int64)
+
+    owned, taken = sums(processors * dedicated), sums(processors * (unseen & ~dedicated))
+    jobs = sums(unseen.astype(np.int64))
     there = np.maximum(cluster.processors - owned, 0)
     free = there - taken
     shared = (free <= 0) & (taken > 0) & (there > 0)

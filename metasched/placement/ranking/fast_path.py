@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import with_recent
 from metasched.placement.ranking.contention import NoContention
 from metasched.placement.ranking.efficiency import longest
 from metasched.placement.ranking.objective import Objective
-from metasched.placement.ranking.preparation import at_its_own_horizon, prepared
+from metasched.placement.ranking.preparation import at_its_own_horizon, before_recent
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.rendering import rendered
-from metasched.placement.search.cpu_bandwidth_fronts import Front, Fronts
+from metasched.placement.search.cpu_bandwidth_fronts import Fronts
 from metasched.predictors.contract import Floats, Predictor
 from metasched.records import Interval, Placement, Prediction
 
@@ -29,6 +30,8 @@ Flags = NDArray[np.bool_]
 
 #: Numbers of processors that are compared at most: beyond, the ranker's search is quicker than that many fronts.
 MOST_COUNTS = 64
+#: Numbers of processors that are compared without asking first which of them can be the best.
+FEW_COUNTS = 3
 #: Gives the fronts of each cluster with the loads counted over a horizon (s), None for those of now.
 FrontsAt = Callable[[float | None], Sequence[Fronts]]
 
@@ -48,7 +51,12 @@ class Quickest:
 
 def fronts_of(cluster: ClusterState, question: Question, horizon: float | None) -> Fronts:
     """The fronts of a cluster with the loads that a question counts with over a horizon (s)."""
-    state, warnings = prepared(cluster, question.loads, horizon, question.rotation)
+    return fronts_with(before_recent(cluster, question.loads, horizon, question.rotation), question)
+
+
+def fronts_with(before: tuple[ClusterState, tuple[str, ...]], question: Question) -> Fronts:
+    """The same from what :func:`before_recent` gave, which may be kept while placements are added."""
+    state, warnings = with_recent(*before, question.loads)
     return Fronts(state, question.constraints, warnings)
 
 
@@ -120,18 +128,28 @@ class _Compared:
         counts = question.constraints.counts(max((each.largest for each in fronts), default=0))
         if not 0 < counts.size <= MOST_COUNTS or not all(each.exact for each in fronts):
             raise SlowError
+        fewest = int(counts[0])
+        if question.loads.recent and counts.size > FEW_COUNTS:  # these fronts are for this question alone
+            counts = _promising(fronts, counts, predictors, question)
         self.able = [(each, front) for each in fronts if (front := each.of(counts.tolist())).processors.size]
         if not self.able:
             raise SlowError
         self.warnings = tuple(dict.fromkeys(line for each in fronts for line in each.warnings))
         self._level = question.level
         self._times = [
-            _times(predictors[each.cluster.name], question.problem_size, each.cluster, front)
+            _times(
+                predictors[each.cluster.name],
+                question.problem_size,
+                each.cluster,
+                front.processors,
+                front.cpu,
+                front.bandwidth,
+            )
             for each, front in self.able
         ]
         self._waits = [each.cluster.queue_wait.at(front.processors) for each, front in self.able]
         self.completion = np.concatenate([time + wait for time, wait in zip(self._times, self._waits, strict=True)])
-        self.completion[self._below_floor(int(counts[0]), question.constraints.least_efficiency)] = np.inf
+        self.completion[self._below_floor(fewest, question.constraints.least_efficiency)] = np.inf
         self._order = np.argsort(self.completion, kind="stable")
         self.least = float(self.completion[self._order[0]])
         if not np.isfinite(self.least):
@@ -164,12 +182,57 @@ class _Compared:
         return Placement(own.resource_set(front, local), prediction, wait)
 
 
-def _times(predictor: Predictor, problem_size: float, cluster: ClusterState, front: Front) -> Floats:
-    cpu, bandwidth = front.cpu, front.bandwidth
+def _promising(fronts: Sequence[Fronts], counts: Ints, predictors: Mapping[str, Predictor], question: Question) -> Ints:
+    """The numbers of processors that may be among the three with the earliest completions, and the fewest.
+
+    No set has more CPU than the fastest of as many processors, nor more bandwidth than the widest: with both it would
+    complete at the earliest. Where even that is later than one of the two is with three other numbers of processors,
+    the sets between them need not be found.
+
+    Parameters
+    ----------
+    fronts : of each cluster.
+    counts : numbers of processors, ascending.
+    predictors : by name of the cluster.
+    question : what is asked.
+    """
+    earliest, attained = np.full((2, counts.size), np.inf)
+    for each in fronts:
+        ends = each.ends(counts)
+        if not ends.processors.size:
+            continue
+        cpu, bandwidth = (
+            np.concatenate([ends.cpu.ravel(), ends.cpu[1]]),
+            np.concatenate([ends.bandwidth.ravel(), ends.bandwidth[0]]),
+        )
+        times = _times(
+            predictors[each.cluster.name],
+            question.problem_size,
+            each.cluster,
+            np.tile(ends.processors, 3),
+            cpu,
+            bandwidth,
+        ).reshape(3, -1)
+        fewest = ends.processors == counts[0]
+        # A floor under the efficiency admits least where the time of the fewest is shortest.
+        of_fewest = counts[0] * np.fmin.reduce(times[2, fewest], initial=np.inf)
+        ruled_out = times[:2] > longest(ends.processors, of_fewest, question.constraints.least_efficiency)
+        wait, place = each.cluster.queue_wait.at(ends.processors), np.searchsorted(counts, ends.processors)
+        np.minimum.at(earliest, place, np.nan_to_num(times[2], nan=np.inf) + wait)
+        sets = np.where(ruled_out | np.isnan(times[:2]), np.inf, times[:2])
+        np.minimum.at(attained, place, sets.min(axis=0) + wait)
+    third = np.partition(attained, 2)[2]
+    promising: Ints = counts[(earliest <= third) | (counts == counts[0])]
+    return promising
+
+
+def _times(
+    predictor: Predictor, problem_size: float, cluster: ClusterState, processors: Ints, cpu: Floats, bandwidth: Floats
+) -> Floats:
     if cluster.minima is not None:
-        of_cpu, of_bandwidth = cluster.minima.at(front.processors)
+        of_cpu, of_bandwidth = cluster.minima.at(processors)
         cpu, bandwidth = cpu * of_cpu, bandwidth * of_bandwidth
-    return predictor.expect_many(problem_size, front.processors, cpu, bandwidth)
+    return predictor.expect_many(problem_size, processors, cpu, bandwidth)
 
 
 def _differ(one: Placement, other: Placement) -> bool:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.counted import Loads, counted
+from metasched.placement.loads.counted import Loads, expected, with_recent
 from monitors.forecasters.fixed_point import solve_horizon
 
 Found = TypeVar("Found")
@@ -32,7 +32,20 @@ def prepared(
     horizon : how far ahead loads are forecast (s); None for those of now.
     rotation : decides which of equal nodes come first; None leaves their order.
     """
-    return counted(cluster if rotation is None else rotated(cluster, rotation), loads, horizon)
+    return with_recent(*before_recent(cluster, loads, horizon, rotation), loads)
+
+
+def before_recent(
+    cluster: ClusterState, loads: Loads, horizon: float | None, rotation: str | None
+) -> tuple[ClusterState, tuple[str, ...]]:
+    """What :func:`prepared` gives before jobs just placed are counted: the same from one placement to the next.
+
+    Parameters
+    ----------
+    cluster, loads, rotation : see :func:`prepared`.
+    horizon : how far ahead loads are forecast (s); None for those of now.
+    """
+    return expected(cluster if rotation is None else rotated(cluster, rotation), loads, horizon)
 
 
 def rotated(cluster: ClusterState, rotation: str) -> ClusterState:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.state import ClusterState
@@ -53,6 +53,23 @@ class Front:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """For pairs of a domain and a number of processors the two ends of their sets: the widest, and the fastest.
+
+    Parameters
+    ----------
+    processors : array of shape (k,).
+    cpu, bandwidth : arrays of shape (2, k), share of a processor and Mbit/s: of the widest and of the fastest set, the
+        first with at least this CPU. No set of the pair has more than the CPU of the fastest, nor more than the
+        bandwidth of the widest.
+    """
+
+    processors: Ints
+    cpu: Floats
+    bandwidth: Floats
+
+
 class Fronts:
     """The fronts of one cluster, each found when it is first asked for.
 
@@ -90,13 +107,24 @@ class Fronts:
         wanted = tuple(count for count in counts if count <= self.largest)
         found = self._joined.get(wanted)
         if found is None:
-            for count in wanted:
-                if count not in self._fronts:
-                    self._fronts[count] = self._found(count)
+            self._find([count for count in wanted if count not in self._fronts])
             found = Front.joined(self._fronts[count] for count in wanted)
             if len(self._joined) < MOST_JOINED:
                 self._joined[wanted] = found
         return found
+
+    def ends(self, counts: ArrayLike) -> Ends:
+        """The ends of what :meth:`of` would find, without what lies between them, which costs the most.
+
+        Parameters
+        ----------
+        counts : numbers of processors.
+        """
+        domains = self._domains
+        index, processors = domains.pairs(counts)
+        first, last = domains.first_step(index, processors), domains.last_step(index)
+        cpu = [domains.falling.take(at) for at in (domains.least(index, first), domains.place(index, processors, last))]
+        return Ends(processors, np.stack(cpu), np.stack([domains.step_width.take(step) for step in (first, last)]))
 
     def resource_set(self, front: Front, position: int) -> ResourceSet:
         """The set at a position of a front: as it is, it can only be better than the front says."""
@@ -108,17 +136,22 @@ class Fronts:
             found = self._sets[which] = self.cluster.resource_set(nodes, int(counts.sum()))
         return found
 
-    def _found(self, count: int) -> Front:
+    def _find(self, counts: list[int]) -> None:
+        """Find the fronts of these numbers of processors, all by one question to the domains."""
         domains = self._domains
-        index, processors = domains.pairs([count])
+        index, processors = domains.pairs(sorted(counts))
+        order = np.argsort(processors, kind="stable")
+        index, processors = index[order], processors[order]
         low, high = domains.first_step(index, processors), domains.last_step(index)
         length = high - low + 1
-        domain = np.repeat(index, length)
+        domain, of_each = np.repeat(index, length), np.repeat(processors, length)
         step = np.arange(length.sum()) + np.repeat(low - np.concatenate([[0], np.cumsum(length)[:-1]]), length)
-        cpu = domains.falling[domains.place(domain, np.full(domain.size, count), step)]
+        cpu = domains.falling[domains.place(domain, of_each, step)]
         width = domains.step_width[step]
-        # From the widest on, a set stays that has more CPU than every wider one.
-        order = np.lexsort((-cpu, -width))
-        before = np.concatenate([[-np.inf], np.maximum.accumulate(cpu[order])[:-1]])
-        kept = order[cpu[order] > before]
-        return Front(np.full(kept.size, count), domain[kept], step[kept], cpu[kept], width[kept])
+        ends = np.searchsorted(of_each, counts, side="right").tolist()
+        for count, start, end in zip(counts, np.searchsorted(of_each, counts).tolist(), ends, strict=True):
+            # From the widest on, a set stays that has more CPU than every wider one.
+            order = start + np.lexsort((-cpu[start:end], -width[start:end]))
+            before = np.concatenate([[-np.inf], np.maximum.accumulate(cpu[order])[:-1]])
+            kept = order[cpu[order] > before]
+            self._fronts[count] = Front(of_each[kept], domain[kept], step[kept], cpu[kept], width[kept])

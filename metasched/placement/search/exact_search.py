@@ -112,6 +112,16 @@ class Domains:
         find = self._best.places_inside if inside else self._best.places
         return find(index, self.step_end.take(step) - self._start.take(index), processors)
 
+    def least(self, index: Ints, step: Ints) -> Ints:
+        """The place in ``falling`` of the slowest processor among the nodes of a domain as wide as a step.
+
+        Parameters
+        ----------
+        index : of each domain, shape (k,).
+        step : of each, shape (k,).
+        """
+        return self._best.least(index, self.step_end.take(step) - self._start.take(index))
+
     def members(self, index: int, processors: int, step: int, cpu: float) -> tuple[Ints, Ints]:
         """Nodes of the P fastest processors as wide as a step, fastest first, and how many are taken on each.
 

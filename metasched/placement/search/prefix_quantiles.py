@@ -84,6 +84,15 @@ class PrefixQuantiles:
             place[rest] = self.places_inside(*(each.take(rest) for each in (group, count, q)))
         return place
 
+    def least(self, group: Ints, count: Ints) -> Ints:
+        """The places in :attr:`falling` of the least values of stretches, shape (k,).
+
+        Parameters
+        ----------
+        group, count : arrays of shape (k,): the first ``count`` entries of a group, one at least.
+        """
+        return np.asarray(self._least.take(self._start.take(group) + count - 1))
+
     def places_inside(self, group: Ints, count: Ints, q: Ints) -> Ints:
         """The same by the trees alone, for stretches of neither whole groups nor so few entries."""
         if self._trees is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from functools import lru_cache
 
+import numpy as np
+
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.recent_placements import RecentPlacement
+from metasched.placement.loads.recent_placements import PlacedJobs, RecentPlacement
 from metasched.records import Placement
 from metasched.service.state.live_clusters import View, runner_of
 
@@ -21,7 +22,7 @@ class RecentPlacements:
     """What was placed, the oldest first."""
 
     def __init__(self) -> None:
-        self._placed: deque[RecentPlacement] = deque(maxlen=MOST_PLACED)
+        self._placed = PlacedJobs()
         self._forgotten_in: View | None = None
 
     def add(self, best: Placement, partition: Partition, state: ClusterState, view: View, now: float) -> None:
@@ -44,16 +45,18 @@ class RecentPlacements:
             others = len(chosen.nodes) - position - 1
             taken.append(max(1, min(int(state.processors[place[node]]), left - others)))
             left -= taken[-1]
-        self._placed.append(
+        if len(self._placed) >= MOST_PLACED:  # some at once: each time all others are copied
+            self._placed = self._placed.only(np.arange(MOST_PLACED) >= MOST_PLACED // 8)
+        self._placed = self._placed.plus(
             RecentPlacement(
                 chosen.cluster, chosen.nodes, tuple(taken), now, best.completion, same - {chosen.cluster},
                 dedicated=bool(partition.scheduler), waits=best.queue_wait > 0, power=best.power_limit,
             )
         )  # fmt: skip
 
-    def now(self) -> tuple[RecentPlacement, ...]:
+    def now(self) -> PlacedJobs:
         """Those that count; others may be asking at the same time."""
-        return tuple(self._placed)
+        return self._placed
 
     def forget(self, view: View, seen_at: Mapping[str, float], now: float) -> None:
         """Forget jobs that their scheduler's own account holds by now, and those that should be over.
@@ -68,13 +71,13 @@ class RecentPlacements:
             return
         self._forgotten_in = view
         source = {each.state.name: each.scheduler for each in view.partitions}
-        left = (
-            job
-            for job in self._placed
-            if now < job.start + job.execution_time
+        counts = [
+            now < job.start + job.execution_time
             and job.start >= seen_at.get(source.get(job.cluster, ""), 0.0) - ALLOCATED_WITHIN
-        )
-        self._placed = deque(left, maxlen=MOST_PLACED)
+            for job in self._placed
+        ]
+        if not all(counts):
+            self._placed = self._placed.only(np.array(counts))
 
 
 @lru_cache(maxsize=64)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from known_model import Known
 
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.recent_placements import RecentPlacement, as_running, with_recent_placements
+from metasched.placement.loads.recent_placements import (
+    PlacedJobs,
+    RecentPlacement,
+    as_running,
+    with_recent_placements,
+)
 from metasched.placement.loads.staleness import with_loads, with_stale_capped
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
@@ -89,3 +96,60 @@ def test_a_job_just_placed_counts_on_its_own_cluster_and_where_its_nodes_are_too
     elsewhere = ClusterState.make("elsewhere", ["n0"])
     assert with_recent_placements(elsewhere, [job()], now=10.0).available_cpu.tolist() == [1.0]
     assert as_running([job()], elsewhere) == []
+
+
+JOBS = st.builds(
+    RecentPlacement,
+    cluster=st.sampled_from(["c", "other", "elsewhere"]),
+    nodes=st.sampled_from([("n0",), ("n1", "n2"), ("n2", "n0"), ("unknown", "n3")]),
+    processors=st.just((1, 3)),
+    start=st.floats(0.0, 100.0),
+    execution_time=st.floats(0.0, 200.0),
+    overlapping=st.sampled_from([frozenset(), frozenset({"c"})]),
+    dedicated=st.booleans(),
+    waits=st.booleans(),
+).map(lambda job: replace(job, processors=job.processors[: len(job.nodes)]))
+
+
+@given(st.lists(st.tuples(JOBS, st.booleans()), max_size=12), st.floats(0.0, 150.0))
+def test_what_jobs_take_in_columns_is_what_they_take_one_by_one(jobs: list, now: float) -> None:
+    """Each job is added to the others, and some are forgotten in between; earlier records stay what they were."""
+    state = nodes(4, age=np.array([0.0, 10.0, 40.0, 90.0]), processors=np.array([1, 2, 4, 8]))
+    placed, expected = PlacedJobs(), []
+    records: list[tuple[PlacedJobs, list[RecentPlacement]]] = []
+    for job, forget in jobs:
+        if forget and expected:
+            placed, expected = placed.only(np.arange(len(expected)) > 0), expected[1:]
+        placed, expected = placed.plus(job), [*expected, job]
+        records.append((placed, expected))
+    if records:  # two that go on from one record know nothing of each other
+        records.append((records[0][0].plus(jobs[-1][0]), [*records[0][1], jobs[-1][0]]))
+    for record, those in [(placed, expected), *records]:
+        assert list(record) == those
+        after = with_recent_placements(state, record, now)
+        one_by_one = taken_one_by_one(state, those, now)
+        for name in ("processors", "available_cpu", "available_bandwidth", "jobs"):
+            assert getattr(after, name).tolist() == getattr(one_by_one, name).tolist()
+
+
+def taken_one_by_one(cluster: ClusterState, placed: list[RecentPlacement], now: float) -> ClusterState:
+    """The rule of :func:`with_recent_placements`, node after node."""
+    processors, cpu, bandwidth, jobs = (
+        getattr(cluster, name).copy() for name in ("processors", "available_cpu", "available_bandwidth", "jobs")
+    )
+    for index, name in enumerate(cluster.nodes):
+        here = [
+            (job, taken)
+            for job in placed
+            for node, taken in zip(job.nodes, job.processors, strict=True)
+            if node == name and not job.waits and job.left_on(cluster, now) > 0
+        ]
+        unseen = [(job, taken) for job, taken in here if now - cluster.age[index] < job.start + 30.0]
+        there = max(int(processors[index]) - sum(taken for job, taken in here if job.dedicated), 0)
+        shared = sum(taken for job, taken in unseen if not job.dedicated)
+        crowded = shared > 0 and there > 0 and shared >= there
+        processors[index] = there if crowded else max(there - shared, 0)
+        cpu[index] = 1.0 / (1.0 / cpu[index] + (shared / there if crowded else 0.0))
+        bandwidth[index] /= 1.0 + len(unseen)
+        jobs[index] += len(unseen)
+    return replace(cluster, processors=processors, available_cpu=cpu, available_bandwidth=bandwidth, jobs=jobs)

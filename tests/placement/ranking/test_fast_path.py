@@ -17,6 +17,7 @@ from metasched.placement.clusters.state import ClusterState, SetMinima
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.loads.counted import Forecast, Loads
 from metasched.placement.loads.recent_placements import RecentPlacement
+from metasched.placement.ranking import fast_path
 from metasched.placement.ranking.fast_path import MOST_COUNTS, Quickest, fronts_of, quickest
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
@@ -115,6 +116,24 @@ def test_the_quick_answer_is_the_rankers(seed: int) -> None:
         assert answered.prediction == best.prediction
     interval = answered.prediction.interval
     assert interval.low < answered.prediction.execution_time < interval.high
+
+
+@given(st.integers(0, 100_000))
+def test_only_numbers_of_processors_that_cannot_win_are_left_out(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    sites = [site(draw, name) for name in ("a", "b")[: int(draw.integers(1, 3))]]
+    models = {each.name: Known(draw.uniform(1, 100), draw.uniform(1, 5000)) for each in sites}
+    constraints = Constraints(min_processors=int(draw.integers(1, 3)), least_efficiency=float(draw.choice([0.0, 0.5])))
+    recent = [RecentPlacement(each.name, each.nodes[:1], (2,), 90.0, 500.0) for each in sites]
+    loads = replace(loads_of(draw, sites), recent=tuple(recent))
+    question = Question(float(draw.uniform(1, 1000)), constraints, top=2, loads=loads)
+    found = quick(sites, models, question)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fast_path, "FEW_COUNTS", 1000)
+        expected = quick(sites, models, question)
+    assert (found is None) == (expected is None)
+    if found is not None and expected is not None:
+        assert (found.placement, found.warnings) == (expected.placement, expected.warnings)
 
 
 def test_no_set_beats_one_on_the_front_and_every_other_is_beaten() -> None:
