@@ -72,6 +72,8 @@ MEASURES = {name: _measure(name) for names in TABLE_1.values() for name in names
     "clock": "Hz",
     "clock_max": "Hz",
     "clock_min": "Hz",
+    "clock_held_max": "Hz",
+    "clock_held_min": "Hz",
     "peak_single": "flop/s",
     "peak_double": "flop/s",
     "speed": "flop/s",
@@ -86,6 +88,9 @@ MEASURES = {name: _measure(name) for names in TABLE_1.values() for name in names
     "node_offset": "W",
     "node_factor": "1",
 }
+
+#: Clocks that differ by no more than this part are the same.
+NEAR = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,19 @@ class Entry:
         """A value in the unit used inside; None where it is not known."""
         quantity = self.values.get(name)
         return None if quantity is None else converted(quantity.value, quantity.unit, MEASURES[name])
+
+    def holds(self, megahertz: float) -> bool:
+        """Whether processors can be held at a clock (MHz); yes where nothing tells.
+
+        Examples
+        --------
+        >>> held = {"clock_held_min": Quantity(1.2, "GHz", ""), "clock_held_max": Quantity(2100.0, "MHz", "")}
+        >>> [Entry("n", Kind.cpu, "", held).holds(each) for each in (1000.0, 1200.0, 2100.0, 2400.0)]
+        [False, True, True, False]
+        """
+        least, most = (self.get(f"clock_held_{end}") for end in ("min", "max"))
+        hertz = 1e6 * megahertz
+        return (least is None or hertz >= least * (1.0 - NEAR)) and (most is None or hertz <= most * (1.0 + NEAR))
 
     def __getitem__(self, name: str) -> float:
         value = self.get(name)

@@ -57,7 +57,8 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
         nodes = []
     yield from checkup.check_agents(settings, nodes, time.time())
     for each in settings.slurm:
-        yield from check_slurm(each.name, each.configuration, settings.listen.socket)
+        sets_clocks = settings.energy.set_frequency
+        yield from check_slurm(each.name, each.configuration, settings.listen.socket, sets_clocks=sets_clocks)
     for cell in settings.grid_engine:
         yield from check_grid_engine(cell.name, cell.root, cell.cell, settings.listen.socket)
 

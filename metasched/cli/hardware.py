@@ -91,6 +91,29 @@ def detect_verb(to: OutputOption = None, as_json: JsonOption = False) -> None:
         output.say(f"{len(values)} values written to {to}")
 
 
+@hardware.command("clocks")
+def clocks_verb(
+    asked: Annotated[list[float] | None, typer.Argument(metavar="MHZ...", help="Clocks to check.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The clocks at which this host's processors can be held, and what Slurm makes of others."""
+    from monitors.sensors.clocks import read_clocks
+
+    clocks = read_clocks()
+    if clocks is None:
+        output.to_stderr("this host sets no clocks: its kernel has no cpufreq")
+        raise typer.Exit(1)
+    held = {each: clocks.held(each) for each in asked or ()}
+    if as_json:
+        output.print_json(asdict(clocks) | {"holding": clocks.holding, "held": [[*each] for each in held.items()]})
+        return
+    output.say(f"{clocks.driver or 'unknown driver'}, governors {' '.join(clocks.governors) or 'unknown'}")
+    output.say(f"clocks that hold: {', '.join(f'{each:g}' for each in clocks.holding)} MHz")
+    for each, clock in held.items():
+        made = "is not held" if clock is None else "is held" if clock == each else f"becomes {clock:g} MHz"
+        output.say(f"{each:g} MHz {made}")
+
+
 @hardware.command("block")
 def block_verb(
     entry: EntryArgument,

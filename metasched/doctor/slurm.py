@@ -17,7 +17,7 @@ LUA_MODULES = {"socket.lua": "lua-socket", "cjson.so": "lua-cjson"}
 CHAIN = 'pcall(dofile, "/etc/slurm/metasched/job_submit.lua")'
 
 
-def check_slurm(name: str, configuration: str, socket: str | None) -> Iterator[Finding]:
+def check_slurm(name: str, configuration: str, socket: str | None, *, sets_clocks: bool = False) -> Iterator[Finding]:
     """Check one cluster whose controller runs on this host.
 
     Parameters
@@ -25,6 +25,7 @@ def check_slurm(name: str, configuration: str, socket: str | None) -> Iterator[F
     name : the cluster's name in the daemon's configuration.
     configuration : path of its slurm.conf, empty for the usual one.
     socket : the daemon's Unix socket.
+    sets_clocks : whether the hook sets the clocks of jobs.
     """
     path = Path(configuration or "/etc/slurm/slurm.conf")
     conf = read_settings(path)
@@ -43,10 +44,25 @@ def check_slurm(name: str, configuration: str, socket: str | None) -> Iterator[F
         return
     yield from _hook(name, path, conf, user, socket)
     yield from _scripts(name, conf, user)
+    if sets_clocks:
+        yield from _clocks(name, conf)
     kept = conf.get("accountingstoreflags", "")
     if "slurmdbd" in conf.get("accountingstoragetype", "") and "job_comment" not in kept:
         lost = "accounting leaves out comments: jobs are not found after the daemon was down"
         yield Finding(f"{name}: accounting", "watch", lost, "set AccountingStoreFlags=job_comment")
+
+
+def _clocks(name: str, conf: dict[str, str]) -> Iterator[Finding]:
+    """Whether Slurm sets the clocks that jobs ask for."""
+    check = f"{name}: clocks of jobs"
+    plugins = conf.get("taskplugin", "").lower()
+    if not {"task/cgroup", "task/affinity", "cgroup", "affinity"} & set(plugins.replace(" ", "").split(",")):
+        yield Finding(check, "wrong", "no task plugin sets them", "set TaskPlugin=task/cgroup,task/affinity")
+    elif "batch_step_set_cpu_freq" not in conf.get("launchparameters", "").lower():
+        lost = "they are set in steps of srun, not in what batch scripts run themselves"
+        yield Finding(check, "watch", lost, "set LaunchParameters=batch_step_set_cpu_freq")
+    else:
+        yield Finding(check, "well", "set in all steps")
 
 
 def _hook(name: str, path: Path, conf: dict[str, str], user: User, socket: str | None) -> Iterator[Finding]:

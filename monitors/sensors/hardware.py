@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+from monitors.sensors.clocks import read_clocks
+
 
 class Found(NamedTuple):
     """A fact about this host: its name, value and unit, and where it was read."""
@@ -47,6 +49,11 @@ def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
         kilohertz = _read(cpufreq / file)
         if kilohertz:
             found.append(Found(name, kilohertz / 1000, "MHz", f"cpufreq, {file}"))
+    clocks = read_clocks(root)
+    if clocks is not None and clocks.holding:
+        source = f"cpufreq, {clocks.driver or 'unknown driver'}"
+        found.append(Found("clock_held_max", clocks.holding[-1], "MHz", source))
+        found.append(Found("clock_held_min", clocks.holding[0], "MHz", source))
     cache = _number(fields.get("L3 cache"))
     if cache:
         found.append(Found("cache", cache, "B", "lscpu, L3"))

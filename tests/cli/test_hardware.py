@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from metasched.cli.app import main
+from monitors.sensors import clocks
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -50,6 +51,27 @@ def test_this_host_becomes_an_entry_that_can_be_shown(capsys: pytest.CaptureFixt
     made = answered(capsys, "detect", "-o", str(file))
     assert (made["name"], made["kind"]) == ("host", "cpu")
     assert answered(capsys, "show", str(file))["values"] == made["values"]
+
+
+def test_the_clocks_of_a_host_are_shown_with_what_becomes_of_others(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = clocks.Clocks("acpi-cpufreq", ("ondemand",), (1200.0, 2400.0, 2401.0), 2400.0)
+    monkeypatch.setattr(clocks, "read_clocks", lambda: known)
+    found = answered(capsys, "clocks", "1200", "2000", "3000")
+    assert found["held"] == [[1200.0, 1200.0], [2000.0, 2400.0], [3000.0, None]]
+    assert (found["driver"], found["holding"]) == ("acpi-cpufreq", [1200.0, 2400.0])
+    _, out, _ = run(capsys, "clocks", "1200", "2000", "3000")
+    assert out.splitlines()[1:] == [
+        "clocks that hold: 1200, 2400 MHz",
+        "1200 MHz is held",
+        "2000 MHz becomes 2400 MHz",
+        "3000 MHz is not held",
+    ]
+    monkeypatch.setattr(clocks, "read_clocks", lambda: None)
+    status, out, err = run(capsys, "clocks")
+    assert (status, out) == (1, "")
+    assert "this host sets no clocks" in err
 
 
 def test_a_system_becomes_a_platform_of_simgrid(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -80,6 +80,22 @@ def test_an_installation_as_it_should_be_is_well(slurm: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "state"),
+    [
+        ("", "wrong"),
+        ("TaskPlugin=task/none", "wrong"),
+        ("TaskPlugin=affinity,cgroup", "watch"),
+        ("TaskPlugin=task/cgroup\nLaunchParameters=mpir_use_nodeaddr,batch_step_set_cpu_freq", "well"),
+    ],
+)
+def test_slurm_must_set_the_clocks_that_the_hook_asks_for(lines: str, state: str, slurm: Path) -> None:
+    conf = slurm / "slurm.conf"
+    conf.write_text(conf.read_text() + lines + "\n")
+    every = check_slurm("c8", str(conf), f"{slurm}/metasched.sock", sets_clocks=True)
+    assert [each.state for each in every if each.check == "c8: clocks of jobs"] == [state]
+
+
+@pytest.mark.parametrize(
     ("file", "before", "after", "checks"),
     [
         ("slurm.conf", "JobSubmitPlugins=lua\n", "", {"hook"}),

@@ -203,6 +203,10 @@ def lay_out(
             ruled_out[cluster.name] = {"no model of the application there": len(cluster.nodes)}
             continue
         for each in settings or (None,):
+            clock, hardware = None if each is None else each.frequency, cluster.hardware
+            if clock is not None and hardware is not None and not hardware.holds(clock):
+                ruled_out[cluster.name][f"{clock:g} MHz, at which its processors cannot be held,"] = len(cluster.nodes)
+                continue
             left.append(admitted.cluster if each is None else admitted.cluster.laid_out(each, constraints.per_node))
             used.append(predictor if each is None else under(predictor, each))
             first_node.append(numbered)

@@ -13,7 +13,7 @@ import pytest
 from known_model import Known
 from metered_runs import made
 
-from metasched.blocks.entry import Quantity
+from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.blocks.power import drawn, of_processors
 from metasched.cli.app import main
 from metasched.placement.clusters.constraints import Constraints
@@ -257,6 +257,18 @@ def test_the_command_line_asks_for_least_energy(
         status, out, err = answered(capsys, *common, *wrong)
         assert (status, out) == (2, "")
         assert answer in err
+
+
+def test_a_clock_that_the_hardware_cannot_hold_is_not_chosen(learned: MeteredPredictor, state: ClusterState) -> None:
+    fast = max(FREQUENCIES)
+    held = {"clock_held_max": Quantity(fast - 100.0, "MHz", "detected")}
+    bound = replace(state, hardware=Entry("n", Kind.cpu, "", held))
+    asked = Question(900, settings=CLOCKED, top=50)
+    best = rank([bound], {"c": learned}, asked).placements[0]
+    assert best.resource_set.frequency == max(each for each in FREQUENCIES if each < fast)
+    assert rank([state], {"c": learned}, asked).placements[0].resource_set.frequency == fast
+    with pytest.raises(InfeasibleError, match=f"{fast:g} MHz, at which its processors cannot be held, rules out 8"):
+        rank([bound], {"c": learned}, replace(asked, settings=(Settings(frequency=fast),)))
 
 
 def test_idle_nodes_and_jobs_that_run_count_under_the_cap(learned: MeteredPredictor, state: ClusterState) -> None:
