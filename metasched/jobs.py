@@ -31,6 +31,13 @@ Kind = Literal["", "array", "postponed", "special", "heterogeneous", "threaded",
 #: Kinds whose number of processes, or whose run, is not what the model means: they are left alone.
 LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "interactive"})
 
+#: What a job had besides processors, as parameters of its run: ``gpu``, the type of its GPUs, ``gpus``, how many, and
+#: ``gres``, other generic resources; empty where it had none.
+Devices = tuple[tuple[str, float | str], ...]
+DEVICES = ("gpu", "gpus", "gres")
+#: The devices of a job that may have had some, which its scheduler does not know.
+UNKNOWN_DEVICES: Devices = (("gpu", "?"),)
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -76,6 +83,7 @@ class EndedJob:
     processes_per_node, threads : its layout, None where the scheduler did not say.
     energy : what it took (J) of what ``energy_covers`` says, None where that was not measured.
     frequency : clock of its processors (MHz), None where that is not known.
+    devices : see :data:`Devices`; None where its scheduler knows of none that it could have had.
     """
 
     scheduler: str
@@ -98,6 +106,7 @@ class EndedJob:
     energy: float | None = None
     energy_covers: str = ""
     frequency: float | None = None
+    devices: Devices | None = None
 
     @property
     def uid(self) -> str:
@@ -119,6 +128,7 @@ class Fate:
     command : digest of its command line, empty where that is not known.
     threads : processors for each process where they are several; None where one, or not known.
     energy, energy_covers : what its nodes took (J) as the scheduler measured it, and of what; None where it did not.
+    devices : see :data:`Devices`; None where its scheduler knows of none that it could have had.
     """
 
     completed: bool | None
@@ -130,6 +140,7 @@ class Fate:
     threads: int | None = None
     energy: float | None = None
     energy_covers: str = ""
+    devices: Devices | None = None
 
 
 def plain(name: bytes) -> str:

@@ -72,6 +72,8 @@ LAYOUT_COLUMNS, PARAMETER = ("processes_per_node", "threads"), "parameter:"
 SETTING_COLUMNS = (*LAYOUT_COLUMNS, "frequency")
 #: Clocks (MHz) that processors may have: outside, the unit is another.
 SLOWEST, FASTEST = 10.0, 100_000.0
+#: Parameters that a run without them has all the same: it ran on no GPUs, and had no other generic resources.
+WITHOUT: Mapping[str, str] = MappingProxyType({"gpu": "none", "gres": "none"})
 _NAME = re.compile(r"[^\s=,]{1,64}")
 #: Parameters of one run, and characters of a word, at most.
 MOST_PARAMETERS, LONGEST_WORD = 32, 64

@@ -177,12 +177,50 @@ local function ruled(job_desc)
   end
 end
 
+-- Where a job requests GPUs and other generic resources: by --gres, --gpus and --tres-per-task.
+local RESOURCES = { "gres", "tres_per_node", "tres_per_job", "tres_per_task", "tres_per_socket" }
+
+-- What a job requests in one of these fields; from 23.11 on processors stand there as well.
+local function requested(job_desc, field)
+  local value = job_desc[field]
+  if type(value) ~= "string" then return "" end
+  return (("," .. value):gsub(",cpu[:=]%d+", ""):gsub("^,", ""))
+end
+
+-- The type of the GPUs that a job requests, empty where it names none; nil where it requests no GPU.
+local function gpu_of(job_desc)
+  local found
+  for _, field in ipairs(RESOURCES) do
+    for entry in requested(job_desc, field):gmatch("[^,]+") do
+      local rest = entry:gsub("^gres[:/]", ""):match("^gpu(.*)$")
+      if rest and (rest == "" or rest:match("^[:=]")) then
+        local kind = rest:match("^[:=]([^:=]+)")
+        found = kind and not kind:match("^%d+%a?$") and kind or found or ""
+      end
+    end
+  end
+  return found
+end
+
+-- What the user is told where the comment states other GPUs than the job requests.
+local function contradiction(job, job_desc)
+  local stated, kind = job.parameters and job.parameters.gpu, gpu_of(job_desc)
+  if not stated or kind == "" or stated == kind or (stated == "none" and not kind) then return nil end
+  if not kind then
+    return string.format("the comment states gpu=%s and the job requests no GPU, which counts where Slurm manages GPUs",
+                         stated)
+  end
+  return string.format("the comment states gpu=%s and the job requests gpu:%s, which counts", stated, kind:sub(1, 64))
+end
+
 -- Jobs that are bound in a way that a placement could break are left alone.
 local function bound(job_desc)
-  for _, field in ipairs({ "req_nodes", "reservation", "array_inx", "dependency", "clusters", "tres_per_node",
-                           "tres_per_job", "tres_per_task", "tres_per_socket" }) do
+  for _, field in ipairs({ "req_nodes", "reservation", "array_inx", "dependency", "clusters" }) do
     local value = job_desc[field]
     if type(value) == "string" and value ~= "" then return field end
+  end
+  for _, field in ipairs(RESOURCES) do
+    if requested(job_desc, field) ~= "" then return field end
   end
   if (given(job_desc.begin_time) or 0) > os.time() then return "begin_time" end
   if given(job_desc.priority) == 0 then return "held" end -- the loads of today say nothing of when it is released
@@ -466,13 +504,22 @@ local function switched_off()
   return file ~= nil
 end
 
+local function one_line(text)
+  return (tostring(text):gsub("[%c]", " "):sub(1, 300))
+end
+
+local function tell(text) slurm.log_user("%s", "metasched: " .. one_line(text)) end
+
 local function advise(job_desc, part_list, uid)
   local comment = job_desc.comment or ""
   if comment:find("metasched:off", 1, true) or switched_off() then return nil end
   local job, wrong = marked(comment)
   if wrong then return "left alone: " .. wrong end
   job = job or ruled(job_desc)
-  if not job or bound(job_desc) or not takes_part(job_desc, part_list, uid) then return nil end
+  if not job or not takes_part(job_desc, part_list, uid) then return nil end
+  local doubt = contradiction(job, job_desc)
+  if doubt then tell(doubt) end
+  if bound(job_desc) then return nil end
   local json = require("cjson.safe")
   local asked = question(job, job_desc, part_list, uid)
   local ends = require("socket").gettime() + deadline_seconds
@@ -488,10 +535,6 @@ local function advise(job_desc, part_list, uid)
   return answer.message
 end
 
-local function one_line(text)
-  return (tostring(text):gsub("[%c]", " "):sub(1, 300))
-end
-
 function slurm_job_submit(job_desc, part_list, submit_uid)
   if before_submit then
     local status = before_submit(job_desc, part_list, submit_uid)
@@ -501,7 +544,7 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
   if not ok then
     slurm.log_info("metasched: job unchanged: %s", one_line(told))
   elseif type(told) == "string" then
-    slurm.log_user("%s", "metasched: " .. one_line(told))
+    tell(told)
   end
   return slurm.SUCCESS
 end

@@ -65,7 +65,9 @@ def submit(
         partition = "" if len(asked.partitions) == 1 else estimated[0].partition
     else:
         source, partition = (answering or candidates)[0], ""
-        output.to_stderr(f"submitted unchanged: {why or 'no model of the application, or no mark in the comment'}")
+        output.to_stderr(
+            f"submitted unchanged: {why or 'no model of the application, no mark in the comment, or GPUs'}"
+        )
     if not as_json:
         for each in estimated:
             output.err.print(

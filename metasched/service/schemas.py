@@ -79,7 +79,8 @@ class JobIn(Message):
     """A job that has ended, as its scheduler tells; ``nodes`` may be folded.
 
     ``submitted`` is when it was submitted (s), ``kind`` what it is besides an ordinary batch job, ``script`` the digest
-    of its script.
+    of its script. ``devices`` are parameters of its run for what it had besides processors: ``gpu``, the type of
+    its GPUs, ``gpus``, how many, and ``gres``; empty where it had none, null where its scheduler does not know.
     """
 
     scheduler: Name
@@ -101,6 +102,7 @@ class JobIn(Message):
     energy: Positive | None = None
     energy_covers: Annotated[str, Field(max_length=LONGEST_WORD)] = ""
     frequency: Clock | None = None
+    devices: dict[Literal["gpu", "gpus", "gres"], Number | str] | None = None
 
 
 class RankIn(Demands):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from metasched.blocks.entry import Entry, Kind, Quantity
-from metasched.jobs import digest
+from metasched.jobs import UNKNOWN_DEVICES, Devices, digest
 from metasched.placement.clusters.partition import Holder, JobLimits
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
 from metasched.schedulers.slurm.commands import SlurmCommands
@@ -156,6 +156,10 @@ def test_bytes_that_are_no_text_are_replaced(commands: Path) -> None:
         ({"cpus-per-task": "2"}, "threaded"),
         ({"ArrayTaskID": "0"}, "array"),
         ({"tres-per-node": "gres:gpu:1"}, "special"),
+        ({"tres-per-job": "gres:gpu:1"}, "special"),
+        ({"tres-per-task": "gres:gpu:1"}, "special"),
+        ({"tres-per-socket": "gres:gpu:1"}, "special"),
+        ({"tres-per-node": "gres:fpga:1"}, "special"),
         ({"EligibleTime": "95"}, "postponed"),
     ],
 )
@@ -167,6 +171,87 @@ def test_the_controller_tells_how_a_job_ended_and_of_which_kind_it_is(
     assert (fate.completed, fate.submitted, fate.started, fate.processes, fate.kind) == (True, 90.0, 100.0, 2, kind)
     assert fate.threads == (2 if kind == "threaded" else None)
     assert fate.command == digest(b"/home/job.sh 400")
+
+
+def gpus(kind: str, number: float | None = None) -> Devices:
+    return (("gpu", kind), *((("gpus", number),) if number else ()))
+
+
+#: Two nodes of each kind: of one type of GPUs, of GPUs without a type, of two types, and of none.
+NODES = [("a", "gpu:a100:2(S:0-1)"), ("u", "gpu:4"), ("m", "gpu:a100:1,gpu:v100:1"), ("c", "(null)")]
+
+
+@pytest.fixture
+def equipped(commands: Path) -> Path:
+    rows = [{"NodeList": f"{name}{number}", "Gres": told} for name, told in NODES for number in (1, 2)]
+    table(commands / "sinfo", rows, otherwise=SINFO)
+    return commands
+
+
+@pytest.mark.parametrize(
+    ("change", "devices"),
+    [
+        # As 22.05 prints it.
+        ({"tres-per-node": "gres:gpu:a100:2"}, gpus("a100", 2)),
+        ({"tres-per-node": "gres:gpu:1"}, gpus("a100", 1)),
+        ({"tres-per-node": "gres:gpu:1", "NodeList": "a[1-2]"}, gpus("a100", 2)),
+        ({"tres-per-node": "gres:gpu:1", "NodeList": "u1"}, gpus("unknown", 1)),
+        ({"tres-per-node": "gres:gpu", "NodeList": "m1"}, gpus("unknown", 1)),
+        ({"tres-per-node": "gres:gpu:v100:1", "NodeList": "m1"}, gpus("v100", 1)),
+        ({"tres-per-job": "gres:gpu:a100:1,gres:gpu:v100:1", "NodeList": "m1"}, gpus("a100+v100", 2)),
+        ({"tres-per-job": "gres:gpu:2"}, gpus("a100", 2)),
+        ({"tres-per-task": "gres:gpu:1"}, gpus("a100", 2)),
+        ({"tres-per-socket": "gres:gpu:1"}, gpus("a100")),
+        ({"tres-per-socket": "gres:gpu:1", "tres-alloc": "cpu=2,gres/gpu=2"}, gpus("a100", 2)),
+        ({"tres-per-job": "gres:gpu:a100:2", "tres-alloc": "cpu=2,gres/gpu=2", "NodeList": "m1"}, gpus("a100", 2)),
+        ({"tres-per-job": "gres:gpu:2", "tres-alloc": "gres/gpu=2,gres/gpu:a100=1,gres/gpu:v100=1", "NodeList": "m1"},
+         gpus("a100+v100", 2)),
+        ({"tres-per-node": "gres:fpga:1"}, (("gres", "fpga"),)),
+        ({"tres-per-node": "gres:gpu:1,gres:shard:4"}, (*gpus("a100", 1), ("gres", "shard"))),
+        ({"tres-per-node": "gres:gpu:80:1", "NodeList": "u1"}, gpus("_80", 1)),
+        # As 23.02 and later print it, after their documentation; from 23.11 on processors stand there as well.
+        ({"tres-per-node": "gres/gpu:a100:2"}, gpus("a100", 2)),
+        ({"tres-per-job": "gres/gpu:a100=2"}, gpus("a100", 2)),
+        ({"tres-per-task": "cpu=1,gres/gpu:a100=1"}, gpus("a100", 2)),
+        # No GPU on a node that has some, and on one that has none; a job alone on its nodes gets all of theirs unasked.
+        ({"tres-per-task": "cpu=1"}, ()),
+        ({}, ()),
+        ({"OverSubscribe": "NO", "tres-alloc": "cpu=4,gres/gpu=2"}, None),
+        ({"NodeList": "c1"}, None),
+    ],
+)  # fmt: skip
+def test_the_controller_tells_which_gpus_a_job_had(
+    equipped: Path, change: dict[str, str], devices: Devices | None
+) -> None:
+    table(equipped / "squeue", [JOB | change, JOB | change | {"JobID": "4", "State": "RUNNING"}])
+    source = SlurmSource("c")
+    assert source.fates(["3"])["3"].devices == devices
+    assert [job.devices for job in source.finished(0.0)] == [devices]
+    assert [job.devices for job in source.running() if job.number == "4"] == [devices or ()]
+
+
+@pytest.mark.parametrize(
+    ("counted", "node", "allocated", "asked", "devices"),
+    [
+        ("cpu,gres/gpu", "a1", "cpu=4,gres/gpu=2", "cpu=4,gres/gpu=2", gpus("a100", 2)),
+        ("cpu,gres/gpu", "u1", "cpu=4,gres/gpu=2", "cpu=4,gres/gpu=2", gpus("unknown", 2)),
+        ("cpu,gres/gpu,gres/gpu:a100", "m1", "gres/gpu:a100=1,gres/gpu=1", "gres/gpu=1", gpus("a100", 1)),
+        ("cpu,gres/gpu", "a1", "cpu=4", "cpu=4", ()),
+        ("cpu,gres/gpu", "a1", "cpu=4,gres/gpu=2", "cpu=4", UNKNOWN_DEVICES),  # alone on its node
+        ("cpu,mem", "a1", "cpu=4", "cpu=4", UNKNOWN_DEVICES),
+        ("cpu,gres/gpu:v100", "a1", "cpu=4", "cpu=4", UNKNOWN_DEVICES),
+        ("cpu,mem", "c1", "cpu=4", "cpu=4", None),
+    ],
+)
+def test_the_accounting_tells_which_gpus_a_job_had_where_it_counts_them(
+    equipped: Path, counted: str, node: str, allocated: str, asked: str, devices: Devices | None
+) -> None:
+    saying(equipped / "scontrol", f"AccountingStorageTRES   = {counted}")
+    table(equipped / "squeue", [])
+    table(equipped / "sacct", [ACCOUNTED | {"NodeList": node, "AllocTRES": allocated, "ReqTRES": asked}])
+    source = SlurmSource("c")
+    assert [job.devices for job in source.finished(0.0)] == [devices]
+    assert source.fates(["7"])["7"].devices == devices
 
 
 @pytest.mark.parametrize(

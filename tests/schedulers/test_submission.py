@@ -66,6 +66,21 @@ def test_what_a_script_says_counts_where_the_command_says_nothing(tmp_path: Path
     assert qsub.asked_for(["-soft", "-q", "fast", "-hard", str(script)]).partitions == ("slow",)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["-G", "1"], ["-Ga100:2"], ["--gpus=1"], ["--gpus", "a100:1"], ["--gpus-per-node=1"], ["--gpus-per-task=1"],
+     ["--gpus-per-socket=1"], ["--gres=gpu:a100:2"], ["--gres", "fpga"], ["--tres-per-task=gres/gpu:1"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_for_a_job_with_gpus_no_cluster_is_chosen(words: list[str], tmp_path: Path) -> None:
+    mark = "--comment=metasched:app=cg,n=5"
+    assert sbatch.asked_for([mark, "job.sh", *words]).mark is not None  # words of the script
+    assert sbatch.asked_for([mark, *words, "job.sh"]).mark is None
+    script = tmp_path / "job.sh"
+    script.write_text(f"#!/bin/sh\n#SBATCH {' '.join(words)}\n")
+    assert sbatch.asked_for([mark, str(script)]).mark is None
+
+
 @given(st.lists(WORD, max_size=6))
 def test_no_words_are_too_strange_to_be_read(words: list[str]) -> None:
     assert sbatch.asked_for(words).processors >= 1

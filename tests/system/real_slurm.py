@@ -71,13 +71,18 @@ MinJobAge={memory}
 CompleteWait=0
 NodeName=DEFAULT CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
 GresTypes=gpu
-NodeName=a[1-4] Gres=gpu:2 NodeHostname={host} NodeAddr=127.0.0.1 Port={first}-{fourth} Feature=old
+NodeName=a[1-2] Gres=gpu:a100:2 NodeHostname={host} NodeAddr=127.0.0.1 Port={first}-{second} Feature=old
+NodeName=a[3-4] Gres=gpu:2 NodeHostname={host} NodeAddr=127.0.0.1 Port={third}-{fourth} Feature=old
 NodeName=b[1-4] NodeHostname={host} NodeAddr=127.0.0.1 Port={fifth}-{eighth} Feature=new
 PartitionName=old Nodes=a[1-4] MaxTime=60 DefaultTime=5 State=UP Default=YES
 PartitionName=new Nodes=b[1-4] MaxTime=60 DefaultTime=5 State=UP
 """
 #: Any two devices: nothing is done with them.
-GPUS = "AutoDetect=off\nNodeName=a[1-4] Name=gpu File=/dev/null\nNodeName=a[1-4] Name=gpu File=/dev/zero\n"
+GPUS = "AutoDetect=off\n" + "".join(
+    f"NodeName={nodes} Name=gpu {kind}File={device}\n"
+    for nodes, kind in (("a[1-2]", "Type=a100 "), ("a[3-4]", ""))
+    for device in ("/dev/null", "/dev/zero")
+)
 NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
 TOPOLOGY = """
 SwitchName=sa Nodes=a[1-4]
@@ -137,7 +142,8 @@ class Slurm:
         port = _free_ports(120)
         (self.folder / "slurm.conf").write_text(
             CONFIGURATION.format(
-                host=socket.gethostname().split(".")[0], folder=self.folder, port=port, first=port + 1, fourth=port + 4,
+                host=socket.gethostname().split(".")[0], folder=self.folder, port=port, first=port + 1, second=port + 2,
+                third=port + 3, fourth=port + 4,
                 fifth=port + 5, eighth=port + 8, srun=port + 10, last_srun=port + 110,
                 plugins="JobSubmitPlugins=lua" if self._hook else "", memory=self._memory,
                 accounting=self._accounting.lines if self._accounting else NO_ACCOUNTING,

@@ -129,6 +129,46 @@ def test_a_file_stops_the_hook_whatever_the_daemon_does(tmp_path: Path) -> None:
     assert submitted(tmp_path, settings=f"off = {elsewhere}") == UNCHANGED | {"said": ""}
 
 
+@pytest.mark.parametrize(
+    "requested",
+    [
+        {"tres_per_node": "gres:gpu:a100:2"}, {"tres_per_job": "gres:gpu:2"}, {"tres_per_task": "gres:gpu:1"},
+        {"tres_per_socket": "gres/gpu:1"}, {"tres_per_task": "cpu=1,gres/gpu=1"}, {"gres": "gpu:1"},
+        {"tres_per_node": "gres/fpga:1"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_jobs_that_requestedother_resources_are_left_alone(requested: dict[str, str], tmp_path: Path) -> None:
+    assert submitted(tmp_path, job=requested) == UNCHANGED | requested | {"said": ""}
+
+
+def test_processors_of_a_task_are_no_other_resource(tmp_path: Path) -> None:
+    assert submitted(tmp_path, job={"tres_per_task": "cpu=1"})["req_nodes"] == GOOD["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("stated", "requested", "told"),
+    [
+        ("a100", {"tres_per_node": "gres:gpu:a100:2"}, ""),
+        ("a100", {"tres_per_job": "gres:gpu:2"}, ""),
+        ("a100", {"tres_per_job": "gres:gpu"}, ""),
+        ("none", {}, ""),
+        ("a100", {"tres_per_job": "gres:gpu:v100:2"}, "gpu=a100 and the job requests gpu:v100, which counts"),
+        ("a100", {"tres_per_task": "cpu=1,gres/gpu:v100=1"}, "gpu=a100 and the job requests gpu:v100, which counts"),
+        ("none", {"tres_per_node": "gres:gpu:v100"}, "gpu=none and the job requests gpu:v100, which counts"),
+        ("a100", {"tres_per_node": "gres:gpu_direct:1"}, "gpu=a100 and the job requests no GPU"),
+        ("a100", {}, "gpu=a100 and the job requests no GPU"),
+    ],
+)
+def test_the_user_is_told_where_the_comment_states_other_gpus_than_the_job_requests(
+    stated: str, requested: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    said = submitted(tmp_path, job=requested | {"comment": f"metasched:app=cg,n=9,gpu={stated}"})["said"]
+    said = said.removesuffix("metasched: go").removesuffix("; ")
+    assert told in said
+    assert said.count("metasched: the comment states") == bool(told)
+
+
 JOB = {"user_id": 1001, "user_name": "alice", "account": "physics", "partition": "new"}
 
 

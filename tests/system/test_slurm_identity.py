@@ -131,6 +131,34 @@ def test_what_is_no_ordinary_job_is_left_alone_or_learned_with_its_own_processes
     assert {job for job in outcomes(daemon) if job >= ordinary} == {ordinary}
 
 
+def test_a_job_on_gpus_is_learned_as_what_slurm_gave_it_whatever_its_comment_says(slurm: Slurm, daemon: Daemon) -> None:
+    """Nodes a1 and a2 have GPUs of type a100, a3 and a4 some without a type, and the others none."""
+    script = b"#!/bin/sh\nsleep 0.3\n"
+    expected = {}
+    for words, parameters in (
+        (("-wa1", "--gres=gpu:a100:2"), {"gpu": "a100", "gpus": 2.0}),
+        (("-wa1", "--gres=gpu:1"), {"gpu": "a100", "gpus": 1.0}),
+        (("-wa[1-2]", "-N2", "--gpus-per-node=1"), {"gpu": "a100", "gpus": 2.0}),
+        (("-wa2", "--gpus=a100:1"), {"gpu": "a100", "gpus": 1.0}),
+        (("-wa2", "--gpus-per-task=1"), {"gpu": "a100", "gpus": 2.0}),
+        (("-wa2", "--gpus-per-socket=1", "--sockets-per-node=1"), {"gpu": "a100"}),
+        (("-wa3", "--gpus=1"), {"gpu": "unknown", "gpus": 1.0}),
+        (("-wa3", "--gres=gpu:2"), {"gpu": "unknown", "gpus": 2.0}),
+        (("-wa1",), {}),
+        (("-wb1", "-pnew"), {}),
+    ):
+        job = slurm.sbatch("-n2", "-N1", *words, "--comment=metasched:app=bt,n=11", script=script).job
+        expected[job] = parameters
+    contradicted = slurm.sbatch("-wa1", "--gres=gpu:a100:1", "--comment=metasched:app=bt,n=11,gpu=v100", script=script)
+    assert "gpu=v100 and the job requests gpu:a100, which counts" in contradicted.said
+    expected[contradicted.job] = {"gpu": "a100", "gpus": 1.0}
+    unmanaged = slurm.sbatch("-wb1", "-pnew", "--comment=metasched:app=bt,n=11,gpu=h100", script=script)
+    expected[unmanaged.job] = {"gpu": "h100"}
+    assert len(expected) == 12
+    found = learned(daemon, set(expected))
+    assert {job: dict(each.run.settings.parameters) for job, each in found.items()} == expected
+
+
 BREAKS = ("\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\u0085", "\u2028", "\u2029", "|")
 
 

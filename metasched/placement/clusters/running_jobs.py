@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from metasched.placement.clusters.energy import most_watts
 from metasched.placement.clusters.state import ClusterState
-from metasched.predictors.contract import Predictor, computing_share
+from metasched.predictors.contract import Predictor, computing_share, under
+from metasched.records import Settings
 
 Floats = NDArray[np.float64]
 
@@ -61,6 +62,7 @@ class StartedJob:
     comment : of the job, where it has a mark.
     restarted : whether it has been started before.
     time_limit : of the job (s); None where it has none.
+    devices : what it has besides processors, as parameters of its run.
     """
 
     nodes: tuple[str, ...]
@@ -76,6 +78,7 @@ class StartedJob:
     comment: str = ""
     restarted: bool = False
     time_limit: float | None = None
+    devices: tuple[tuple[str, float | str], ...] = ()
 
 
 def later(job: RunningJob | StartedJob, seconds: float) -> RunningJob | StartedJob | None:
@@ -136,10 +139,10 @@ def terms_left(
     found = [job for job in here if isinstance(job, RunningJob)]
     started = [job for job in here if isinstance(job, StartedJob)]
     unknown: Counter[str] = Counter()
-    for application in sorted({job.application for job in started}):
-        mine = [job for job in started if job.application == application]
+    for application, special in sorted({(job.application, job.devices) for job in started}, key=str):
+        mine = [job for job in started if (job.application, job.devices) == (application, special)]
         predictor = model(application) if application else None
-        times = None if predictor is None else _terms(mine, cluster, number, predictor)
+        times = None if predictor is None else _terms(mine, cluster, number, predictor, special)
         if times is None:
             unknown[application or "no application is named"] += len(mine)
             continue
@@ -170,7 +173,11 @@ def terms_left(
 
 
 def _terms(
-    jobs: Sequence[StartedJob], cluster: ClusterState, number: dict[str, int], predictor: Predictor
+    jobs: Sequence[StartedJob],
+    cluster: ClusterState,
+    number: dict[str, int],
+    predictor: Predictor,
+    devices: tuple[tuple[str, float | str], ...],
 ) -> tuple[Floats, Floats, Floats] | None:
     """Whole time (s), computation (s) and most power (W, 0 where nothing tells it) of each job; None without a time."""
     nodes = [np.array([number[name] for name in job.nodes if name in number]) for job in jobs]
@@ -180,6 +187,7 @@ def _terms(
     width = cluster.available_bandwidth
     bandwidth = np.clip([cluster.network.bandwidth(width, each) for each in nodes], LEAST_WIDTH, BOUNDLESS)
     try:
+        predictor = under(predictor, Settings.of(parameters=dict(devices)))
         whole = predictor.expect_many(size, processors, cpu, bandwidth)
         share = computing_share(predictor, size, processors, cpu, bandwidth)
         watts = most_watts(cluster, predictor, size, processors, cpu, bandwidth)

@@ -3,7 +3,7 @@
 Only what varies among the runs makes a column, so nothing is said of what never varied. A number above 0 is taken by
 its logarithm, other numbers relative to their range, a word by a column for each but the most common one. Middles are
 0. What a run or a request does not tell stands at the middle; processes per node at what runs on as many processors
-had.
+had. A run that names no type of GPUs had none, and differs by that from those that do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from metasched.predictors.contract import Floats
 from metasched.predictors.memory.domain import FAR
-from metasched.records import InputError, Settings, has_words
+from metasched.records import WITHOUT, InputError, Settings, has_words
 
 #: Words of one parameter that have columns of their own at most, and columns altogether.
 MOST_WORDS, MOST_COLUMNS = 8, 16
@@ -52,10 +52,11 @@ class Column:
         if self.kind == "clock":
             return math.nan if settings.frequency is None else math.log(settings.frequency / self.middle)
         given = dict(settings.parameters).get(self.name)
+        if self.kind == "word":
+            given = WITHOUT.get(self.name) if given is None else given
+            return math.nan if given is None else float(_word(given) == self.word)
         if given is None:
             return math.nan
-        if self.kind == "word":
-            return float(_word(given) == self.word)
         if isinstance(given, str):
             if learned:
                 return math.nan
@@ -139,6 +140,8 @@ class SettingColumns:
             numbers = not has_words(values)
             if numbers:
                 values = [value for value in values if not isinstance(value, str)]
+            elif name in WITHOUT:
+                values += [WITHOUT[name]] * (len(settings) - len(values))
             own = _columns(name, values)
             words[name] = () if numbers else tuple(word for word, _ in Counter(map(_word, values)).most_common())
             columns += own
@@ -167,7 +170,8 @@ class SettingColumns:
         InputError
             A parameter is unknown, or a word where numbers were.
         """
-        for name in {name for each in settings for name, _ in each.parameters} - dict(self.known).keys():
+        asked = {name for each in settings for name, value in each.parameters if value != WITHOUT.get(name)}
+        for name in sorted(asked - dict(self.known).keys()):
             expected = (
                 f"one of {', '.join(dict(self.known))}" if self.known else "none, since the runs learned had none"
             )
@@ -187,7 +191,8 @@ class SettingColumns:
 
     def doubts(self, settings: Settings) -> tuple[str, ...]:
         """What a user of a prediction for these settings should know of them."""
-        asked = {name: _word(value) for name, value in settings.parameters}
+        asked = {name: WITHOUT[name] for name, words in self.known if words and name in WITHOUT}
+        asked |= {name: _word(value) for name, value in settings.parameters}
         if settings.processes_per_node is not None:
             asked["processes_per_node"] = str(settings.processes_per_node)
         asked["threads"] = str(settings.threads)
@@ -207,6 +212,8 @@ class SettingColumns:
         if settings.frequency is not None and "frequency" not in names:
             notes.append(f"frequency {asked['frequency']}: no learned run states it, so its effect is unknown")
         for name in dict.fromkeys(column.name for column in self.columns):
+            if name == "gpus" and asked.get("gpu") == WITHOUT["gpu"]:
+                continue
             if name not in asked:
                 notes.append(f"{name} is not given, the usual value is assumed")
             elif name in words and asked[name] not in words[name]:

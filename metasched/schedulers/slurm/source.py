@@ -17,7 +17,7 @@ from metasched.blocks.power import idle_power
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
-from metasched.jobs import EndedJob, Fate, Kind, digest, plain, read_mark
+from metasched.jobs import UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, digest, plain, read_mark
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
@@ -27,6 +27,7 @@ from metasched.schedulers.asked_cluster import AskedCluster
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.commands import SlurmCommands, moment, until_now
+from metasched.schedulers.slurm.devices import Counts, counts, devices, had, requested, typed, uncounted
 from metasched.schedulers.slurm.energy import COLUMNS as COLUMNS_OF_ENERGY
 from metasched.schedulers.slurm.energy import Accounted, accounted, energies
 from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
@@ -48,16 +49,17 @@ HELD_WITHIN = 120.0
 LIMITS_FOR, CONFIGURED_FOR = 60.0, 600.0
 #: Jobs that the accounting is asked for at once at most.
 MOST_NAMED = 1000
-#: What the controller, and the accounting, tell of a job.
-_JOB = ("JobID", "State", "Partition", "NodeList", "NumTasks", "cpus-per-task", "HetJobID", "ArrayTaskID", "BatchFlag",
-        "tres-per-node", "SubmitTime", "EligibleTime", "StartTime", "EndTime", "exit_code", "UserID", "Name", "Command",
+#: What the controller reports of a job's generic resources; what it, and the accounting, report of a job.
+_TRES = ("tres-alloc", "tres-per-job", "tres-per-node", "tres-per-socket", "tres-per-task", "OverSubscribe", "NumTasks")
+_JOB = ("JobID", "State", "Partition", "NodeList", "cpus-per-task", "HetJobID", "ArrayTaskID", "BatchFlag", *_TRES,
+        "SubmitTime", "EligibleTime", "StartTime", "EndTime", "exit_code", "UserID", "Name", "Command",
         "Comment")  # fmt: skip
-_ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "Submit", "Start", "End", "ExitCode", "UID",
-              "JobName", "Comment")  # fmt: skip
+_ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit", "Start",
+              "End", "ExitCode", "UID", "JobName", "Comment")  # fmt: skip
 
 #: What Slurm shows of a job that runs.
-_STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "StartTime",
-            "TimeLimit", "Comment")  # fmt: skip
+_STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "StartTime", "TimeLimit",
+            *_TRES, "Comment")  # fmt: skip
 
 #: What a job log is made of; the name last, since it may hold what separates columns.
 _LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
@@ -103,6 +105,7 @@ class SlurmSource(AskedCluster):
         self._configuration = Remembered(self._configured, CONFIGURED_FOR)
         self._limits = Remembered(self._accounted_limits, LIMITS_FOR)
         self._described = Remembered(self._partitions_described, LIMITS_FOR)
+        self._on_nodes = Remembered(self._generic_resources, CONFIGURED_FOR)
         self._covers: str | None = None
         self._cpus: dict[str, int] = {}
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
@@ -153,7 +156,12 @@ class SlurmSource(AskedCluster):
         """The jobs that run now, each on processors of its own, as many on every node as it has on average."""
         rows = self._commands.table(_STARTED, "squeue", "--states=running")
         now = time.time()
-        return [job for row in rows if (job := _started(row, now)) is not None]
+        found = [_started(row, now) for row in rows]
+        return [
+            replace(job, devices=self._devices(row) or ())
+            for row, job in zip(rows, found, strict=True)
+            if job is not None
+        ]
 
     def accounted(self, since: float) -> JobLog | None:
         """All jobs that ended after a time (s); see the contract."""
@@ -197,6 +205,33 @@ class SlurmSource(AskedCluster):
         lines = self._commands.run("scontrol", "--oneliner", "show", "partition").splitlines()
         rows = [dict(word.partition("=")[::2] for word in line.split()) for line in lines]
         return {row["PartitionName"]: row for row in rows if "PartitionName" in row}
+
+    def _generic_resources(self) -> Mapping[str, Counts]:
+        """What each node has besides processors and memory."""
+        rows = self._commands.table(("NodeList", "Gres"), "sinfo", "--Node")
+        return {row["NodeList"]: counts(row["Gres"]) for row in rows}
+
+    def _has(self, nodes: Sequence[str]) -> list[Counts]:
+        """What these nodes have, those that have nothing left out."""
+        known = self._on_nodes.now()
+        return [found for name in nodes if (found := known.get(name))]
+
+    def _devices(self, row: Mapping[str, str]) -> Devices | None:
+        """The devices of a job, by the controller."""
+        nodes = _nodes(row)
+        there, asked = self._has(nodes), requested(row, len(nodes))
+        # A job that has its nodes for itself gets their GPUs unasked, and whether it uses them only its user knows.
+        if not asked and (row["OverSubscribe"] == "NO" or not there):
+            return None
+        return devices(typed(had(asked, counts(row["tres-alloc"])), there))
+
+    def _accounted_devices(self, row: Mapping[str, str]) -> Devices | None:
+        """The devices of a job, by the accounting."""
+        there, found = self._has(_nodes(row)), counts(row["AllocTRES"])
+        counted = self._configuration.now().get("AccountingStorageTRES", "") if there else ""
+        if uncounted(counted, there) if not found else not counts(row["ReqTRES"]):
+            return UNKNOWN_DEVICES
+        return devices(typed(found, there)) if found or there else None
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes."""
@@ -259,7 +294,7 @@ class SlurmSource(AskedCluster):
         """What became of each of these jobs, by the controller, else by the accounting."""
         # All jobs are asked for: where one alone is named that the controller has forgotten, squeue fails.
         rows = self._commands.table(_JOB, "squeue", "--states=all")
-        found = {row["JobID"]: _fate(row) for row in rows if row["JobID"] in jobs}
+        found = {row["JobID"]: self._fate(row) for row in rows if row["JobID"] in jobs}
         forgotten = [job for job in jobs if job not in found][:MOST_NAMED]
         if forgotten:
             try:
@@ -267,7 +302,7 @@ class SlurmSource(AskedCluster):
             except RuntimeError as error:
                 _log.info("%s has forgotten %d jobs: %s", self.name, len(forgotten), error)
             else:
-                found |= {row["JobIDRaw"]: _accounted_fate(row) for row in rows}
+                found |= {row["JobIDRaw"]: self._accounted_fate(row) for row in rows}
         ended = [job for job, fate in found.items() if fate.completed][:MOST_NAMED]
         for job, joules in self._energies(ended).items():
             found[job] = replace(found[job], energy=joules, energy_covers=self._covers or "")
@@ -325,10 +360,10 @@ class SlurmSource(AskedCluster):
         # The wait status of a process: its exit status in the high byte, its signal in the low one.
         code = int(row["exit_code"])
         job = self._job(row, row["JobID"], row["NumTasks"], row["SubmitTime"], row["StartTime"], row["EndTime"])
-        fate, status = _fate(row), 128 + (code & 0x7F) if code & 0x7F else code >> 8
+        fate, status = self._fate(row), 128 + (code & 0x7F) if code & 0x7F else code >> 8
         return None if job is None else replace(
             job, exit_status=status or job.exit_status, user=row["UserID"], name=_plain(row["Name"]),
-            kind=fate.kind, threads=fate.threads, command=fate.command,
+            kind=fate.kind, threads=fate.threads, command=fate.command, devices=fate.devices,
         )  # fmt: skip
 
     def _accounted(self, row: Mapping[str, str]) -> EndedJob | None:
@@ -337,7 +372,32 @@ class SlurmSource(AskedCluster):
             return None
         # The accounting does not tell how many processors a process had.
         status = _status(row["ExitCode"]) or job.exit_status
-        return replace(job, exit_status=status, user=row["UID"], name=_plain(row["JobName"]), kind="unknown")
+        return replace(
+            job, exit_status=status, user=row["UID"], name=_plain(row["JobName"]), kind="unknown",
+            devices=self._accounted_devices(row),
+        )  # fmt: skip
+
+    def _fate(self, row: Mapping[str, str]) -> Fate:
+        """What the controller tells of a job."""
+        found = self._devices(row)
+        return Fate(
+            _completed(row["State"]),
+            _seconds(row["SubmitTime"]),
+            _seconds(row["StartTime"]),
+            int(row["NumTasks"]) if row["NumTasks"].isdecimal() else None,
+            _kind(row, found),
+            "" if row["Command"] == "(null)" else digest(_bytes(row["Command"])),
+            _threads(row),
+            devices=found,
+        )
+
+    def _accounted_fate(self, row: Mapping[str, str]) -> Fate:
+        """What the accounting tells of a job."""
+        state = row["State"].partition(" ")[0]
+        return Fate(
+            _completed(state), _seconds(row["Submit"]), _seconds(row["Start"]), kind="unknown",
+            devices=self._accounted_devices(row),
+        )  # fmt: skip
 
     def _job(
         self, row: Mapping[str, str], job: str, processors: str, submitted: str, start: str, end: str
@@ -376,22 +436,12 @@ def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLim
     return limits
 
 
-def _fate(row: Mapping[str, str]) -> Fate:
-    """What the controller tells of a job."""
-    return Fate(
-        _completed(row["State"]),
-        _seconds(row["SubmitTime"]),
-        _seconds(row["StartTime"]),
-        int(row["NumTasks"]) if row["NumTasks"].isdecimal() else None,
-        _kind(row),
-        "" if row["Command"] == "(null)" else digest(_bytes(row["Command"])),
-        _threads(row),
-    )
-
-
-def _accounted_fate(row: Mapping[str, str]) -> Fate:
-    state = row["State"].partition(" ")[0]
-    return Fate(_completed(state), _seconds(row["Submit"]), _seconds(row["Start"]), kind="unknown")
+def _nodes(row: Mapping[str, str]) -> tuple[str, ...]:
+    """The nodes of a job; none where it has none."""
+    try:
+        return tuple(unfold(row["NodeList"], where="nodes"))
+    except InputError:
+        return ()
 
 
 def _completed(state: str) -> bool | None:
@@ -404,7 +454,7 @@ def _threads(row: Mapping[str, str]) -> int | None:
     return int(shown) if shown.isdecimal() and int(shown) > 1 else None
 
 
-def _kind(row: Mapping[str, str]) -> Kind:
+def _kind(row: Mapping[str, str], found: Devices | None) -> Kind:
     if row["HetJobID"] not in _NONE:
         return "heterogeneous"
     if row["BatchFlag"] == "0":
@@ -413,7 +463,7 @@ def _kind(row: Mapping[str, str]) -> Kind:
         return "threaded"
     if row["ArrayTaskID"].isdecimal():
         return "array"
-    if row["tres-per-node"] not in _NONE:
+    if found:
         return "special"
     submitted, eligible = _seconds(row["SubmitTime"]), _seconds(row["EligibleTime"])
     return "postponed" if submitted is not None and eligible is not None and eligible > submitted else ""

@@ -18,6 +18,8 @@ _ALONE = frozenset(
      "overcommit", "oversubscribe", "parsable", "propagate", "quiet", "reboot", "requeue", "spread-job", "test-only",
      "usage", "use-min-nodes", "verbose", "version", "wait"}
 )  # fmt: skip
+#: Those that request GPUs and other generic resources.
+_RESOURCES = ("-G", "--gpus", "--gpus-per-node", "--gpus-per-socket", "--gpus-per-task", "--gres", "--tres-per-task")
 
 
 def script_at(words: Sequence[str]) -> int:
@@ -52,11 +54,16 @@ def script_at(words: Sequence[str]) -> int:
 def asked_for(words: Sequence[str]) -> Asked:
     """What the words of an sbatch command ask for, and the ``#SBATCH`` lines of its script, over which words go.
 
+    A job that requests GPUs or other generic resources is taken for none of its application: where there are some is
+    for Slurm to say.
+
     Examples
     --------
     >>> asked = asked_for(["-n", "4", "--comment=metasched:app=cg,n=900", "-pfast,slow", "no-such-script", "-n8"])
     >>> asked.mark.application, asked.mark.problem_size, asked.processors, asked.partitions
     ('cg', 900.0, 4, ('fast', 'slow'))
+    >>> asked_for(["-G1", "--comment=metasched:app=cg,n=900", "no-such-script"]).mark is None
+    True
     """
     place = script_at(words)
     inside = _inside(words[place]) if place < len(words) else []
@@ -66,6 +73,7 @@ def asked_for(words: Sequence[str]) -> Asked:
     parser.add_argument("--ntasks-per-node", type=int, default=1)
     parser.add_argument("-p", "--partition", default="")
     parser.add_argument("--comment", default="")
+    parser.add_argument(*_RESOURCES, dest="resources", default="")
     try:
         options, _ = parser.parse_known_args([*inside, *words[:place]])
     except argparse.ArgumentError:
@@ -73,7 +81,7 @@ def asked_for(words: Sequence[str]) -> Asked:
     nodes = options.nodes.partition("-")[0]
     processors = options.ntasks or options.ntasks_per_node * (int(nodes) if re.fullmatch(r"[0-9]{1,9}", nodes) else 1)
     partitions = tuple(name for name in options.partition.split(",") if name)
-    return Asked(read_mark(options.comment), max(1, processors), partitions)
+    return Asked(None if options.resources else read_mark(options.comment), max(1, processors), partitions)
 
 
 def placed(words: Sequence[str], partition: str) -> list[str]:

@@ -16,7 +16,7 @@ from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.moving.decision import Costs
 from metasched.placement.moving.elsewhere import Mover, RunningAdvice, advise_running
 from metasched.predictors.contract import Predictor
-from metasched.records import InputError
+from metasched.records import InputError, Settings
 from metasched.service.advice.advisor import Placer
 from metasched.service.configuration import Moving
 from metasched.service.schemas import RunningIn
@@ -118,6 +118,9 @@ class RunningAdvisor:
             raise InputError(
                 f"job {job.number} names no application, expected metasched:app=NAME,n=SIZE in its comment"
             )
+        if job.devices:
+            has = Settings.of(parameters=dict(job.devices)).text
+            raise InputError(f"job {job.number} has {has}, expected one that needs processors alone")
         partition = _partition_of(job, view)
         usable = [
             each
@@ -148,7 +151,7 @@ class RunningAdvisor:
 
     def movable(self, view: View, scheduler: str) -> Sequence[StartedJob]:
         """The running jobs of a scheduler that say in their comment that they may be moved."""
-        jobs = [each for each in _running(view, scheduler) if each.number and each.comment]
+        jobs = [each for each in _running(view, scheduler) if each.number and each.comment and not each.devices]
         return [each for each in jobs if (mark := read_mark(each.comment)) and mark.checkpoint is not None]
 
     def _advised(

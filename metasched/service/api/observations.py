@@ -14,7 +14,7 @@ from metasched.advised_placements import SettingsAsked
 from metasched.audit import audit
 from metasched.jobs import EndedJob
 from metasched.node_names import unfold
-from metasched.records import Run
+from metasched.records import Run, Settings
 from metasched.service.api.dependencies import (
     Admin,
     Leading,
@@ -107,8 +107,15 @@ def forget_runs(asked: ForgetIn, models: TheModels, client: Admin) -> dict[str, 
 @router.post("/jobs", dependencies=[Leading])
 def take_job(job: JobIn, jobs: TheJobs, client: Scheduler) -> dict[str, Any]:
     """Store a finished job: its run with the loads of its nodes, and the outcome of its placement."""
-    fields = job.model_dump(exclude={"nodes"})
-    return jobs.take(EndedJob(**fields, nodes=tuple(dict.fromkeys(unfold(job.nodes, where="nodes")))))
+    fields = job.model_dump(exclude={"nodes", "devices"})
+    # Parameters that no run can have are refused with their names.
+    devices = (
+        None
+        if job.devices is None
+        else Settings.of(parameters={str(name): value for name, value in job.devices.items()}).parameters
+    )
+    nodes = tuple(dict.fromkeys(unfold(job.nodes, where="nodes")))
+    return jobs.take(EndedJob(**fields, nodes=nodes, devices=devices))
 
 
 def _record(run: RunIn) -> RecordedRun:

@@ -18,7 +18,7 @@ from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_m
 from metasched.schedulers.contract import Source
 from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
-from metasched.service.learning.run_outcome import DONE, Concluded, conclude
+from metasched.service.learning.run_outcome import DONE, Concluded, as_reported, conclude
 from metasched.service.metrics import Metrics
 from metasched.service.quality.advice_quality import Ledger, settled
 from metasched.service.state.live_clusters import LiveClusters
@@ -237,7 +237,8 @@ class EndedJobs:
     def _confirmed(self, pending: Pending, fate: Fate | None) -> None:
         if pending.job is None:
             assert pending.stored is not None  # noqa: S101
-            concluded: Concluded | None = Concluded(replace(pending.stored, learnable=True), None, None)
+            record = as_reported(pending.stored, fate or Fate(completed=None))
+            concluded: Concluded | None = Concluded(record, None, None)
         else:
             concluded = self._concluded(self.metered(_as_reported(pending.job, fate)))
         if concluded is None:
@@ -374,4 +375,5 @@ def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
         kind=fate.kind or job.kind,
         threads=fate.threads or job.threads,
         command=fate.command,
+        devices=job.devices if fate.devices is None else fate.devices,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,14 +11,16 @@ from types import MappingProxyType
 import numpy as np
 
 from metasched.advised_placements import Outcome
-from metasched.jobs import EndedJob, Mark, check_times
+from metasched.jobs import DEVICES, UNKNOWN_DEVICES, EndedJob, Fate, Mark, check_times
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.predictors.contract import energy_predictor
-from metasched.records import DEFAULT_SETTINGS, SETTING_COLUMNS, InputError, Prediction, Run
+from metasched.records import DEFAULT_SETTINGS, SETTING_COLUMNS, WITHOUT, InputError, Prediction, Run, Settings
 from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
 from metasched.store.database.run_records import FURTHER, RecordedRun
 from metasched.store.database.store import Store
+
+_log = logging.getLogger(__name__)
 
 #: The cell of a run that tells what was done of it before its job was moved.
 DONE = "done"
@@ -51,7 +54,8 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     counted = mark.processors == processors or (job.processors is not None and job.kind != "unknown")
     cpu, bandwidth = observed(job.nodes, job.start, job.end, store)
     layout = {name: str(value) for name in (*SETTING_COLUMNS, *FURTHER) if (value := getattr(job, name))}
-    extra = mark.settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
+    settings, known = with_devices(job, mark)
+    extra = settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
     run = Run(
         mark.application,
         platform,
@@ -70,7 +74,9 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     )
     predicted, joules = _predicted(run, models)
     return Concluded(
-        RecordedRun(run, job.exit_status, learnable=job.exit_status == 0 and counted and not mark.done, uid=job.uid),
+        RecordedRun(
+            run, job.exit_status, learnable=job.exit_status == 0 and counted and known and not mark.done, uid=job.uid
+        ),
         mark.placement,
         Outcome(
             job=job.job,
@@ -89,6 +95,53 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
             predicted_energy=joules,
         ),
     )
+
+
+def with_devices(job: EndedJob, mark: Mark) -> tuple[Settings, bool]:
+    """The settings of a run with the devices that its scheduler reports, and whether it is known which it had.
+
+    The scheduler's word goes before that of a comment, which counts where the scheduler does not know.
+
+    Examples
+    --------
+    >>> job = EndedJob("c", "7", "", "p", ("n1",), 2, 1.0, 2.0, 0, devices=(("gpu", "a100"), ("gpus", 2.0)))
+    >>> marked = Mark("lu", 9.0, settings=Settings.of(parameters={"gpu": "v100", "steps": 5}))
+    >>> with_devices(job, marked)[0].parameters
+    (('gpu', 'a100'), ('gpus', 2.0), ('steps', 5.0))
+    """
+    stated = dict(mark.settings.parameters)
+    if job.devices is None or job.devices == UNKNOWN_DEVICES:
+        return mark.settings, job.devices is None or "gpu" in stated
+    found = dict(job.devices)
+    wrong = [name for name in DEVICES if name in stated and stated[name] != found.get(name, WITHOUT.get(name))]
+    if wrong:
+        _log.warning(
+            "job %s of %s: its comment states %s, its scheduler %s, which counts", job.job, job.scheduler,
+            ", ".join(f"{name}={stated[name]}" for name in wrong),
+            ", ".join(f"{name}={found.get(name, WITHOUT.get(name, 0))}" for name in wrong),
+        )  # fmt: skip
+    kept = {name: value for name, value in stated.items() if name not in DEVICES}
+    return replace(mark.settings, parameters=tuple(sorted((kept | found).items()))), True
+
+
+def as_reported(record: RecordedRun, fate: Fate) -> RecordedRun:
+    """A stored run that may be learned, with what its scheduler reports of it afterwards.
+
+    Parameters
+    ----------
+    record : of a job that its epilog reported before the daemon was started anew.
+    fate : of the job.
+    """
+    run = record.run
+    job = EndedJob(
+        run.extra["scheduler"], run.extra["job"], "", "", run.nodes, run.processors, run.start_time or 0.0,
+        (run.start_time or 0.0) + run.execution_time, record.exit_status, devices=fate.devices,
+    )  # fmt: skip
+    settings, known = with_devices(job, Mark(run.application, run.problem_size, settings=run.settings))
+    settings = replace(settings, threads=fate.threads or settings.threads)
+    kept = {name: cell for name, cell in run.extra.items() if name not in run.settings.cells}
+    run = replace(run, processors=fate.processes or run.processors, extra=MappingProxyType(kept | settings.cells))
+    return replace(record, run=run, learnable=known)
 
 
 def observed(nodes: tuple[str, ...], start: float, end: float, store: Store) -> tuple[float, float]:

@@ -164,6 +164,20 @@ def test_a_job_without_a_model_is_taken_not_to_share_and_the_answer_says_so() ->
     assert ranking.placements[0].slowdown == 1.0
 
 
+def test_a_running_job_with_gpus_has_the_time_of_runs_with_its_gpus() -> None:
+    runs = [
+        Run("lu", "c", n, p, 1.0, 1000.0, (0.1 if gpu else 1.0) * n / p, extra={"parameter:gpu": gpu} if gpu else {})
+        for n in (1e3, 2e3, 4e3) for p in (1, 2) for gpu in ("", "a100")
+    ]  # fmt: skip
+    cluster, model = ClusterState.make("c", ["n0"]), {"lu": RobustPredictor("lu", "c").fit(runs)}.get
+    jobs = [StartedJob(("n0",), (1,), 0.0, "lu", 1e3, devices=(("gpu", gpu),)) for gpu in ("none", "a100")]
+    fast, plain = sorted(terms_left(jobs, cluster, model)[0], key=lambda job: job.computation)
+    assert plain.computation + plain.communication == pytest.approx(1000.0, rel=0.1)
+    assert fast.computation + fast.communication == pytest.approx(100.0, rel=0.1)
+    never = RobustPredictor("lu", "c").fit([run for run in runs if not run.extra])
+    assert terms_left(jobs[1:], cluster, {"lu": never}.get)[0] == ()
+
+
 def test_a_network_that_would_take_too_long_is_answered_by_equal_shares() -> None:
     cluster = ClusterState.make("c", ["n0"])
     job = RunningJob(("n0",), (1,), 50.0, 50.0)

@@ -100,3 +100,28 @@ def test_a_word_among_numbers_counts_as_not_given_where_it_was_learned_and_is_re
 def test_a_number_far_outside_what_was_learned_is_noted(asked: Settings, note: str) -> None:
     found = columns(Settings(2, 1, (("k", -1.0), ("steps", 100.0))), Settings(4, 4, (("k", 3.0), ("steps", 400.0))))
     assert found.doubts(asked) == ((note,) if note else ())
+
+
+def on(**parameters: float | str) -> Settings:
+    return Settings.of(parameters=parameters)
+
+
+def test_a_run_that_names_no_gpus_had_none() -> None:
+    found = SettingColumns.of([on(gpu="a100", gpus=2), on(gpu="a100", gpus=1), on()], np.log([4.0, 8.0, 8.0]))
+    assert found.names == ("gpu=none", "gpus")
+    np.testing.assert_array_equal(found.rows([on(gpu="a100"), on(), on(gpu="none")])[:, 0], [0.0, 1.0, 1.0])
+    assert found.doubts(on()) == ()
+    assert found.doubts(on(gpu="a100")) == ("gpus is not given, the usual value is assumed",)
+
+
+def test_where_all_runs_had_gpus_a_request_without_is_doubted() -> None:
+    found = columns(on(gpu="a100"), on(gpu="a100"))
+    assert (found.names, dict(found.constant)) == ((), {"gpu": "a100"})
+    assert found.doubts(on()) == ("gpu none was never learned (it was always a100), so its effect is unknown",)
+    assert found.doubts(on(gpu="a100")) == ()
+
+
+def test_where_no_run_had_gpus_none_can_be_asked_for_and_others_cannot() -> None:
+    assert NO_COLUMNS.rows([on(gpu="none")]).shape == (1, 0)
+    with pytest.raises(InputError, match="parameter 'gpu' is unknown"):
+        NO_COLUMNS.rows([on(gpu="a100")])

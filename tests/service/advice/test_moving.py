@@ -87,6 +87,22 @@ def test_a_job_on_a_busy_node_should_move_and_on_an_idle_one_stay(daemon: Daemon
     assert told_of(found)[0].startswith("stay on toy/main: n1: ")
 
 
+def test_a_job_with_gpus_is_not_advised_to_move(daemon: Daemon, client: TestClient) -> None:
+    now, view = daemon.clock.now(), daemon.clusters.view
+    before = view.running["toy"]
+    special = replace(JOB, number="9", devices=(("gpu", "a100"), ("gpus", 2.0)))
+    daemon.clusters.put_running("toy", [*before, special], now)
+    daemon.clusters.refresh(now)
+    try:
+        assert asked(client, 422, job="9")["detail"] == (
+            "job 9 has gpu a100, gpus 2, expected one that needs processors alone"
+        )
+        assert [job.number for job in daemon.running_advisor.movable(daemon.clusters.view, "toy")] == ["7"]
+    finally:
+        daemon.clusters.put_running("toy", before, now)
+        daemon.clusters.refresh(now)
+
+
 def test_only_own_jobs_are_told_of(daemon: Daemon, client: TestClient) -> None:
     assert asked(client, 404, job="8")["detail"] == "no job 8 runs"
     assert asked(client, 404, job="9")["detail"] == "no job 9 runs"

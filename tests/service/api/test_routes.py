@@ -248,6 +248,7 @@ def test_a_job_becomes_a_run_with_its_loads_and_settles_its_placement(
         "energy": 5400.5,
         "energy_covers": "node",
         "frequency": 2400.0,
+        "devices": {"gpu": "a100", "gpus": 2},
         "start": start,
         "end": start + 20.0,
     }
@@ -256,7 +257,7 @@ def test_a_job_becomes_a_run_with_its_loads_and_settles_its_placement(
     assert not client.post("/v1/jobs", json=job, headers=as_("scheduler")).json()["stored"]
     (run,) = [run for run in daemon.store.runs.learnable(platform="west") if run.extra.get("job") == "17"]
     assert run.execution_time == pytest.approx(20.0)
-    assert run.settings == Settings(1, 3, (("steps", 7.0),), 2400.0)
+    assert run.settings == Settings(1, 3, (("gpu", "a100"), ("gpus", 2.0), ("steps", 7.0)), 2400.0)
     assert (run.energy, run.energy_covers) == (5400.5, "node")
     assert run.min_avg_avail_cpu == pytest.approx(0.5 * 0.4 + 0.5 * 0.2)
     outcome = daemon.store.placements.find(answer["id"]).outcome
@@ -295,6 +296,8 @@ def test_a_job_without_a_mark_is_left_alone(client: TestClient, as_: Headers) ->
         ("/v1/placements", b'{"application": "cg", "problem_size": 1, "min_processors": 9, "max_processors": 3}'),
         ("/v1/placements", b'{"application": "\\ud800", "problem_size": 1}'),
         ("/v1/jobs", b'{"scheduler": "s", "job": "1", "nodes": "n[", "start": 1, "end": 2}'),
+        ("/v1/jobs", b'{"scheduler":"s","job":"1","nodes":"n1","start":1,"end":2,"devices":{"gpu":""}}'),
+        ("/v1/jobs", b'{"scheduler":"s","job":"1","nodes":"n1","start":1,"end":2,"devices":{"steps":1}}'),
         ("/v1/jobs", b'{"scheduler":"s","job":"1","nodes":"n1","start":3,"end":2,"comment":"metasched:app=a,n=1"}'),
     ],
 )

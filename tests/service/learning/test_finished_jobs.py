@@ -14,7 +14,7 @@ import pytest
 from quiet_scheduler import QuietScheduler
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
-from metasched.jobs import EndedJob, Fate, Kind, Mark, digest
+from metasched.jobs import UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, Mark, digest
 from metasched.records import InputError, Load
 from metasched.service.learning.finished_jobs import EndedJobs
 from metasched.service.learning.run_outcome import observed
@@ -282,6 +282,52 @@ def test_jobs_on_gpus_are_learned_apart_by_the_type_that_their_comments_name(tmp
         here.confirm()
         found = {int(each.run.extra["job"]): each.run.settings.parameters for each in here.learned}
         assert found == {number: (("gpu", gpu),) for number, gpu in types.items()}
+
+
+A100: Devices = (("gpu", "a100"), ("gpus", 2.0))
+
+
+@pytest.mark.parametrize("reported", ["epilog", "after a restart", "caught up"])
+@pytest.mark.parametrize(
+    ("comment", "devices", "learned"),
+    [
+        ("", A100, A100),
+        (",gpu=a100", A100, A100),
+        (",gpu=v100,gpus=4,steps=5", A100, (*A100, ("steps", 5.0))),
+        (",gpu=none", A100, A100),
+        (",gpu=a100", (), ()),
+        (",gpu=a100", None, (("gpu", "a100"),)),
+        (",gpu=a100", UNKNOWN_DEVICES, (("gpu", "a100"),)),
+        ("", UNKNOWN_DEVICES, None),
+        ("", (), ()),
+    ],
+)
+def test_the_scheduler_tells_which_gpus_a_job_had_whatever_its_comment_says(
+    tmp_path: Path, comment: str, devices: Devices | None, learned: Devices | None, reported: str
+) -> None:
+    marked = job(7, comment=f"metasched:app=lu,n=500,p=2{comment}")
+    scheduler = Scheduler("c", {"7": replace(WELL, submitted=NOW, devices=devices)})
+    with site(tmp_path, scheduler) as here:
+        if reported != "caught up":
+            here.jobs.take(marked)
+    scheduler.ended = [replace(marked, devices=devices)]
+    with site(tmp_path, scheduler) as here:
+        if reported == "epilog":
+            here.jobs.take(replace(marked, start=NOW + 20.0, end=NOW + 30.0))
+            scheduler.known["7"] = replace(scheduler.known["7"], started=NOW + 20.0)
+        else:
+            here.jobs.catch_up(NOW + 60.0)
+        here.confirm()
+        here.confirm()
+        assert [each.run.settings.parameters for each in here.learned] == ([] if learned is None else [learned])
+        assert len(here.runs()) == 1
+
+
+def test_a_comment_that_contradicts_the_scheduler_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with site(tmp_path, Scheduler("c", {"7": replace(WELL, devices=A100)})) as here:
+        here.jobs.take(job(7, comment="metasched:app=lu,n=500,gpu=v100"))
+        here.confirm()
+    assert "job 7 of c: its comment states gpu=v100, its scheduler gpu=a100, which counts" in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["array", "postponed", "special", "threaded"])
