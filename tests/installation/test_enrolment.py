@@ -26,7 +26,7 @@ def test_many_agents_are_enrolled_by_one_command_and_again_without_a_change(tmp_
     command = (
         "token",
         "enrol",
-        "n[1-200]",
+        "n[1-1000]",
         "--folder",
         tmp_path / "tokens",
         "--database",
@@ -34,15 +34,15 @@ def test_many_agents_are_enrolled_by_one_command_and_again_without_a_change(tmp_
         "--json",
     )
     status, out, _ = metasched(capsys, *command)
-    assert (status, len(json.loads(out)["enrolled"])) == (0, 200)
+    assert (status, len(json.loads(out)["enrolled"])) == (0, 1000)
     files = {path.name: path.read_text().strip() for path in (tmp_path / "tokens").iterdir()}
     with Store.open(tmp_path / "m.db") as store:
         stored = {(each.name, each.role, each.node, each.digest) for each in store.tokens.all()}
-    assert stored == {(f"n{k}", "agent", f"n{k}", digest(files[f"n{k}.token"])) for k in range(1, 201)}
+    assert stored == {(f"n{k}", "agent", f"n{k}", digest(files[f"n{k}.token"])) for k in range(1, 1001)}
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "tokens").iterdir()} == {0o600}
     assert stat.S_IMODE((tmp_path / "tokens").stat().st_mode) == 0o700
     status, out, _ = metasched(capsys, *command)
-    assert (status, json.loads(out)["enrolled"], len(json.loads(out)["kept"])) == (0, [], 200)
+    assert (status, json.loads(out)["enrolled"], len(json.loads(out)["kept"])) == (0, [], 1000)
     assert {path.name: path.read_text().strip() for path in (tmp_path / "tokens").iterdir()} == files
 
 

@@ -116,8 +116,10 @@ def uncounted(accounting: str, nodes: Iterable[Counts]) -> bool:
     Examples
     --------
     >>> gpus = [{("gpu", "a100"): 4}]
-    >>> uncounted("cpu,mem", gpus), uncounted("cpu,gres/gpu", gpus), uncounted("gres/gpu:v100", gpus), uncounted("cpu", [{}])
-    (True, False, True, False)
+    >>> uncounted("cpu,mem", gpus), uncounted("cpu,gres/gpu", gpus), uncounted("gres/gpu:v100", gpus)
+    (True, False, True)
+    >>> uncounted("cpu", [{}])
+    False
     """
     counted = counts(accounting)
     return any((name, "") not in counted and (name, kind) not in counted for node in nodes for name, kind in node)
