@@ -68,8 +68,8 @@ class SharedCluster:
         if np.any((self.link < 0) | (self.link >= links)) or np.any((self.parent < -1) | (self.parent >= links)):
             raise InputError(f"link or parent of a cluster names a link outside 0..{links - 1}")
         above = self.parent
-        for _ in range(links):
-            above = np.where(above >= 0, self.parent[above], -1)
+        for _ in range(links.bit_length()):  # twice as far up each time
+            above = np.where(above >= 0, above[above], -1)
         if np.any(above >= 0):
             raise InputError("parent of a cluster contains a cycle, expected a tree of links")
 
@@ -99,11 +99,11 @@ class SharedCluster:
         messages cross it.
         """
         below = np.zeros((*processes.shape[:-1], self.width.size))
-        for pool, link in enumerate(self.link):
-            way = int(link)
-            while way >= 0:
-                below[..., way] += processes[..., pool]
-                way = int(self.parent[way])
+        pool, way = np.arange(self.link.size), self.link
+        while way.size:
+            np.add.at(np.moveaxis(below, -1, 0), way, np.moveaxis(processes, -1, 0)[pool])
+            way = self.parent[way]
+            pool, way = pool[way >= 0], way[way >= 0]
         total = processes.sum(axis=-1, keepdims=True)
         return np.asarray(below * (total - below) / np.maximum(total - 1.0, 1.0))
 

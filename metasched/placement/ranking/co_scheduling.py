@@ -104,18 +104,17 @@ class Coscheduled:
         if not jobs:
             return Shared.nothing(len(shares), self.notes)
         nodes = np.array(sorted({node for taken in (*there, *asked) for node in taken} - {-1}), dtype=np.int64)
-        own = np.zeros(nodes.size, dtype=np.int64)
-        for job, taken in zip(jobs, there, strict=True):
-            own += np.array([taken.get(node, 0) if job.dedicated else 0 for node in nodes.tolist()])
-        shared = _shared(cluster, nodes, own)
-        places = [*nodes.tolist(), -1]
+        column = {place: number for number, place in enumerate([*nodes.tolist(), -1])}
+        processes = _processes(there, column)
+        dedicated = np.array([job.dedicated for job in jobs])
+        shared = _shared(cluster, nodes, processes[dedicated, :-1].sum(axis=0).astype(np.int64))
         running = Work.of(
             shared,
-            _processes(there, places),
+            processes,
             np.array([job.computation for job in jobs]),
             np.array([job.communication for job in jobs]),
         )
-        candidates = Work.of(shared, _processes(asked, places), computation, communication)
+        candidates = Work.of(shared, _processes(asked, column), computation, communication)
         found, notes = self._solved(shared, running, candidates)
         return Shared(found.slowdown, found.lost.sum(axis=1), self.notes + notes)
 
@@ -184,9 +183,12 @@ def _taken(job: RunningJob, number: Mapping[str, int]) -> dict[int, int]:
     return taken
 
 
-def _processes(taken: Sequence[Mapping[int, int]], places: Sequence[int]) -> Floats:
-    """Processes of each job at each place: array of shape (jobs, places)."""
-    return np.array([[job.get(place, 0) for place in places] for job in taken], dtype=np.float64)
+def _processes(taken: Sequence[Mapping[int, int]], column: Mapping[int, int]) -> Floats:
+    """Processes of each job at each place, of which ``column`` tells the number: array of shape (jobs, places)."""
+    found = np.zeros((len(taken), len(column)))
+    for row, job in zip(found, taken, strict=True):
+        row[[column[place] for place in job]] = list(job.values())
+    return found
 
 
 def _shared(cluster: ClusterState, nodes: Ints, dedicated: Ints) -> SharedCluster:
