@@ -113,9 +113,9 @@ def restore_verb(
 
 @db.command("prune")
 def prune_verb(
-    loads: Annotated[float | None, typer.Option(min=0, help="Days to retain loads; by default as configured.")] = None,
+    loads: Annotated[float | None, typer.Option(min=0, help="Days to keep loads; by default as configured.")] = None,
     placements: Annotated[
-        float | None, typer.Option(min=0, help="Days to retain placements; by default as configured.")
+        float | None, typer.Option(min=0, help="Days to keep placements; by default as configured.")
     ] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,

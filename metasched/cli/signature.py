@@ -62,7 +62,7 @@ def record_verb(
         line = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
         output.say(f"{line} written to {to}")
     if found.cut:
-        output.to_stderr(f"warning: {len(found.cut)} processes did not end by themselves, process {found.cut[0]} first")
+        output.to_stderr(f"warning: {len(found.cut)} processes did not end normally, process {found.cut[0]} first")
     if status:
         output.to_stderr(f"{launcher[0]} ended with status {status}")
         raise typer.Exit(1)
@@ -89,9 +89,7 @@ def extract_verb(
     ] = None,
     timed: Annotated[
         Path | None,
-        typer.Option(
-            help="Trace of the same run with nanoseconds in the place of instructions, for measurable points."
-        ),
+        typer.Option(help="Trace of the same run with nanoseconds in place of instructions, for measurable points."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -168,7 +166,7 @@ def mark_verb(
 
     recorded = read_recorded(trace)
     if recorded.cut:
-        raise InputError(f"process {recorded.cut[0]} did not end by itself, expected a whole run", where=str(trace))
+        raise InputError(f"process {recorded.cut[0]} did not end normally, expected a complete run", where=str(trace))
     if (campaign / "phases.csv.gz").exists():
         raise InputError("is compressed, expected phases.csv or none", where=str(campaign / "phases.csv.gz"))
     runs, count = read_campaign(campaign).runs, len(recorded.trace.processes)

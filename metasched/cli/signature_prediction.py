@@ -31,7 +31,7 @@ NodeOption = Annotated[int, typer.Option("--processes-per-node", min=1, help="Pr
 PlatformOption = Annotated[Path | None, typer.Option(help="Platform of SimGrid (XML) to replay on.")]
 HostsOption = Annotated[Path | None, typer.Option(help="Hosts of the platform, one a line.")]
 RelevantOption = Annotated[
-    bool, typer.Option("--relevant", help="Replay a few turns of each loop, and multiply by the weights.")
+    bool, typer.Option("--relevant", help="Replay a few iterations of each loop, and multiply by the weights.")
 ]
 SyntheticOption = Annotated[
     list[Path] | None, typer.Option(help="Result of metasched signature run; once for each number of processes.")

@@ -167,7 +167,7 @@ def submit_to_site(
             try:
                 resendable_jobs.keep(answer["id"], job, paths, folder, held_by or ())
             except OSError as error:
-                output.to_stderr(f"warning: the job stays where it is, since it cannot be kept: {error}")
+                output.to_stderr(f"warning: the job cannot be sent elsewhere later, since it was not stored: {error}")
     if as_json:
         output.print_json(answer | {"submitted": report or None})
     elif report:

@@ -66,7 +66,7 @@ class User:
             except OSError as error:
                 return f"{place}: {(error.strerror or str(error)).lower()}"
             if not all(self._has(found, right) for right in wanted):
-                return f"{place} does not let {self.name} {_SAID.get(wanted, 'use it')}"
+                return f"{place} does not allow {self.name} to {_SAID.get(wanted, 'use it')}"
         return ""
 
     def _has(self, found: os.stat_result, right: str) -> bool:
@@ -78,7 +78,7 @@ class User:
 
 
 _SAID = {
-    "x": "through",
+    "x": "enter",
     "r": "read it",
     "w": "write it",
     "rx": "run it",

@@ -66,7 +66,7 @@ def enrol(tokens: Tokens, nodes: Sequence[str], folder: Path, *, renew: bool = F
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot be made: {refusal(error)}", where=str(folder)) from None
+        raise InputError(f"cannot be created: {refusal(error)}", where=str(folder)) from None
     for node, secret in secrets.items():
         write_text_atomically(files[node], f"{secret}\n", mode=0o600)
     tokens.enrol(secrets)
@@ -76,5 +76,5 @@ def enrol(tokens: Tokens, nodes: Sequence[str], folder: Path, *, renew: bool = F
 def _held(path: Path) -> str:
     text = read_text(path).strip()
     if not _SECRET.fullmatch(text):
-        raise InputError("does not hold a token, expected one that metasched wrote, or no file", where=str(path))
+        raise InputError("does not contain a token, expected one that metasched wrote, or no file", where=str(path))
     return text

@@ -51,7 +51,7 @@ class AskedCluster:
             try:
                 self._operates = self._is_operator()
             except (RuntimeError, KeyError) as error:
-                _log.info("whether jobs of %s may be let go is not known: %s", self.name, error)
+                _log.info("it is unknown whether jobs of %s may be released: %s", self.name, error)
         return bool(self._operates)
 
     def _is_operator(self) -> bool:

@@ -82,7 +82,7 @@ class Commands:
         try:
             return parse(document)
         except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
-            raise RuntimeError(f"{' '.join(words)} prints something else: {error}") from None
+            raise RuntimeError(f"{' '.join(words)} prints unexpected output: {error}") from None
 
 
 def count(value: Any) -> int:
@@ -100,7 +100,7 @@ def count(value: Any) -> int:
     """
     if not isinstance(value, bool) and isinstance(value, int | str) and str(value).isdecimal() and len(str(value)) < 10:
         return int(value)
-    raise ValueError(f"{str(value)[:40]!r} is no number of anything")
+    raise ValueError(f"{str(value)[:40]!r} is not a whole number")
 
 
 def seconds(value: Any) -> float | None:

@@ -182,7 +182,7 @@ class _Used:
         """The joules of the run, once it has ended, of what the host drew (W) meanwhile; NaN where nothing tells."""
         own, busy = seconds_of_children() - self._own, _busy() - self._busy
         if math.isnan(busy):
-            warnings.append("the energy of the run is not known: the kernel does not tell who worked")
+            warnings.append("the energy of the run is unknown: the kernel does not report how busy it was")
             return math.nan
         count = psutil.cpu_count() or processors
         run = Occupant(0.0, seconds, min(processors, count), own)

@@ -84,7 +84,7 @@ def portable(words: Sequence[str]) -> Portable:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     script = options.script.absolute()
     if not script.is_file() or not os.access(script, os.X_OK):
-        raise InputError("is no file that can be run, expected a script with chmod +x", where=str(options.script))
+        raise InputError("is not an executable file, expected a script with chmod +x", where=str(options.script))
     name = options.job_name or script.name
     output = (options.output or Path(f"{name}.out")).absolute()
     for what, value in (("--comment", options.comment), ("--job-name", name), ("--partition", options.partition)):

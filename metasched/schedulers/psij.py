@@ -45,7 +45,7 @@ def handed_over(job: Portable, source: Source, partition: str = "") -> str:
         When the scheduler does not take it, or answers something else than a number.
     """
     if source.kind not in EXECUTORS:
-        raise InputError(f"PSI/J hands no jobs to {source.kind} here, expected one of {', '.join(EXECUTORS)}")
+        raise InputError(f"PSI/J cannot submit to {source.kind} here, expected one of {', '.join(EXECUTORS)}")
     import psij
 
     # PSI/J hands our environment to the commands that it calls.
@@ -71,7 +71,7 @@ def handed_over(job: Portable, source: Source, partition: str = "") -> str:
     try:
         _executor(name).submit(handed)
     except psij.SubmitException as error:
-        raise RuntimeError(f"{source.name} does not take the job: {' '.join(str(error).split())[:500]}") from None
+        raise RuntimeError(f"{source.name} does not accept the job: {' '.join(str(error).split())[:500]}") from None
     except OSError as error:
         raise RuntimeError(f"{error.filename} cannot be run: {error.strerror}") from None
     return str(handed.native_id)

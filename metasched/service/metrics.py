@@ -55,17 +55,20 @@ class Metrics:
         )
         self.loads = Counter("metasched_loads_total", "Loads stored.", registry=self.registry)
         self._refused = Counter(
-            "metasched_loads_refused_total", "Loads that could not be.", ["reason"], registry=self.registry
+            "metasched_loads_refused_total",
+            "Loads that were refused, by reason.",
+            ["reason"],
+            registry=self.registry,
         )
         self._repaired = Counter(
-            "metasched_loads_repaired_total", "Loads that were put right.", ["rule"], registry=self.registry
+            "metasched_loads_repaired_total", "Loads that were repaired, by rule.", ["rule"], registry=self.registry
         )
         for counter, labels in ((self._refused, (*REFUSALS, "too many")), (self._repaired, REPAIRS)):
             for label in labels:  # all are shown from the start: an alert on an increase needs the zero before it
                 counter.labels(label)
         self.runs = Counter("metasched_runs_total", "Runs stored.", registry=self.registry)
         self.moves = Counter(
-            "metasched_moves_total", "Moves of running jobs, and of those that have ended which paid.", ["what"],
+            "metasched_moves_total", "Moves of running jobs, and how many of the ended ones were worthwhile.", ["what"],
             registry=self.registry,
         )  # fmt: skip
         for what in ("moved", "failed", "paid", "regretted"):

@@ -135,7 +135,7 @@ def _unix_socket(path: str) -> socket.socket:
             os.umask(mask)
     except OSError as error:
         unix.close()
-        raise InputError(f"cannot be made: {error.strerror or error}", where=path) from None
+        raise InputError(f"cannot be created: {error.strerror or error}", where=path) from None
     return unix
 
 

@@ -54,5 +54,5 @@ def _numbers(table: SimulatedApplication, variables: set[str]) -> dict[str, floa
     """The values of the variables; whole numbers count rounds of loops."""
     for name in table.variables:
         if name not in variables:
-            raise InputError(f"{name} is no variable, expected one of {', '.join(sorted(variables))}")
+            raise InputError(f"{name} is not a variable, expected one of {', '.join(sorted(variables))}")
     return {name: int(each) if each == int(each) else each for name, each in table.variables.items()}

@@ -94,7 +94,7 @@ class Asker:
             threads[-1].start()
         for thread in threads:
             thread.join(max(ends - time.monotonic(), 0.0))
-        silent = Heard(why="it does not answer in time")
+        silent = Heard(why="it did not answer in time")
         return {table.name: heard.get(table.name, silent) for table in tables}
 
     def _one(self, table: SiteTable, question: tuple[str, str, Any], within: float, heard: dict[str, Heard]) -> None:

@@ -177,7 +177,7 @@ class Sites:
         """
         job = self.sent.find(uid)
         if job.question is None:
-            raise InputError(f"nothing is known of what job {uid} asked for")
+            raise InputError(f"the request of job {uid} is unknown")
         if job.state == "withdrawing":
             ranking = self.rank(job.question)
             self.sent.withdraw(uid, ranking.places)

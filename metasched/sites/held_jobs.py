@@ -139,7 +139,7 @@ class SshHands:
     def _run(self, site: str, what: str, *jobs: str) -> str:
         destination, scheduler = self._reached(site)
         if not all(_NUMBER.fullmatch(job) for job in jobs):
-            raise RuntimeError(f"{jobs[0]!r:.40} is no job number")
+            raise RuntimeError(f"{jobs[0]!r:.40} is not a job number")
         return ssh.command(destination, [*_WORDS[scheduler][what], *jobs])
 
     def _reached(self, site: str) -> tuple[str, str]:

@@ -139,7 +139,7 @@ def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
         raise ValueError(f"its answer cannot be used: {one_line(first_error(error))}") from None
     found = list(_best_of_each([*_at_once(read, site), *_later(read, site)]))
     if not found:
-        raise ValueError(one_line(read.why) or "it has no place for the job")
+        raise ValueError(one_line(read.why) or "it has no room for the job")
     return tuple(found[:MOST])
 
 
@@ -242,5 +242,5 @@ def offers_of_grid(answer: Any, site: str) -> tuple[Offer, ...]:
             Offer(site, name, each.processors, wait, each.execution_time, low, high, each.free, capacity, each.age)
         )
     if not found:
-        raise ValueError(one_line(read.why) or "it has no place for the job")
+        raise ValueError(one_line(read.why) or "it has no room for the job")
     return tuple(found)

@@ -86,7 +86,7 @@ def alone() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise RuntimeError("another metasched sites resend is at work") from None
+            raise RuntimeError("another metasched sites resend is running") from None
         yield
 
 
@@ -114,4 +114,4 @@ def kept_jobs() -> Iterator[KeptJob]:
         try:
             yield _KEPT.validate_json(read_text(path))
         except ValidationError as error:
-            raise InputError(f"says not how far its job has got: {first_error(error)}", where=str(path)) from None
+            raise InputError(f"does not say in what state its job is: {first_error(error)}", where=str(path)) from None

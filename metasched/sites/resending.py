@@ -119,11 +119,11 @@ def resend(job: Resendable, hands: Hands, ask: Ask, save: Callable[[Resendable |
             hands.hold(job.site, job.job)
             fate = hands.fate(job.site, job.job)
         if fate == "waiting":
-            return f"it waits at {job.site}, which does not hold it yet"
+            return f"it is pending at {job.site}, which does not hold it yet"
         if fate != "held":
             # It has started, or somebody else has taken it away: its site is asked about it as before.
             stays()
-            return f"it stays at {job.site}, where it waits no more"
+            return f"it stays at {job.site}, where it is no longer pending"
         job = note(step="held")
     if job.step == "held":
         if (fate := hands.fate(job.site, job.job)) == "held":

@@ -59,7 +59,7 @@ def verdict(job: Sent, waits: Any, places: Sequence[SitePlacement], trust: Trust
     rested : how long it stays at least where it was submitted (s).
     """
     if not isinstance(waits, dict) or waits.get("state") != "waiting":
-        return Verdict(False, "it does not wait in a queue that its site can foresee")
+        return Verdict(False, "it is in no queue whose waits its site can predict")
     wait, low = _seconds(waits.get("wait")), _seconds(waits.get("low"))
     if wait is None or low is None:
         return Verdict(False, "its site does not say how long it waits")

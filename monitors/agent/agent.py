@@ -84,7 +84,7 @@ class Agent:
         if self._probe_server and self._clique:
             self._probe_server.start()
             threading.Thread(target=self._clique.run, daemon=True).start()
-        _log.info("agent of node %s runs, %d samples wait on disk", self._settings.node, len(self._spool))
+        _log.info("agent of node %s runs, %d unsent samples", self._settings.node, len(self._spool))
         while not self._stop.wait(interval):
             self._mind_the_clock()
         self._end()
@@ -132,7 +132,7 @@ class Agent:
             try:
                 self._delays.note(other, link.round_trip)
             except OSError as error:
-                _log.warning("the delay to %s is not noted: %s", other, error)
+                _log.warning("the delay to %s is not recorded: %s", other, error)
 
     def _end(self) -> None:
         self._scheduler.shutdown(wait=True)

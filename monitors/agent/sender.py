@@ -111,7 +111,7 @@ class Sender:
         self._not_before = self._clock() + random.uniform(longest / 2, longest)  # noqa: S311 - no secret
         reason = "no answer" if status is None else f"HTTP {status}"
         level = logging.WARNING if self.failures == 1 else logging.DEBUG
-        _log.log(level, "%s from %s; %d samples wait on disk", reason, self._urls[-1], len(self._spool))
+        _log.log(level, "%s from %s; %d unsent samples", reason, self._urls[-1], len(self._spool))
 
 
 def _refusals(answer: requests.Response) -> dict[str, int]:

@@ -157,7 +157,7 @@ class Spool:
             if log.exists():
                 log.rename(aside.with_name(aside.name + beside))
         reason = " ".join(str(error).split())
-        _log.error("%s is damaged (%s): it is kept as %s, and a new spool begun", self._path, reason, aside)
+        _log.error("%s is damaged (%s): it is renamed to %s, and a new spool is created", self._path, reason, aside)
         self.set_aside.append(aside)
         named = self._path.parent.glob(f"{self._path.name}.damaged-*")
         kept = sorted(each for each in named if each.suffix[-1].isdigit())

@@ -83,7 +83,7 @@ def test_a_phased_model_needs_no_marks_by_hand(told: Callable[..., tuple[int, st
     [
         (("100-2", "campaign"), "has 3 runs of 2 processors without marks, give --run"),
         (("100-2", "campaign", "--run", 0), "--run is 0, expected a run of 2 processors without marks, such as 1"),
-        (("cut", "campaign", "--run", 1), "process 0 did not end by itself"),
+        (("cut", "campaign", "--run", 1), "process 0 did not end normally"),
         (("none", "campaign"), "none"),
         (("100-2", "none"), "none"),
         (("other", "campaign", "--run", 4), "expected runs of one program"),

@@ -78,7 +78,7 @@ def test_what_is_somebody_elses_is_not_touched(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="token n2 does not belong to the agent of node n2"):
             enrol(store.tokens, ["n1", "n2"], tmp_path / "tokens")
         (tmp_path / "n1.token").write_text("a shopping list")
-        with pytest.raises(InputError, match="does not hold a token"):
+        with pytest.raises(InputError, match="does not contain a token"):
             enrol(store.tokens, ["n1"], tmp_path)
         for node in ("../n1", "a/b", ".n1"):
             with pytest.raises(InputError, match=f"node '{node}' cannot name a file"):

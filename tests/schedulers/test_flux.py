@@ -59,7 +59,7 @@ def test_fates_and_finished_jobs_come_from_the_jobs_that_ended(instance: Path) -
 )
 def test_jobs_that_are_none_are_one_clear_error(forged: object, instance: Path) -> None:
     (instance / "flux.jobs").write_text(json.dumps({"jobs": [forged]}))
-    with pytest.raises(RuntimeError, match="flux jobs -A --json prints something else: "):
+    with pytest.raises(RuntimeError, match="flux jobs -A --json prints unexpected output: "):
         SOURCE.queue()
 
 

@@ -62,7 +62,7 @@ def test_without_jobs_and_machines_the_lists_are_empty_though_nothing_is_printed
 @pytest.mark.parametrize("forged", [slot("--x"), slot("n1", cpus=-1), {"Machine": "n1"}, 7], ids=str)
 def test_machines_that_are_none_are_one_clear_error(forged: object, pool: Path) -> None:
     (pool / "condor_status.sound").write_text(json.dumps([forged]))
-    with pytest.raises(RuntimeError, match=r"condor_status .* prints something else: "):
+    with pytest.raises(RuntimeError, match=r"condor_status .* prints unexpected output: "):
         SOURCE.partitions()
 
 

@@ -75,7 +75,7 @@ def test_fates_and_finished_jobs_come_from_the_jobs_that_ended(server: Path) -> 
 def test_jobs_that_are_none_are_one_clear_error(forged: Any, server: Path) -> None:
     wrong = {"7": forged, "8": job(-8, "Waiting")}
     (server / "oarstat.jobs").write_text(json.dumps(wrong))
-    with pytest.raises(RuntimeError, match="oarstat -f -J prints something else: "):
+    with pytest.raises(RuntimeError, match="oarstat -f -J prints unexpected output: "):
         SOURCE.queue()
 
 

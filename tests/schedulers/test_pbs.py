@@ -101,7 +101,7 @@ def test_without_jobs_the_lists_are_empty_though_nothing_is_printed(server: Path
 @pytest.mark.parametrize("spoil", [{"job_state": 7}, {"Resource_List": 3}, {"queue": None, "exec_vnode": []}], ids=str)
 def test_jobs_that_are_none_are_one_clear_error(spoil: dict[str, object], server: Path) -> None:
     (server / "qstat.jobs").write_text(printed(Jobs={"7.pbs": job() | spoil, "forged": job()}))
-    with pytest.raises(RuntimeError, match="qstat -f -t -F json prints something else: "):
+    with pytest.raises(RuntimeError, match="qstat -f -t -F json prints unexpected output: "):
         source().queue()
 
 

@@ -49,7 +49,7 @@ def test_the_script_of_sbatch_is_found(words: list[str], place: int) -> None:
 
 
 def test_a_scheduler_that_psij_hands_no_jobs_to_is_named() -> None:
-    with pytest.raises(InputError, match=r"PSI/J hands no jobs to flux here, expected one of slurm, grid_engine"):
+    with pytest.raises(InputError, match=r"PSI/J cannot submit to flux here, expected one of slurm, grid_engine"):
         handed_over(portable(["/bin/true"]), FluxSource("f"))
 
 
@@ -103,8 +103,8 @@ def test_words_are_handed_over_as_they_are_and_a_command_that_is_not_there_is_na
         (["-n", "many", "/bin/true"], "invalid int value"),
         (["-n", "0", "/bin/true"], "--ntasks is 0"),
         (["-n", "2"], "script"),
-        (["/no/such/script"], "no file that can be run"),
-        (["/etc/passwd"], "no file that can be run"),
+        (["/no/such/script"], "not an executable file"),
+        (["/etc/passwd"], "not an executable file"),
         (["-t", "soon", "/bin/true"], "--time is 'soon'"),
         (["-J", "a'b", "/bin/true"], "--job-name is"),
         (["--comment=metasched:app=cg,n=1 $(x)", "/bin/true"], "--comment is"),

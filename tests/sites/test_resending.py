@@ -201,7 +201,7 @@ def test_a_job_that_somebody_else_cancels_or_releases_is_not_sent_again() -> Non
         world.jobs[site, job] = "cancelled"
 
     world.hold = hold_and_lose  # type: ignore[method-assign]
-    assert world.attempt() == "it stays at east, where it waits no more"
+    assert world.attempt() == "it stays at east, where it is no longer pending"
     assert [*world.jobs] == [("east", "1")]
 
 

@@ -68,7 +68,7 @@ def _ids(text: Any) -> list[int]:
         low, _, high = part.partition("-")
         last = count(high or low)
         if last - count(low) > 10_000_000:
-            raise ValueError(f"{str(text)[:40]!r} is no set of numbers")
+            raise ValueError(f"{str(text)[:40]!r} is not a set of numbers")
         found += range(count(low), last + 1)
     return found
 

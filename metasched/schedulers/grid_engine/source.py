@@ -89,14 +89,14 @@ class GridEngineSource(ListedCluster):
         try:
             return read_listing(self._commands.xml(*WORDS))
         except ValueError as error:
-            raise RuntimeError(f"{' '.join(WORDS)} prints something else: {error}") from None
+            raise RuntimeError(f"{' '.join(WORDS)} prints unexpected output: {error}") from None
 
     def _comments(self, jobs: Sequence[Listed]) -> Mapping[str, str]:
         """What the contexts of all jobs say, spelt as comments are, by the jobs' numbers."""
         try:
             document = self._commands.xml("qstat", "-xml", "-j", "*")
         except RuntimeError as error:  # as where the last job has ended meanwhile
-            _log.info("the jobs' contexts of %s are not known: %s", self.name, error)
+            _log.info("the contexts of the jobs of %s are unknown: %s", self.name, error)
             return {}
         return {each.findtext("JB_job_number", ""): comment(_context(each)) for each in document.iter("element")}
 

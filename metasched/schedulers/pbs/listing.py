@@ -234,5 +234,5 @@ def megabytes(text: Any) -> float:
     """
     found = re.fullmatch(r"(\d{1,15})([kmgt]?b)", str(text))
     if found is None:
-        raise ValueError(f"{str(text)[:40]!r} is no size")
+        raise ValueError(f"{str(text)[:40]!r} is not a size")
     return int(found[1]) * _KILOBYTES[found[2]] / 1024.0

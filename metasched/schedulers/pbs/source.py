@@ -65,7 +65,7 @@ class PbsSource(ListedCluster):
             (job,) = document["Jobs"].values()
             select = freed(job["Resource_List"]["select"])
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise RuntimeError(f"qstat does not tell what job {number} selects") from None
+            raise RuntimeError(f"qstat does not show the selection of job {number}") from None
         self._commands.run("qalter", "-l", f"select={select}", number)
 
 

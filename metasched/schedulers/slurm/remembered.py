@@ -57,7 +57,7 @@ class Remembered(Generic[Answer]):
         try:
             return self.now()
         except RuntimeError as error:
-            _log.info("%s is not known now: %s", what, error)
+            _log.info("%s is unknown at the moment: %s", what, error)
             self._known = self._known or [otherwise]
             self._asked_at = time.monotonic()
             return self._known[0]

@@ -334,7 +334,7 @@ class SlurmSource(AskedCluster):
             try:
                 plugin = self._configuration.now().get("AcctGatherEnergyType", "")
             except RuntimeError as error:
-                _log.info("whether %s measures energy is not known: %s", self.name, error)
+                _log.info("it is unknown whether %s measures energy: %s", self.name, error)
                 return False
             self._covers = _METERS.get(plugin.removeprefix("acct_gather_energy/").lower(), "")
         return bool(self._covers)
@@ -346,7 +346,7 @@ class SlurmSource(AskedCluster):
         try:
             accounted = self._accounting(*until_now(since), f"--state={','.join(ENDED)}")
         except RuntimeError as error:
-            _log.info("%s tells of no older jobs: %s", self.name, error)
+            _log.info("%s reports no older jobs: %s", self.name, error)
         else:
             found = {row["JobIDRaw"]: self._accounted(row) for row in accounted} | found
         return sorted((job for job in found.values() if job is not None and job.end > since), key=lambda job: job.end)

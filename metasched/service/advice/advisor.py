@@ -112,7 +112,7 @@ class Placer:
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
         most = chosen.limits(holder_of(ask)).nodes
         if most is not None and len(best.resource_set.nodes) > most:
-            why = "the best placement takes more nodes than the partition, the QOS or the account of the job allows"
+            why = "the best placement needs more nodes than the partition, the QOS or the account of the job allows"
             return nothing(uid, why, configuration)
         name = chosen.state.name
         others = [each for each in able if each.scheduler == chosen.scheduler and each is not chosen]

@@ -84,11 +84,11 @@ def _came(made: Made) -> tuple[str, str]:
     if outcome is None:
         return "…", "not finished, or not reported"
     if made.paid is None or made.taken is None or made.staying is None:
-        return "✕", "failed, or nothing tells what staying would have taken"
+        return "✕", "failed, or the time without the move is unknown"
     saved, took = made.staying - made.taken, f"done {span(made.taken)} after the move"
-    return (
-        ("✓", f"paid: {took}, {span(saved)} sooner") if made.paid else ("≠", f"regretted: {took}, {span(-saved)} later")
-    )
+    if made.paid:
+        return "✓", f"worthwhile: {took}, {span(saved)} sooner"
+    return "≠", f"not worthwhile: {took}, {span(-saved)} later"
 
 
 def _place(name: str, nodes: tuple[str, ...]) -> str:

@@ -177,7 +177,7 @@ class EndedJobs:
         for source, jobs in self._reported(missed, now - REACH):
             if isinstance(jobs, Exception):
                 self._metrics.unheard(source.name, jobs)
-                refused = refused or RuntimeError(f"{source.name} was not heard")
+                refused = refused or RuntimeError(f"{source.name} did not answer")
                 continue
             taken, complete = 0, True
             for job in jobs:
@@ -221,7 +221,7 @@ class EndedJobs:
             except StoreError:
                 raise
             except Exception as error:
-                _log.warning("job %s of %s was passed over: %s", job.job, source.name, error)
+                _log.warning("job %s of %s was skipped: %s", job.job, source.name, error)
         self._lately[source.name] = frozenset(job.job for job in jobs)
 
     def _reported(

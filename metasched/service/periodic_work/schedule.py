@@ -74,9 +74,9 @@ class Schedule:
             try:
                 work()
             except RuntimeError as error:
-                _log.warning("%s is done again: %s", getattr(work, "__name__", "work"), error)
+                _log.warning("%s failed and is retried: %s", getattr(work, "__name__", "work"), error)
             except Exception:
-                _log.exception("%s is done again", getattr(work, "__name__", "work"))
+                _log.exception("%s failed and is retried", getattr(work, "__name__", "work"))
 
     def _until_done(self, work: Callable[[], object], after: float) -> None:
         while not self._stopping.wait(after):
@@ -84,7 +84,7 @@ class Schedule:
                 work()
                 return
             except RuntimeError as error:
-                _log.warning("%s is retried: %s", getattr(work, "__name__", "work"), error)
+                _log.warning("%s failed and is retried: %s", getattr(work, "__name__", "work"), error)
             except Exception:
-                _log.exception("%s is retried", getattr(work, "__name__", "work"))
+                _log.exception("%s failed and is retried", getattr(work, "__name__", "work"))
             after = RETRY_AFTER

@@ -52,7 +52,7 @@ def data_folder() -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot be made: {(error.strerror or str(error)).lower()}", where=str(folder)) from None
+        raise InputError(f"cannot be created: {(error.strerror or str(error)).lower()}", where=str(folder)) from None
     return folder
 
 

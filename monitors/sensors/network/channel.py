@@ -48,7 +48,7 @@ class Channel:
         other = self._exactly(_CODE)
         greeting = other + own if server else own + other  # the caller's challenge first
         if hmac.compare_digest(own, other):
-            raise MembershipError("the other end repeats our challenge")
+            raise MembershipError("the other end sent our own challenge")
         connection.sendall(_code(secret, b"server" if server else b"caller", greeting))
         if not hmac.compare_digest(self._exactly(_CODE), _code(secret, b"caller" if server else b"server", greeting)):
             raise MembershipError("the other end does not know the secret")
@@ -95,7 +95,7 @@ class Channel:
         self._received += 1
         message = json.loads(body)
         if not isinstance(message, dict):
-            raise MembershipError("a message is no object")
+            raise MembershipError("a message is not an object")
         return message
 
     def close(self) -> None:

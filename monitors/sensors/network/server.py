@@ -88,7 +88,7 @@ class ProbeServer(socketserver.ThreadingTCPServer):
         if not isinstance(size, int) or isinstance(size, bool) or not 2 <= size <= LARGEST_TRANSFER:
             return {"done": False, "reason": f"expected 2 to {LARGEST_TRANSFER} bytes"}
         if not self._transfer.acquire(blocking=False):
-            return {"done": False, "reason": "another transfer is under way"}
+            return {"done": False, "reason": "another transfer is running"}
         try:
             channel.send({"done": True})
             return {"done": True} | timed_intake(channel, size, self._timeout)

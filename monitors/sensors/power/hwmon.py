@@ -31,7 +31,7 @@ class Hwmon:
                         self._file = chip / file
                         self.read()
                         return
-        raise FileNotFoundError("hwmon tells no power of the node")
+        raise FileNotFoundError("hwmon reports no power of the node")
 
     def read(self) -> float:
         """Watts.

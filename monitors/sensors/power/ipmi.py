@@ -49,5 +49,5 @@ class Ipmi:
             raise OSError(f"ipmitool did not answer in {TIMEOUT:g} s") from None
         reading = _READING.search(done.stdout)
         if reading is None or not int(reading[1]):
-            raise OSError(f"ipmitool tells no power ({' '.join(done.stderr.split())[:200] or 'no reading'})")
+            raise OSError(f"ipmitool reports no power ({' '.join(done.stderr.split())[:200] or 'no reading'})")
         return float(reading[1])

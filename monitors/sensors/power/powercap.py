@@ -47,7 +47,7 @@ class Powercap:
         whole = bool(packages) and len(memory) == len(packages)
         self._counters = [_Counter.of(zone) for zone in (*packages, *(memory if whole else ()))]
         if not self._counters:
-            raise FileNotFoundError("powercap tells no package's energy")
+            raise FileNotFoundError("powercap reports no package's energy")
         self.covers = "package+memory" if whole else "package"
         self._clock, self._last = clock, clock()
 

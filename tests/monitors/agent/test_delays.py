@@ -28,7 +28,7 @@ def test_an_agent_notes_the_round_trips_that_it_measured(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_costs_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     agent = Agent(settings(tmp_path, tmp_path / "no" / "file"))
     agent._found("n2", Link(90.0, 0.0002, 1000))
-    assert "the delay to n2 is not noted" in caplog.text
+    assert "the delay to n2 is not recorded" in caplog.text
 
 
 def test_the_file_is_bounded(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_the_dashboard_shows_moves_and_which_of_them_paid_also_after_a_restart(d
              for each, status in ((60.0, 0), (1e6, 0), (5.0, 1))]  # fmt: skip
     before = daemon.moves.paid, daemon.moves.regretted
     for each, said in zip(
-        ended, ("✓ paid: done 61.0 s after", "≠ regretted: done", "✕ failed, or nothing"), strict=True
+        ended, ("✓ worthwhile: done 61.0 s after", "≠ not worthwhile: done", "✕ failed, or the time"), strict=True
     ):
         daemon.moves.judge(each)
         assert daemon.moves.made[0].advice.outcome == each.outcome

@@ -152,7 +152,7 @@ def test_what_could_not_be_caught_up_with_is_tried_again_and_nothing_is_learned_
             with pytest.raises(StoreError, match="locked"):
                 here.jobs.catch_up(NOW)
         assert sorted(here.runs()) == ["0", "2"]
-        with pytest.raises(RuntimeError, match="a was not heard"):
+        with pytest.raises(RuntimeError, match="a did not answer"):
             here.jobs.catch_up(NOW)
         silent.down = False
         here.jobs.catch_up(NOW)

@@ -148,7 +148,7 @@ def test_an_application_that_takes_too_many_instructions_holds_nobody_up(folder:
     [
         ('size = "n"', 'size = "m"', "simulated heat: m is not a variable of the application, expected n, rounds"),
         ('size = "n"', 'size = "n"\nlabel = "v"', "label v has no code, expected one of w"),
-        ('size = "n"', 'size = "n"\nvariables = { r = 2 }', "r is no variable, expected one of n, rounds"),
+        ('size = "n"', 'size = "n"\nvariables = { r = 2 }', "r is not a variable, expected one of n, rounds"),
         ('size = "n"', 'size = "n"\nprocesses = { v = 2 }', "label v has no code, expected one of w"),
         ('"heat.app"', '"none.app"', "none.app: no such file"),
         ('platform = "c"', 'platform = "c"\nspeed = 1', "speed"),

@@ -178,7 +178,7 @@ def test_a_run_has_no_energy_where_the_kernel_does_not_tell_who_worked(monkeypat
     monkeypatch.setattr(local, "busy_seconds", fail)
     finished = local.run(["sleep", "0.05"], application="a", problem_size=1, processors=1, interval=0.02)
     assert (finished.record.run.energy, finished.record.exit_status) == (None, 0)
-    assert "the energy of the run is not known: the kernel does not tell who worked" in finished.warnings
+    assert "the energy of the run is unknown: the kernel does not report how busy it was" in finished.warnings
 
 
 def test_the_kernels_own_counters_are_read_where_there_are_any() -> None:
