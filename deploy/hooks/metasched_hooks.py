@@ -147,6 +147,11 @@ def check(found: Dict[str, str]) -> None:
     trial = Path(found["state"]) / "check.{}".format(os.getpid())
     trial.write_text("")
     trial.unlink()
+    reach(found)
+
+
+def reach(found: Dict[str, str]) -> None:
+    """Raise an error where the daemon does not answer."""
     connection = connected(found)
     try:
         connection.request("GET", "/v1/health", None, authorized(found))
@@ -256,3 +261,7 @@ def run(main: Callable[[], None]) -> None:
     except Exception as error:
         print("metasched: {}".format(error), file=sys.stderr)
         sys.exit(sys.argv[1:] == ["--check"])
+
+
+if __name__ == "__main__":  # with --check, for hooks that have no such option themselves
+    run(lambda: reach(settings(Path(__file__).resolve().parent)))

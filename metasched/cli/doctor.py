@@ -28,8 +28,8 @@ def doctor(
 ) -> None:
     """Check an installation and say how to repair it; the exit status is 1 if anything is wrong.
 
-    Run it as root where slurmctld or sge_qmaster runs. Nothing is changed. By URL a token with the role reader is taken
-    from $METASCHED_TOKEN.
+    Run it as root where slurmctld, sge_qmaster or another scheduler's server runs. Nothing is changed. By URL a token
+    with the role reader is taken from $METASCHED_TOKEN.
     """
     found = [*_findings(configuration(config))]
     if as_json:
@@ -42,7 +42,10 @@ def doctor(
 
 def _findings(settings: Configuration) -> Iterator[Finding]:
     from metasched.doctor import daemon as checkup
+    from metasched.doctor.flux import check_flux
     from metasched.doctor.grid_engine import check_grid_engine
+    from metasched.doctor.htcondor import check_htcondor
+    from metasched.doctor.oar import check_oar
     from metasched.doctor.slurm import check_slurm
 
     def daemon(path: str) -> Any:
@@ -61,6 +64,12 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
         yield from check_slurm(each.name, each.configuration, settings.listen.socket, sets_clocks=sets_clocks)
     for cell in settings.grid_engine:
         yield from check_grid_engine(cell.name, cell.root, cell.cell, settings.listen.socket)
+    for server in settings.oar:
+        yield from check_oar(server.name, server.property, settings.listen.socket)
+    for pool in settings.htcondor:
+        yield from check_htcondor(pool.name, pool.pool)
+    for instance in settings.flux:
+        yield from check_flux(instance.name, instance.uri, settings.listen.socket)
 
 
 def _show(found: list[Finding]) -> None:

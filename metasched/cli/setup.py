@@ -87,6 +87,7 @@ def grid_engine(
     is left in place, with instructions.
     """
     from metasched.installation import grid_engine as installation
+    from metasched.installation.cell import set_back
 
     where = (folder or installation.FOLDER).absolute()
 
@@ -96,8 +97,8 @@ def grid_engine(
             root=root, cell=cell, queues=queue or (), everywhere=everywhere,
         )  # fmt: skip
 
-    then = ("systemctl restart metasched",)
-    _carry_out(planned, where / installation.JOURNAL, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
+    journal, then = where / installation.JOURNAL, ("systemctl restart metasched",)
+    _carry_out(planned, journal, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json, set_back=set_back)
 
 
 @setup.command("pbs")
@@ -128,6 +129,101 @@ def pbs(
     _carry_out(planned, where / installation.JOURNAL, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
 
 
+@setup.command("oar")
+def oar(
+    folder: Annotated[Path | None, typer.Option(help="Where the files go. [/etc/oar/metasched]")] = None,
+    property: Annotated[str, typer.Option(help="Property of the resources that makes partitions.")] = "",
+    config: ConfigOption = None,
+    name: Annotated[str, typer.Option(help="The cluster's name in the daemon's configuration.")] = "oar",
+    socket: SocketOption = "/run/metasched/metasched.sock",
+    plan: PlanOption = False,
+    yes: YesOption = False,
+    undo: UndoOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Install the files and the admission rule of OAR, as root on its server. Shows the plan and asks first.
+
+    The rule is added to the site's own by oaradmissionrules; --undo deletes it, unless it was changed since.
+    """
+    from metasched.installation import oar as installation
+
+    where = (folder or installation.FOLDER).absolute()
+    if not re.fullmatch(r"([A-Za-z_]\w{0,62})?", property, re.ASCII):
+        raise InputError(f"--property is {property!r}, expected the name of a property")
+
+    def planned() -> Plan:
+        conf = Path(config or CONFIGURATION).absolute()
+        return installation.plan(where, conf, name=_checked(name), socket=socket, attribute=property)
+
+    journal, then = where / installation.JOURNAL, ("systemctl restart metasched",)
+    _carry_out(
+        planned, journal, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json, set_back=installation.set_back
+    )
+
+
+@setup.command("htcondor")
+def htcondor(
+    folder: Annotated[Path | None, typer.Option(help="Where the files go. [/etc/condor/metasched]")] = None,
+    condor_conf: Annotated[
+        Path | None, typer.Option(help="Folder of HTCondor's settings. [/etc/condor/config.d]")
+    ] = None,
+    no_daemon: Annotated[bool, typer.Option("--no-daemon", help="The daemon runs on another host.")] = False,
+    config: ConfigOption = None,
+    name: Annotated[str, typer.Option(help="The pool's name in the daemon's configuration.")] = "condor",
+    plan: PlanOption = False,
+    yes: YesOption = False,
+    undo: UndoOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Install the cron job and the job transforms of HTCondor, as root on each host. Shows the plan and asks first.
+
+    Never run in a real pool. No file of the site is changed: one is added to HTCondor's settings.
+    """
+    from metasched.installation import htcondor as installation
+
+    where = (folder or installation.FOLDER).absolute()
+
+    def planned() -> Plan:
+        conf = None if no_daemon else Path(config or CONFIGURATION).absolute()
+        settings = (condor_conf or installation.CONFIGURATION).absolute()
+        return installation.plan(where, settings, conf, name=_checked(name))
+
+    journal, then = where / installation.JOURNAL, ("condor_reconfig", "systemctl restart metasched")
+    _carry_out(planned, journal, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
+
+
+@setup.command("flux")
+def flux(
+    folder: Annotated[Path | None, typer.Option(help="Where the files go. [/etc/flux/metasched]")] = None,
+    flux_conf: Annotated[
+        Path | None, typer.Option(help="Folder of Flux's configuration. [/etc/flux/system/conf.d]")
+    ] = None,
+    config: ConfigOption = None,
+    name: Annotated[str, typer.Option(help="The instance's name in the daemon's configuration.")] = "flux",
+    socket: SocketOption = "/run/metasched/metasched.sock",
+    plan: PlanOption = False,
+    yes: YesOption = False,
+    undo: UndoOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Install the frobnicator plugin of Flux, as root on its first host. Shows the plan and asks first.
+
+    Never run on a real instance. No file of the site is changed: one is added to Flux's configuration, unless the site
+    says there itself how jobs are taken in; then the line to add is shown.
+    """
+    from metasched.installation import flux as installation
+
+    where = (folder or installation.FOLDER).absolute()
+
+    def planned() -> Plan:
+        conf = Path(config or CONFIGURATION).absolute()
+        settings = (flux_conf or installation.CONFIGURATION).absolute()
+        return installation.plan(where, settings, conf, name=_checked(name), socket=socket)
+
+    journal, then = where / installation.JOURNAL, ("flux config reload", "systemctl restart metasched")
+    _carry_out(planned, journal, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
+
+
 def _checked(name: str) -> str:
     if not re.fullmatch(r"[\w.-]+", name):
         raise InputError(f"--name is {name!r}, expected letters, digits and _.-")
@@ -143,9 +239,9 @@ def _carry_out(
     yes: bool,
     undo: bool,
     as_json: bool,
+    set_back: Callable[[dict[str, str]], object] | None = None,
 ) -> None:
-    """Show a plan, or how what was noted is undone, and do it."""
-    from metasched.installation.cell import set_back
+    """Show a plan, or how what was noted is undone, and do it; a scheduler's settings by ``set_back``."""
     from metasched.installation.steps import Journal, install, undoing
     from metasched.installation.steps import undo as take_out
 

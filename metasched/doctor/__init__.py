@@ -1,1 +1,1 @@
-"""Checks of an installation: the daemon, its database and tokens, and a Slurm that is set up to ask it."""
+"""Checks of an installation: the daemon, its database and tokens, and a scheduler that is set up to ask it."""

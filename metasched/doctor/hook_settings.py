@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from metasched.doctor.findings import Finding, User
 
 #: Where prolog and epilog keep jobs, by default.
 STATE = "/var/lib/metasched/hooks"
@@ -44,3 +46,46 @@ def undelivered(state: Path) -> str:
     """How many jobs an epilog keeps in its folder, in words; empty where there are none."""
     waiting, refused = len([*state.glob("ended.*.json")]), len([*state.glob("ended.*.refused")])
     return f"{waiting} jobs in {state} are undelivered, {refused} were refused" if waiting or refused else ""
+
+
+def check_settings(name: str, path: Path, user: User, socket: str | None, scheduler: str) -> Iterator[Finding]:
+    """Whether hooks.conf fits the daemon's configuration, and the user of the hook may use what it names.
+
+    Parameters
+    ----------
+    name : the cluster's name in the daemon's configuration.
+    path : of hooks.conf.
+    user : that the hook runs as.
+    socket : the daemon's Unix socket.
+    scheduler : the folder of the file in deploy.
+    """
+    check = f"{name}: hooks.conf"
+    if why := user.may(path, "r"):
+        yield Finding(
+            check, "wrong", why, f"copy deploy/{scheduler}/hooks.conf to {path.parent}, readable by {user.name}"
+        )
+        return
+    conf = read_settings(path) or {}
+    problems = []
+    if conf.get("cluster") != name:
+        problems.append((f"cluster = {conf.get('cluster', '')}", f"cluster = {name}, as in the daemon's configuration"))
+    if "socket" in conf:
+        if socket is None or Path(conf["socket"]).resolve() != Path(socket).resolve():
+            problems.append((f"socket = {conf['socket']}", f"socket = {socket or 'none: use address and token_file'}"))
+        elif not Path(conf["socket"]).exists():
+            problems.append((f"socket = {conf['socket']} does not exist", "start the daemon"))
+        elif why := user.may(conf["socket"], "rw"):
+            problems.append(
+                (why, f"usermod -aG GROUP {user.name}, GROUP being the socket's, and restart the scheduler")
+            )
+    elif "token_file" not in conf:
+        problems.append(("neither socket nor token_file is set", "set one of them"))
+    elif why := user.may(conf["token_file"], "r"):
+        problems.append((why, f"make it readable by {user.name} only"))
+    deadline = deadline_of(conf)
+    if not 0.0 < deadline <= LONGEST:
+        problems.append((f"deadline = {conf['deadline']}", f"set at most {LONGEST:g} s, the scheduler waits"))
+    for found, expected in problems:
+        yield Finding(check, "wrong", f"{path}: {found}", expected)
+    if not problems:
+        yield Finding(check, "well", f"{path}, deadline {1000 * deadline:.0f} ms")

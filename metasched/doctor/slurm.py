@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from metasched.doctor.findings import Finding, User
-from metasched.doctor.hook_settings import LONGEST, STATE, TELL, deadline_of, read_settings, undelivered
+from metasched.doctor.hook_settings import STATE, TELL, check_settings, read_settings, undelivered
 from metasched.doctor.hooks import NO_JOB, called_by, fails, loaded_by, lua_error
 from metasched.schedulers.slurm.commands import SlurmCommands
 
@@ -82,7 +82,7 @@ def _hook(name: str, path: Path, conf: dict[str, str], user: User, socket: str |
         if not any(any(root.glob(f"**/lua/5.*/{module}")) for root in LUA_ROOTS if root.is_dir()):
             yield Finding(check, "wrong", f"Lua's {module} is not installed", f"apt-get install {package}")
     own = None if user.may(script, "r") else loaded_by(script)
-    yield from _hook_settings(name, (own or script).parent / "hooks.conf", user, socket)
+    yield from check_settings(name, (own or script).parent / "hooks.conf", user, socket, "slurm")
 
 
 def _lua(check: str, script: Path, user: User) -> Iterator[Finding]:
@@ -99,35 +99,6 @@ def _lua(check: str, script: Path, user: User) -> Iterator[Finding]:
             yield Finding(check, "wrong", error, f"repair {each}: slurmctld does not start with it")
         elif each != own.parent / "rules.lua":
             yield Finding(check, "well", f"{each}, readable by {user.name}")
-
-
-def _hook_settings(name: str, path: Path, user: User, socket: str | None) -> Iterator[Finding]:
-    check = f"{name}: hooks.conf"
-    if why := user.may(path, "r"):
-        yield Finding(check, "wrong", why, f"copy deploy/slurm/hooks.conf to {path.parent}, readable by {user.name}")
-        return
-    conf = read_settings(path) or {}
-    problems = []
-    if conf.get("cluster") != name:
-        problems.append((f"cluster = {conf.get('cluster', '')}", f"cluster = {name}, as in the daemon's configuration"))
-    if "socket" in conf:
-        if socket is None or Path(conf["socket"]).resolve() != Path(socket).resolve():
-            problems.append((f"socket = {conf['socket']}", f"socket = {socket or 'none: use address and token_file'}"))
-        elif not Path(conf["socket"]).exists():
-            problems.append((f"socket = {conf['socket']} does not exist", "start the daemon"))
-        elif why := user.may(conf["socket"], "rw"):
-            problems.append((why, f"usermod -aG GROUP {user.name}, GROUP being the socket's, and restart slurmctld"))
-    elif "token_file" not in conf:
-        problems.append(("neither socket nor token_file is set", "set one of them"))
-    elif why := user.may(conf["token_file"], "r"):
-        problems.append((why, f"make it readable by {user.name} only"))
-    deadline = deadline_of(conf)
-    if not 0.0 < deadline <= LONGEST:
-        problems.append((f"deadline = {conf['deadline']}", f"set at most {LONGEST:g} s, the controller waits"))
-    for found, expected in problems:
-        yield Finding(check, "wrong", f"{path}: {found}", expected)
-    if not problems:
-        yield Finding(check, "well", f"{path}, deadline {1000 * deadline:.0f} ms")
 
 
 def _scripts(name: str, conf: dict[str, str], user: User) -> Iterator[Finding]:

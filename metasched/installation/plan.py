@@ -9,12 +9,16 @@ from pathlib import Path
 
 from metasched.installation.deployed import deployed
 from metasched.installation.steps import Add, Journal, Step, Write
+from metasched.records import InputError
 from metasched.store.files.whole_files import read_text
 
 #: The folder of the files that all schedulers' hooks share, and the files with settings of the site.
 SHARED = {"metasched_hooks.py": "hooks", "metasched_advice.py": "hooks"}
-#: The folder that a hook's text names.
-DEFAULT = {"metasched_pbs.py": "/etc/pbs/metasched"}
+#: The folder that the text of some files names.
+DEFAULT = {
+    "metasched_pbs.py": "/etc/pbs/metasched", "admission_rule.pl": "/etc/oar/metasched",
+    "metasched.conf": "/etc/condor/metasched",
+}  # fmt: skip
 SETTINGS = frozenset({"rules.lua", "hooks.conf"})
 
 
@@ -28,7 +32,14 @@ class Plan:
 
 
 def hook_file(
-    folder: Path, scheduler: str, file: str, values: Mapping[str, str], journal: Journal, left: list[str]
+    folder: Path,
+    scheduler: str,
+    file: str,
+    values: Mapping[str, str],
+    journal: Journal,
+    left: list[str],
+    *,
+    names: Path | None = None,
 ) -> Write:
     """The step that installs one file of the hooks; a file that was changed by hand is added to what is left.
 
@@ -40,15 +51,26 @@ def hook_file(
     values : what hooks.conf is to say.
     journal : of an earlier installation.
     left : gets a line where the file stays as it is.
+    names : the folder of the hooks, if the file names it and is installed elsewhere.
+
+    Raises
+    ------
+    InputError
+        When the folder cannot stand in the file's text.
     """
     text = read_text(deployed() / SHARED.get(file, scheduler) / file)
     if file == "hooks.conf":
         for key, value in values.items():
-            text = re.sub(rf"(?m)^{key} = .*$", lambda _, line=f"{key} = {value}": line, text)  # type: ignore[misc]
-    # A scheduler that reads its hook once has it know the folder by its text.
-    text = text.replace(f'"{DEFAULT.get(file)}"', f'"{folder}"')
+            line = f"{key} = {value}"
+            text = re.sub(rf"(?m)^(# )?{key} = .*$", lambda _, line=line: line, text, count=1)  # type: ignore[misc]
+    if file in DEFAULT:
+        named = str(names or folder)
+        if not re.fullmatch(r"[\w./+-]+", named, re.ASCII):
+            raise InputError("cannot stand in a hook's text, expected letters, digits and _./+-", where=named)
+        text = text.replace(DEFAULT[file], named)
     known = journal.files.get(str(folder / file), "")
-    write = Write(folder / file, text, 0o755 if file.startswith("metasched-") else 0o644, known, file in SETTINGS)
+    mode = 0o755 if file.startswith("metasched-") or text.startswith("#!") else 0o644
+    write = Write(folder / file, text, mode, known, file in SETTINGS)
     if (folder / file).exists() and write.kept:
         left.append(write.kept)
     return write

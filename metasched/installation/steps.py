@@ -171,10 +171,10 @@ class Join:
     def description(self) -> str:
         """What it does, empty where there is nothing to do."""
         try:
-            there = grp.getgrnam(self.group)
+            there, primary = grp.getgrnam(self.group), pwd.getpwnam(self.user).pw_gid
         except KeyError:
             return ""
-        inside = self.user in there.gr_mem or pwd.getpwnam(self.user).pw_gid == there.gr_gid
+        inside = self.user in there.gr_mem or primary == there.gr_gid
         return "" if inside or self.user == "root" else f"add {self.user} to the group {self.group}"
 
     def do(self, journal: Journal) -> None:

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from tests.system.real_postgresql import BINARIES
 
-DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
 PROGRAMS = Path("/usr/lib/oar")
 TIMEOUT = 90.0
 #: Who submits jobs: OAR takes none of root.
@@ -50,7 +49,6 @@ for file in pg_structure pg_default_admission_rules default_data; do
   psql -q -U oar -d oar -f {programs}/database/$file.sql
 done
 psql -q -U oar -d oar -c "ALTER TABLE resources ADD core integer, ADD cluster varchar(255)" {resources}
-/usr/sbin/oaradmissionrules -n -Y -P 1000 -r /etc/oar/metasched/admission_rule.pl
 /usr/sbin/Almighty &
 touch {folder}/ready
 while :; do sleep 1; done
@@ -81,10 +79,12 @@ def why_not() -> str:
 
 
 class Oar:
-    """A running server."""
+    """A running server, which knows nothing of metasched."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        #: Where the rule's files and settings are, once they are installed.
+        self.hooks_folder = folder / "etc" / "metasched"
         self._holder: subprocess.Popen[bytes] | None = None
         self._inside = ""
         #: Commands that speak to this server, for whoever looks for them on PATH.
@@ -113,12 +113,6 @@ class Oar:
         (self.folder / "lib" / "ssh").chmod(0o755)
         for name in ("etc/oar.conf", "lib", "lib/.ssh"):
             shutil.chown(self.folder / name, "oar", "oar")
-        metasched = self.folder / "etc" / "metasched"
-        metasched.mkdir()
-        for path in (*(DEPLOYED / "oar").iterdir(), *(DEPLOYED / "hooks").iterdir()):
-            if path.is_file():
-                shutil.copy(path, metasched)
-        self.hooks({})
         rows = [
             f'-c "INSERT INTO resources (network_address, type, state, core, cluster) '
             f"VALUES ('{node}', 'default', 'Alive', {number}, '{cluster}')\""
@@ -138,13 +132,13 @@ class Oar:
             )  # fmt: skip
         self.wait(lambda: (self.folder / "ready").exists())
         self._inside = Path(f"/proc/{self._holder.pid}/task/{self._holder.pid}/children").read_text().strip()
-        for name in ("oarstat", "oarnodes", "oarsub", "oardel"):
+        for name in ("oarstat", "oarnodes", "oarsub", "oardel", "oaradmissionrules"):
             user = (
                 f"setpriv --reuid={USER} --regid={pwd.getpwnam(USER).pw_gid} --clear-groups" if name == "oarsub" else ""
             )
             enter = f"nsenter -t {self._inside} --net --mount --uts --pid --wdns={self.folder}/home"
             (self.commands / name).write_text(
-                f'#!/bin/sh\nexec {enter} env PWD={self.folder}/home {user} /usr/bin/{name} "$@"\n'
+                f'#!/bin/sh\nexec {enter} env PWD={self.folder}/home {user} {shutil.which(name)} "$@"\n'
             )
             (self.commands / name).chmod(0o755)
         self.wait(lambda: "Alive" in self.run("oarnodes", "-J"))
@@ -159,7 +153,7 @@ class Oar:
         """Configure the rule, which reads its settings for each job."""
         every = {"cluster": "oar", "deadline": "1", "property": "cluster", "partitions": "old, new"} | settings
         text = "".join(f"{key} = {value}\n" for key, value in every.items())
-        (self.folder / "etc" / "metasched" / "hooks.conf").write_text(text)
+        (self.hooks_folder / "hooks.conf").write_text(text)
 
     def run(self, *words: str) -> str:
         """Run one of OAR's commands and return what it prints."""

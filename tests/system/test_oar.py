@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from metasched.cli import main
+from metasched.doctor.oar import check_oar
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
@@ -39,8 +41,20 @@ property = "cluster"
 def oar() -> Iterator[Oar]:
     if why := real_oar.why_not():
         pytest.skip(why)
-    with real_oar.running() as oar:
+    with pytest.MonkeyPatch.context() as patch, real_oar.running() as oar:
+        patch.setenv("PATH", str(oar.commands), prepend=":")
+        before = oar.run("oaradmissionrules", "--show-all", "--full")
+        setup(oar, "--yes")
         yield oar
+        setup(oar, "--undo", "--yes")
+        assert oar.run("oaradmissionrules", "--show-all", "--full") == before
+
+
+def setup(oar: Oar, *more: str) -> None:
+    words = ["--folder", str(oar.hooks_folder), "--property", "cluster", "--config", f"{oar.folder}/metasched.toml"]
+    with pytest.raises(SystemExit) as left:
+        main(["setup", "oar", *words, *more])
+    assert not left.value.code
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +70,7 @@ def daemon(oar: Oar) -> Iterator[Daemon]:
         daemon.start()
         # The rule runs as the user oar, who is in the daemon's group or has a token.
         shutil.chown(daemon.socket, "oar")
-        (oar.folder / "etc" / "metasched" / "token").write_text(token)
+        (oar.hooks_folder / "token").write_text(token)
         for cluster, nodes in CLUSTERS.items():
             for node in nodes:
                 sample = [time.time() + 30.0, 0.95 if cluster == "new" else 0.3, 100.0]
@@ -93,6 +107,18 @@ def test_a_job_gets_the_better_partition_and_is_learned(oar: Oar, daemon: Daemon
     oar.wait(lambda: learned(daemon, number))
     (record,) = learned(daemon, number)
     assert (record.run.problem_size, record.run.processors, record.exit_status) == (500, 2, 0)
+
+
+def test_setup_does_nothing_twice_and_the_doctor_finds_the_rule(
+    oar: Oar, daemon: Daemon, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(oar.commands), prepend=":")
+    setup(oar, "--yes")
+    assert capsys.readouterr().out == "there is nothing to do\n"
+    oar.hooks({"socket": daemon.socket, "token_file": str(oar.hooks_folder / "token")})
+    assert [each for each in check_oar("oar", "cluster", daemon.socket) if each.state != "well"] == []
+    wrong = [each.found for each in check_oar("oar", "core2", daemon.socket) if each.state == "wrong"]
+    assert "no resource has the property 'core2'" in wrong
 
 
 def test_jobs_without_a_mark_stay_as_they_are(oar: Oar, daemon: Daemon) -> None:

@@ -1,0 +1,71 @@
+"""What is to be done for Flux to ask the daemon: files, the daemon's table, and a table of Flux's configuration."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from metasched.installation.plan import Plan, daemon_table, hook_file
+from metasched.installation.steps import Folder, Journal, Step, Write
+from metasched.records import InputError
+
+#: Where the files are installed, and the folder of Flux's own configuration.
+FOLDER, CONFIGURATION = Path("/etc/flux/metasched"), Path("/etc/flux/system/conf.d")
+JOURNAL = "installed.json"
+FILES = ("metasched_flux.py", "hooks.conf", "metasched_hooks.py", "metasched_advice.py")
+#: The file that is added to Flux's configuration. These plugins are those that Flux has where none are named.
+OWN, TABLE = "metasched.toml", '[ingest.frobnicator]\nplugins = ["{plugin}", "defaults", "constraints"]\n'
+
+
+def plan(folder: Path, flux_conf: Path, daemon_conf: Path, *, name: str, socket: str) -> Plan:
+    """The plan for the instance on this host.
+
+    Parameters
+    ----------
+    folder : where the files are installed.
+    flux_conf : the folder of Flux's configuration.
+    daemon_conf : path of the daemon's settings.
+    name : the cluster's name in the daemon's settings and in hooks.conf.
+    socket : the daemon's Unix socket.
+
+    Raises
+    ------
+    InputError
+        When a configuration cannot be read.
+    """
+    if not flux_conf.is_dir():
+        raise InputError("is no folder, expected that of Flux's configuration", where=str(flux_conf))
+    journal = Journal.read(folder / JOURNAL)
+    left: list[str] = []
+    values = {"socket": socket, "cluster": name}
+    steps: list[Step] = [Folder(folder, "root", 0o755)]
+    steps += [hook_file(folder, "flux", file, values, journal, left) for file in FILES]
+    plugin, own = f"{folder}/metasched_flux.py", flux_conf / OWN
+    ingesting = {path: table for path in sorted(flux_conf.glob("*.toml")) if path != own and (table := _ingest(path))}
+    named = any(plugin in _plugins(table) for table in ingesting.values())
+    for path in () if named else ingesting:
+        left.append(f'in {path}, [ingest.frobnicator], let plugins begin with "{plugin}"')
+    if not ingesting:
+        write = Write(own, TABLE.format(plugin=plugin), 0o644, journal.files.get(str(own), ""))
+        if own.exists() and write.kept:
+            left.append(write.kept)
+        steps.append(write)
+    steps += daemon_table(daemon_conf, "An instance of Flux", name, ["[[flux]]", f'name = "{name}"'])
+    then = ("flux config reload", "systemctl restart metasched", "metasched doctor")
+    return Plan(tuple(step for step in steps if step.description), tuple(left), then)
+
+
+def _ingest(path: Path) -> dict[str, Any]:
+    """The table that says how jobs are taken in, empty where a file has none."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get("ingest", {})
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {error}", where=str(path)) from None
+    return table if isinstance(table, dict) else {}
+
+
+def _plugins(ingest: dict[str, Any]) -> list[str]:
+    frobnicator = ingest.get("frobnicator")
+    named = frobnicator.get("plugins") if isinstance(frobnicator, dict) else None
+    return [str(each) for each in named] if isinstance(named, list) else []

@@ -1,0 +1,157 @@
+"""The doctor finds what is wrong with the hooks of OAR, Flux and HTCondor; their commands print what a test says."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from metasched.doctor.findings import Finding, User
+from metasched.doctor.flux import check_flux
+from metasched.doctor.htcondor import check_htcondor
+from metasched.doctor.oar import check_oar
+from tests.doctor.test_doctor import answer
+from tests.installation.oar_rules import installed
+
+DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"
+RESOURCE = {"resource_id": 1, "network_address": "n1", "type": "default", "state": "Alive", "cluster": "new"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for hooks and commands, beside a daemon that answers."""
+    for path in (DEPLOYED / "hooks").iterdir():
+        shutil.copy(path, tmp_path)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(tmp_path / "d.sock"))
+    listening.listen()
+    threading.Thread(target=answer, args=(listening,), daemon=True).start()
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    # Users of schedulers that are not installed: who runs the tests may read what these may.
+    me = User.named(f"{os.geteuid()}")
+    monkeypatch.setattr(User, "named", classmethod(lambda cls, name: me))
+    yield tmp_path
+    listening.close()
+
+
+def hooks(folder: Path, scheduler: str, **changed: str) -> None:
+    for path in (DEPLOYED / scheduler).iterdir():
+        shutil.copy(path, folder)
+    every = {"socket": f"{folder}/d.sock", "cluster": scheduler} | changed
+    (folder / "hooks.conf").write_text("".join(f"{key} = {value}\n" for key, value in every.items()))
+
+
+def command(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def wrong(findings: Iterable[Finding]) -> dict[str, str]:
+    return {each.check.partition(": ")[2]: each.found for each in findings if each.state != "well"}
+
+
+@pytest.fixture
+def rules(folder: Path) -> Path:
+    """The rules of a server of OAR on which all is well."""
+    hooks(folder, "oar", property="cluster")
+    command(folder, "oarnodes", f"echo '{json.dumps({'1': RESOURCE})}'")
+    found = installed(folder)
+    rule = (folder / "admission_rule.pl").read_text().replace("/etc/oar/metasched", str(folder))
+    for path in (found / "2", folder / "admission_rule.pl"):
+        path.write_text(rule)
+    return found
+
+
+def of_oar(folder: Path, attribute: str = "cluster") -> dict[str, str]:
+    return wrong(check_oar("oar", attribute, f"{folder}/d.sock"))
+
+
+def test_where_all_is_well_with_oar_it_says_so(rules: Path, folder: Path) -> None:
+    assert of_oar(folder) == {}
+    checks = [each.check for each in check_oar("oar", "cluster", f"{folder}/d.sock")]
+    assert checks == ["oar: server", "oar: rule", "oar: hooks.conf", "oar: hook"]
+
+
+def test_a_rule_of_oar_that_is_missing_twice_there_disabled_or_another_is_found(rules: Path, folder: Path) -> None:
+    text = (rules / "2").read_text()
+    (rules / "2.off").touch()
+    assert of_oar(folder) == {"rule": "rule 2 is disabled"}
+    (rules / "2.off").unlink()
+    (rules / "3").write_text(text)
+    assert of_oar(folder) == {"rule": "2 rules call metasched"}
+    (rules / "3").unlink()
+    (rules / "2").write_text(f"{text}# more\n")
+    assert of_oar(folder) == {"rule": f"rule 2 is not that of {folder}/admission_rule.pl"}
+    (rules / "2").unlink()
+    assert of_oar(folder) == {"rule": "no admission rule calls metasched"}
+
+
+def test_a_server_of_oar_that_does_not_answer_or_a_property_that_differs_is_found(rules: Path, folder: Path) -> None:
+    assert of_oar(folder, "site") == {"property": f"{folder}/hooks.conf: property = cluster"}
+    hooks(folder, "oar")
+    assert of_oar(folder, "")["property"] == "no property tells partitions apart"
+    command(folder, "oarnodes", "echo no database >&2; exit 1")
+    assert "no database" in of_oar(folder)["server"]
+
+
+def test_a_hook_that_lacks_files_or_does_not_reach_the_daemon_is_found(rules: Path, folder: Path) -> None:
+    hooks(folder, "oar", property="cluster", socket=f"{folder}/other.sock", cluster="c", deadline="9")
+    shutil.copy(rules / "2", folder / "admission_rule.pl")
+    assert set(of_oar(folder)) == {"hooks.conf", "hook"}
+    (folder / "metasched_advice.py").unlink()
+    assert "metasched_advice.py" in of_oar(folder)["hook"]
+
+
+def of_flux(folder: Path, plugins: str) -> dict[str, str]:
+    command(folder, "flux", f"case $* in *plugins) echo '{plugins}';; *) echo '{{\"new\": {{}}}}';; esac")
+    return wrong(check_flux("flux", "", f"{folder}/d.sock"))
+
+
+def test_flux_must_call_the_plugin_first(folder: Path) -> None:
+    hooks(folder, "flux")
+    ours = f"{folder}/metasched_flux.py"
+    assert of_flux(folder, json.dumps([ours, "defaults", "constraints"])) == {}
+    behind = of_flux(folder, json.dumps(["defaults", ours]))
+    assert behind == {"plugin": "metasched_flux.py comes behind defaults"}
+    assert of_flux(folder, "[]") == {"plugin": "the frobnicator's plugins are not named"}
+    hooks(folder, "flux", cluster="other")
+    assert "cluster = other" in of_flux(folder, json.dumps([ours]))["hooks.conf"]
+    command(folder, "flux", "echo no broker >&2; exit 1")
+    assert "no broker" in wrong(check_flux("flux", "", None))["instance"]
+
+
+CONFIGURED = {
+    "STARTD_CRON_JOBLIST": "GPUS METASCHED", "JOB_TRANSFORM_NAMES": "Own, MetaschedRank, MetaschedPartition",
+}  # fmt: skip
+
+
+def of_htcondor(folder: Path, machines: str = "n1 0.9\nn2 0.5\n", **changed: str) -> dict[str, str]:
+    settings = CONFIGURED | {"STARTD_CRON_METASCHED_EXECUTABLE": f"{folder}/metasched_loads.py"} | changed
+    (folder / "machines").write_text(machines)
+    cases = "".join(f"{key}) echo '{value}';; " for key, value in settings.items() if value)
+    command(folder, "condor_config_val", f"case $1 in {cases} *) echo Not defined: $1 >&2; exit 1;; esac")
+    command(folder, "condor_status", f"cat {folder}/machines")
+    return wrong(check_htcondor("condor", ""))
+
+
+def test_htcondor_must_know_our_settings_and_machines_publish_loads(folder: Path) -> None:
+    hooks(folder, "htcondor")
+    (folder / "metasched_loads.py").chmod(0o755)
+    assert of_htcondor(folder) == {}
+    assert of_htcondor(folder, JOB_TRANSFORM_NAMES="Own") == {
+        "settings": "JOB_TRANSFORM_NAMES does not name MetaschedRank, MetaschedPartition"
+    }
+    assert of_htcondor(folder, STARTD_CRON_JOBLIST="") == {"settings": "STARTD_CRON_JOBLIST does not name METASCHED"}
+    assert of_htcondor(folder, machines="n1 0.9\nn2 undefined\n") == {
+        "loads": "1 of 2 machines publish no loads, n2 among them"
+    }
+    (folder / "metasched_loads.py").unlink()
+    assert set(of_htcondor(folder)) == {"cron job"}
+    command(folder, "condor_status", "echo no collector >&2; exit 1")
+    assert "no collector" in wrong(check_htcondor("condor", ""))["collector"]
