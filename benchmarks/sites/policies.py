@@ -18,6 +18,9 @@ from metasched.sites.offer import FORMAT
 from metasched.sites.question import SitesQuestion
 from metasched.sites.settings import SiteTable
 
+#: How often waiting jobs are looked at that may be sent elsewhere (s).
+RESENT = 300.0
+
 
 class Rule:
     """What the simple rules share: the smaller the value of a site, the sooner it is chosen; nothing is learned.
@@ -188,7 +191,7 @@ class Shipped:
             jobs.application[job], float(jobs.problem_size[job]), demands, data=float(jobs.data[job])
         )
         places = self.sites.rank(question).places
-        self.uids[job] = self.sites.sent.send(places).uid
+        self.uids[job] = self.sites.sent.send(places, question).uid
         names = [site.name for site in SITES]
         return [names.index(each.offer.site) for each in places]
 
@@ -270,6 +273,53 @@ class WithoutPending(Shipped):
         return _NothingPending(tables, __version__, ask=self._answer, now=lambda: self.grid.now if self.grid else 0.0)
 
 
+class Resending(Shipped):
+    """metasched, and every five minutes the jobs that wait too long are sent elsewhere, as ``sites resend`` does it.
+
+    A job is withdrawn before its data is brought to the other site, where it goes to the end of the queue.
+    """
+
+    def __init__(self, seed: int, lying: Mapping[str, float] | None = None) -> None:
+        super().__init__(seed, lying)
+        self._last = 0.0
+
+    def look(self, grid: Grid) -> None:
+        """Ask what became of the jobs, and send those elsewhere for which that is said to pay."""
+        super().look(grid)
+        if grid.now - self._last < RESENT:
+            return
+        self._last = grid.now
+        for place in grid.places:
+            for job in place.queue.waiting if place.up else ():
+                # A job may be withdrawn where its site is reached, and its daemon has seen it.
+                if job in self.uids and job in place.snapshot.waiting:
+                    self._reconsider(job, place, grid)
+
+    def _reconsider(self, job: int, place: Place, grid: Grid) -> None:
+        found, ranking = self.sites.reconsider(self.uids[job])
+        names = [site.name for site in SITES]
+        order = [names.index(each.offer.site) for each in ranking.places]
+        others = [each for each in order if each != place.number and grid.places[each].up]
+        if found.withdraw and others:
+            grid.resend(job, place.number, others[0])
+        elif found.withdraw:
+            self.sites.sent.stays(self.uids[job])
+
+    def _answer(
+        self, table: SiteTable, method: str, path: str, document: Any = None, timeout: float | None = None
+    ) -> Any:
+        """What the daemon of a site answers: also how long a job waits still."""
+        found = super()._answer(table, method, path, document, timeout)
+        grid, number = self.grid, path.rpartition("/")[2]
+        if grid is None or not path.startswith("/v1/waits"):
+            return found
+        place = next(each for each in grid.places if each.model.name == table.name)
+        if int(number) not in place.snapshot.waiting:
+            return found | {"state": "running"}
+        wait = self.lying.get(place.model.name, 1.0) * grid.line(place).starts()[number]
+        return found | {"wait": wait, "low": 0.5 * wait, "high": 2.0 * wait}
+
+
 POLICIES: dict[str, Any] = {
     "random": Random,
     "round robin": RoundRobin,
@@ -278,5 +328,6 @@ POLICIES: dict[str, Any] = {
     "race (MultiKueue)": Race,
     "metasched, no pending load": WithoutPending,
     "metasched": Shipped,
+    "metasched, waiting jobs resent": Resending,
     "oracle": Oracle,
 }

@@ -164,11 +164,18 @@ class Grid:
         """When a running job of a site started (s)."""
         return place.queue.started[job]
 
+    def resend(self, job: int, origin: int, place: int) -> None:
+        """Withdraw a job that waits at a site, and bring its data to another to be submitted there."""
+        self.places[origin].queue.withdraw(job)
+        del self.places[origin].submitted[job]
+        self.sent_to[job] = {place}
+        self._at(self.now + self.transfer(job, place), "brought", place, job)
+
     def _preceding(self, place: Place, job: int, ran: float, by_limit: bool) -> PrecedingJob:
         holds = max(self.limit(place, job) - ran, 1.0)
         expected = place.own.expected[0, job - OWN] if job >= OWN else self.jobs.expected[place.number, job]
         left = holds if by_limit else min(max(float(expected) - ran, 0.2 * float(expected)), holds)
-        return PrecedingJob(self.width(place, job), holds, left)
+        return PrecedingJob(self.width(place, job), holds, left, f"{job}")
 
     def _snapshot(self, place: Place, at: float) -> Snapshot:
         queue = place.queue
