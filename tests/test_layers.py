@@ -88,6 +88,8 @@ ORDER = {
             "configuration",
             "sources",
             "schemas",
+            "munge_credentials",
+            "web_tokens",
             "authentication",
             "refusals",
             "simulations",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import ssl
+import subprocess
 import time
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
@@ -82,7 +84,7 @@ def ask(
     address : a URL, or the path of the daemon's Unix socket.
     method, path : of the request.
     document : sent as JSON where it is not None.
-    token : the client's secret; the Unix socket needs none.
+    token : the client's secret; the Unix socket needs none, nor does a host that shares the daemon's MUNGE key.
     verify : file of the certificates to trust, True for the system's.
     timeout : how long the whole answer may take (s), however it comes.
     most : bytes of the answer that are read at most.
@@ -94,8 +96,12 @@ def ask(
     InputError
         When it refuses the request.
     """
+    ends = time.monotonic() + timeout
     try:
-        status, body = _exchange(address, method, path, document, token, verify, time.monotonic() + timeout, most)
+        bearer = None if token is None else f"Bearer {quote(token, safe=_PATH)}"
+        status, head, body = _exchange(address, method, path, document, bearer, verify, ends, most)
+        if status == 401 and token is None and _accepts_munge(head) and (made := _credential(method, path, ends)):
+            status, head, body = _exchange(address, method, path, document, made, verify, ends, most)
     except TimeoutError:
         raise RuntimeError(f"the daemon at {address} does not answer within {timeout:g} s") from None
     except ssl.SSLCertVerificationError as error:
@@ -118,12 +124,12 @@ def _exchange(
     method: str,
     path: str,
     document: Any,
-    token: str | None,
+    authorization: str | None,
     verify: str | bool,
     ends: float,
     most: int,
-) -> tuple[int, bytes]:
-    """The status and the body of the answer to one request.
+) -> tuple[int, bytes, bytes]:
+    """The status, the head and the body of the answer to one request.
 
     Raises
     ------
@@ -136,8 +142,8 @@ def _exchange(
         lines = [f"{method} {quote(path, safe=_PATH)} HTTP/1.0", f"Host: {host}", "Accept: application/json"]
         if document is not None:
             lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-        if token is not None:
-            lines.append(f"Authorization: Bearer {quote(token, safe=_PATH)}")
+        if authorization is not None:
+            lines.append(f"Authorization: {authorization}")
         connection.settimeout(_left(ends))
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
         return _answer(connection, ends, most)
@@ -165,7 +171,25 @@ def _connected(address: str, verify: str | bool, ends: float) -> tuple[str, sock
     return parts.netloc, context.wrap_socket(plain, server_hostname=parts.hostname)
 
 
-def _answer(connection: socket.socket, ends: float, most: int) -> tuple[int, bytes]:
+def _accepts_munge(head: bytes) -> bool:
+    """Whether a daemon that refused a request would accept a MUNGE credential."""
+    lines = [line.lower() for line in head.split(b"\r\n")[1:]]
+    return any(line.startswith(b"www-authenticate:") and b"munge" in line for line in lines)
+
+
+def _credential(method: str, path: str, ends: float) -> str | None:
+    """An Authorization header that proves to the daemon who asks; None where this host has no MUNGE."""
+    words = ["munge", f"--string=metasched {method} {quote(path, safe=_PATH)}"]
+    try:
+        made = subprocess.run(  # noqa: S603
+            words, capture_output=True, text=True, check=True, timeout=_left(ends)
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return f"MUNGE {made}" if re.fullmatch(r"MUNGE:[A-Za-z0-9+/=]+:", made) else None
+
+
+def _answer(connection: socket.socket, ends: float, most: int) -> tuple[int, bytes, bytes]:
     received, length = bytearray(), MOST
     head = b""
     while not head or len(received) < length:
@@ -184,7 +208,7 @@ def _answer(connection: socket.socket, ends: float, most: int) -> tuple[int, byt
         raise ValueError("what it sends is not HTTP")
     if len(received) < length < MOST:
         raise ValueError("the answer was truncated")
-    return int(words[1][:3]), bytes(received[:length])
+    return int(words[1][:3]), head, bytes(received[:length])
 
 
 def _length(head: bytes) -> int:

@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 
+from metasched.service.configuration import Authentication
+from metasched.service.munge_credentials import MungeCredentials
+from metasched.service.web_tokens import TokenReader
 from metasched.store.database.tokens import Token, Tokens, digest
 from metasched.store.roles import Role
 
+NO_OTHERS = Authentication()
 #: Clients whose buckets are remembered; beyond, the one that has been silent longest is forgotten.
 MOST_CLIENTS = 10_000
 #: How long a browser stays logged in (s), and how many do at once.
@@ -200,6 +204,7 @@ class Access:
     ----------
     tokens : the tokens in the database.
     rate, burst : requests a second that each client may make, and how many at once.
+    others : what names users besides tokens.
 
     Attributes
     ----------
@@ -208,7 +213,10 @@ class Access:
     buckets : of requests, one for each client.
     """
 
-    def __init__(self, tokens: Tokens, rate: float, burst: int) -> None:
+    def __init__(self, tokens: Tokens, rate: float, burst: int, others: Authentication = NO_OTHERS) -> None:
+        self._administrators = frozenset(others.administrators)
+        self._web = None if others.jwt is None else TokenReader(others.jwt)
+        self._munge = None if others.munge is None else MungeCredentials(others.munge)
         self.known, self.sessions, self.buckets = KnownTokens(), Sessions(), Buckets(rate, burst)
         self._tokens = tokens
         self._reading = Lock()
@@ -217,6 +225,36 @@ class Access:
         """Read which tokens are valid now."""
         with self._reading:  # Else what was read before a token was made could replace what was read after it.
             self.known.replace(self._tokens.all())
+
+    @property
+    def challenges(self) -> str:
+        """What a client without a token is answered that it may use."""
+        return ", ".join(['Basic realm="metasched"', *(["MUNGE"] if self._munge else [])])
+
+    async def other(self, authorization: str, request: str, host: str) -> Client:
+        """The client whose Authorization header holds no token of the daemon's own: one with a JWT, or by MUNGE.
+
+        Parameters
+        ----------
+        authorization : the header.
+        request : method and path, as sent.
+        host : where it comes from.
+        """
+        scheme, _, value = authorization.partition(" ")
+        if self._web is not None and scheme.lower() == "bearer":
+            named = self._web.user(value.strip())
+            return NOBODY if named is None else self._user(*named)
+        # A credential costs a process: as many as requests are allowed, whether it is valid or not.
+        if self._munge is not None and scheme.lower() == "munge" and not self.buckets.wait(f"credentials of {host}"):
+            number = await self._munge.user(value.strip(), request)
+            return NOBODY if number is None else self._user(f"{number}")
+        return NOBODY
+
+    def _user(self, user: str, administrator: bool = False) -> Client:
+        """A user of the site, by name or number: an administrator who is named as such, a reader else."""
+        names = called(user)
+        role: Role = "admin" if administrator or names & self._administrators else "reader"
+        return Client(f"user {min((each for each in names if not each.isdecimal()), default=user)}", role, users=names)
 
     def client_of_session(self, word: str) -> Client:
         """The client whose browser began the session with this word."""

@@ -45,6 +45,44 @@ class Listen(_Table):
         return self
 
 
+class WebTokens(_Table):
+    """JSON Web Tokens that name users: how they are signed, by whom and for whom, and which claims count.
+
+    ``key`` is a file, of the public key in PEM, or of the secret where both share one (HS256 and its kin).
+    ``administrator_claim`` is one whose value, or one of them, makes an administrator.
+    """
+
+    algorithm: Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+                       "HS256", "HS384", "HS512"]  # fmt: skip
+    key: Annotated[str, Field(min_length=1)]
+    issuer: Annotated[str, Field(min_length=1)] | None = None
+    audience: Annotated[str, Field(min_length=1)] | None = None
+    user_claim: Annotated[str, Field(min_length=1)] = "sub"
+    administrator_claim: Annotated[str, Field(min_length=1)] | None = None
+    administrator_value: Annotated[str, Field(min_length=1)] = "metasched-admin"
+
+    @model_validator(mode="after")
+    def _a_provider_of_many_services_is_named(self) -> WebTokens:
+        # The key of a provider signs tokens for all of its services; a shared secret may be for this one alone.
+        if not self.algorithm.startswith("HS") and (self.issuer is None or self.audience is None):
+            raise ValueError(f"{self.algorithm} without issuer and audience, expected both")
+        return self
+
+
+class Munge(_Table):
+    """MUNGE credentials that name users of other hosts: the socket of munged, the usual one where none is given."""
+
+    socket: str | None = None
+
+
+class Authentication(_Table):
+    """Who may ask besides those with a token or on the daemon's host: readers, and these administrators."""
+
+    administrators: list[str] = []
+    jwt: WebTokens | None = None
+    munge: Munge | None = None
+
+
 class Limits(_Table):
     """What one client may ask for: the size of a request, and requests a second with so many at once.
 
@@ -272,6 +310,7 @@ class Configuration(_Table):
     several_partitions: bool = False
     clusters: str | None = None
     listen: Listen = Listen()
+    authentication: Authentication = Authentication()
     limits: Limits = Limits()
     periods: Periods = Periods()
     keep: Keep = Keep()

@@ -95,7 +95,8 @@ class Daemon:
         self.clock = Clock(wall, ahead=configuration.limits.clock)
         self.started_at, self.leads = self.clock.now(), False
         self.leadership = Leadership(store.engine)
-        self.access = Access(store.tokens, configuration.limits.requests_per_second, configuration.limits.burst)
+        limits = configuration.limits
+        self.access = Access(store.tokens, limits.requests_per_second, limits.burst, configuration.authentication)
         self.mode = ModeSwitch(configuration.mode, store.modes)
         self.clusters, self.history, self.load_forecaster = LiveClusters(), LoadHistory(), LoadForecaster()
         workers = FitWorkers(configuration.fitting) if configuration.fitting.elsewhere else None

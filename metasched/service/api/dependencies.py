@@ -68,16 +68,23 @@ OneAtATime = Annotated[Lock, _part("long_questions")]
 async def client_of(request: Request) -> Client:
     """The client of a request, unless it sends too many."""
     access: Access = request.app.state.daemon.access
-    client = access.known.client(request.headers.get("authorization"))
+    authorization, host = request.headers.get("authorization"), request.client.host if request.client else "?"
+    client = access.known.client(authorization)
+    if client is NOBODY and authorization:
+        client = await access.other(authorization, sent(request), host)
     peer: Peer | None = request.scope.get(PEER_SCOPE)
     if client is NOBODY and peer is not None:
         client = local_client(peer.user, peer.groups)
-    name = (
-        client.name if client is not NOBODY else f"anonymous client at {request.client.host if request.client else '?'}"
-    )
+    name = client.name if client is not NOBODY else f"anonymous client at {host}"
     if wait := access.buckets.wait(name):
         raise HTTPException(429, "too many requests", {"Retry-After": str(max(1, round(wait)))})
     return client
+
+
+def sent(request: Request) -> str:
+    """Method and path of a request with its query, as the client sent them."""
+    path, query = request.scope.get("raw_path") or b"", request.scope.get("query_string") or b""
+    return f"{request.method} {(path + (b'?' + query if query else b'')).decode('latin-1')}"
 
 
 TheClient = Annotated[Client, Depends(client_of)]
@@ -94,7 +101,8 @@ class Allowed(HTTPBearer):
         """The client, if its role allows the request."""
         client = await client_of(request)
         if client.role is None:
-            raise HTTPException(401, "a token is required", {"WWW-Authenticate": 'Basic realm="metasched"'})
+            challenges = request.app.state.daemon.access.challenges
+            raise HTTPException(401, "a token is required", {"WWW-Authenticate": challenges})
         if not client.may(*self._roles):
             raise HTTPException(403, f"the role {client.role} may not do this, expected {' or '.join(self._roles)}")
         return client
