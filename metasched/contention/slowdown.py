@@ -49,6 +49,7 @@ def effects(
     *,
     effort: Effort | None = None,
     stretched: Stretch | None = None,
+    lost: bool = True,
 ) -> Effects:
     """Slowdown of a candidate, and the slowdown that it causes, for each of its placements.
 
@@ -59,6 +60,8 @@ def effects(
     candidates : the placements, arrays with one leading axis.
     effort : what may be spent on the queueing network; without a limit where None.
     stretched : how much jobs stretch each other while they run together; by the queueing network where None.
+    lost : whether to find what the candidate causes: all jobs are followed to their ends then, with and without it,
+        and else only until the candidate ends.
 
     Raises
     ------
@@ -87,7 +90,7 @@ def effects(
         stretched = slowdowns if effort is None else partial(slowdowns, effort=effort)
     count = candidates.remaining.size
     slowdown = np.ones(count)
-    caused, lost = np.ones((count, running.remaining.size)), np.zeros((count, running.remaining.size))
+    caused, seconds = np.ones((count, running.remaining.size)), np.zeros((count, running.remaining.size))
     # Candidates that concern the same jobs are solved together, without the others.
     sets, group = np.unique(concerned(cluster, running, candidates), axis=0, return_inverse=True)
     for number, met in enumerate(sets):
@@ -97,17 +100,18 @@ def effects(
         there = _take(running, jobs)
         chosen = np.flatnonzero(group.ravel() == number)
         asked = _take(candidates, chosen)
-        ends = time_to_end(cluster, _join(there, asked), stretched)
-        before = time_to_end(cluster, _join(there, None), stretched)[0]
-        later = np.maximum(ends[:, :-1] - before, 0.0)
-        lost[np.ix_(chosen, jobs)] = later
-        caused[np.ix_(chosen, jobs)] = 1.0 + np.divide(later, before, out=np.zeros_like(later), where=before > 0)
+        ends = time_to_end(cluster, _join(there, asked), stretched, all_jobs=lost)
+        if lost:
+            before = time_to_end(cluster, _join(there, None), stretched)[0]
+            later = np.maximum(ends[:, :-1] - before, 0.0)
+            seconds[np.ix_(chosen, jobs)] = later
+            caused[np.ix_(chosen, jobs)] = 1.0 + np.divide(later, before, out=np.zeros_like(later), where=before > 0)
         alone = asked.remaining
         slowdown[chosen] = np.divide(ends[:, -1], alone, out=np.ones(alone.size), where=alone > 0)
-    return Effects(np.maximum(slowdown, 1.0), caused, lost)
+    return Effects(np.maximum(slowdown, 1.0), caused, seconds)
 
 
-def time_to_end(cluster: SharedCluster, work: Work, stretched: Stretch = slowdowns) -> Floats:
+def time_to_end(cluster: SharedCluster, work: Work, stretched: Stretch = slowdowns, *, all_jobs: bool = True) -> Floats:
     """Seconds until each of some jobs that run together ends, shape (candidates, jobs).
 
     Each different question is answered once, and reduced to the stations that decide.
@@ -117,13 +121,14 @@ def time_to_end(cluster: SharedCluster, work: Work, stretched: Stretch = slowdow
     cluster : what they share.
     work : of the jobs, arrays of shape (candidates, jobs, ...).
     stretched : how much jobs stretch each other while they run together.
+    all_jobs : whether all ends are wanted; only those up to the last job's are found else, and 0 for later ones.
     """
     stages = [reduced(stage) for stage in _stages(cluster, work)]
     parts = [part for stage in stages for part in (stage.demands, stage.loads, stage.capacity)]
     rows = np.concatenate([each.reshape(len(work.remaining), -1) for each in (*parts, work.remaining)], axis=1)
     _, first, alike = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     computing, sending = (stage.take(first) for stage in stages)
-    return _followed(computing, sending, work.remaining[first], stretched)[alike.ravel()]
+    return _followed(computing, sending, work.remaining[first], stretched, all_jobs)[alike.ravel()]
 
 
 def _stages(cluster: SharedCluster, work: Work) -> tuple[Stage, Stage]:
@@ -135,7 +140,7 @@ def _stages(cluster: SharedCluster, work: Work) -> tuple[Stage, Stage]:
     )
 
 
-def _followed(computing: Stage, sending: Stage, remaining: Floats, stretched: Stretch) -> Floats:
+def _followed(computing: Stage, sending: Stage, remaining: Floats, stretched: Stretch, all_jobs: bool) -> Floats:
     """Ends of the jobs, each set of them solved until its first job ends."""
     left = remaining.copy()
     active = left > 0
@@ -149,6 +154,8 @@ def _followed(computing: Stage, sending: Stage, remaining: Floats, stretched: St
         ends = np.where(ended, elapsed[:, None], ends)
         left = np.where(active, np.maximum(left - step[:, None] / stretch, 0.0), left)
         active = active & ~ended
+        if not all_jobs:
+            active = active & active[:, -1:]
     return ends
 
 

@@ -22,6 +22,8 @@ from metasched.queueing.solution import PrecisionError
 
 _CONVERGED = 1e-7
 _ITERATIONS = 500
+#: Numbers that could be computed in the time that an iteration takes however small the network is.
+_ITERATION = 20_000.0
 #: Part of the way to the next iterate that is gone; less than all of it, since presence and delay feed each other.
 _STEP = 0.8
 #: Jobs up to which each one gets a network of its own without it. Beyond, it finds the others as they are
@@ -172,7 +174,7 @@ def _equilibrium(
         if not left.size:
             return part, np.where(active, slowdown, 1.0)
         if effort is not None:
-            effort.spend(sum(each.effort(everybody=found is None) for each in idle))
+            effort.spend(_ITERATION + sum(each.effort(everybody=found is None) for each in idle))
         seen = here[:, :, None, :] if found is None else found
         times = np.empty_like(here)
         change = np.zeros(left.size)

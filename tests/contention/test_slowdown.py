@@ -269,6 +269,32 @@ def test_more_effort_than_allowed_is_refused() -> None:
         effects(cluster, there, asked, effort=Effort(100))
 
 
+def test_iterations_of_small_networks_are_not_free() -> None:
+    """Each takes some time however few numbers it computes: an answer must not take seconds by thousands of them."""
+    cluster = SharedCluster.star([1, 1], 100.0)
+    there = Work.of(cluster, [[1, 1]], [9.0], [5.0])
+    asked = Work.of(cluster, [[1, 1]], [9.0], [5.0])
+    with pytest.raises(EffortError):
+        effects(cluster, there, asked, effort=Effort(20_000))
+
+
+@given(st.integers(0, 100_000))
+def test_the_candidate_ends_at_the_same_time_where_others_are_followed_no_further(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    nodes, jobs = int(draw.integers(2, 5)), int(draw.integers(1, 5))
+    cluster = SharedCluster.star(draw.integers(1, 3, nodes), draw.uniform(10, 100, nodes))
+
+    def work(count: int) -> Work:
+        processes = draw.integers(0, 3, (count, nodes))
+        processes[:, int(draw.integers(nodes))] += 1
+        return Work.of(cluster, processes, draw.uniform(1, 9, count), draw.uniform(0, 9, count))
+
+    there, asked = work(jobs), work(3)
+    whole, short = effects(cluster, there, asked), effects(cluster, there, asked, lost=False)
+    assert short.slowdown == pytest.approx(whole.slowdown, rel=1e-9)
+    assert not short.lost.any()
+
+
 def test_equal_shares_need_no_network() -> None:
     cluster = SharedCluster.star([1], 100.0)
     there = Work.of(cluster, [[1]], [10.0], [0.0])

@@ -48,6 +48,7 @@ class Coscheduled:
     clusters : the whole clusters by name, with the nodes that the job may not take; those it may take, where not given.
     notes : what the user should know of the running jobs.
     effort : numbers that may be computed for each batch of placements; beyond, they are answered by equal shares.
+    harm : whether the seconds that the others lose are wanted: with many jobs they take most of the time.
 
     Examples
     --------
@@ -67,6 +68,7 @@ class Coscheduled:
     clusters: Mapping[str, ClusterState] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     effort: float = EFFORT
+    harm: bool = True
 
     def effects(self, cluster: ClusterState, shares: Sequence[Share], execution_time: Floats) -> Shared:
         """Slowdown of the job, and seconds that the others lose together, for each of its shares.
@@ -120,11 +122,11 @@ class Coscheduled:
 
     def _solved(self, shared: SharedCluster, running: Work, candidates: Work) -> tuple[Effects, tuple[str, ...]]:
         try:
-            return effects(shared, running, candidates, effort=Effort(self.effort)), ()
+            return effects(shared, running, candidates, effort=Effort(self.effort), lost=self.harm), ()
         except (EffortError, PrecisionError) as error:
             # A network too large, or without an equilibrium that is found in time.
             note = f"contention with {running.remaining.size} running jobs is that of equal shares: {error}"
-            return effects(shared, running, candidates, stretched=equal_shares), (note,)
+            return effects(shared, running, candidates, stretched=equal_shares, lost=self.harm), (note,)
 
     def _whole(
         self, cluster: ClusterState, shares: Sequence[Share]

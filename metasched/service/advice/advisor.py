@@ -229,7 +229,8 @@ class Placer:
                 if alike in self._completions or len(self._completions) < MOST_COMPLETIONS:
                     self._completions[alike] = found.placement.completion
                 return found.placement, found.clusters, found.warnings + notes
-        contention = self.contention(able, running, known, ask.problem_size, notes, loads)
+        # An answer names no harm, and no policy weighs it.
+        contention = self.contention(able, running, known, ask.problem_size, notes, loads, harm=False)
         ranking = rank(states, known, replace(question, contention=contention, rotation=uid))
         return ranking.placements[0], ranking.clusters, ranking.warnings
 
@@ -241,10 +242,12 @@ class Placer:
         problem_size: float,
         notes: tuple[str, ...],
         loads: Loads,
+        *,
+        harm: bool = True,
     ) -> Coscheduled:
-        """The contention with the jobs that run."""
+        """The contention with the jobs that run; see :class:`metasched.placement.ranking.co_scheduling.Coscheduled`."""
         whole = {each.state.name: counted(each.state, loads, None)[0] for each in partitions}
-        return Coscheduled(running, known, problem_size, whole, notes, EFFORT)
+        return Coscheduled(running, known, problem_size, whole, notes, EFFORT, harm)
 
     def constraints(self, asked: Demands) -> Constraints:
         """What is demanded: by the description of the application, unless the question says otherwise.
