@@ -10,15 +10,21 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from metasched.records import InputError
-from metasched.signature.expanding import expanded
+from metasched.signature.actions import Shape
+from metasched.signature.application import Application, Rule
+from metasched.signature.attributes import Attribute
+from metasched.signature.expanding import expanded, positions
+from metasched.signature.expressions import GUARDS
 from metasched.signature.fitting import fit
-from metasched.signature.phases import Machine, located, phases_of
+from metasched.signature.matching import Leaf, Part
+from metasched.signature.phases import Machine, phases_of
+from metasched.signature.roles import cells
 from metasched.signature.traces import Trace
 from metasched.store.files.recorded_traces import read_recorded
 from metasched.tracing.recording import record
@@ -149,25 +155,112 @@ def _patience(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _by_phase(made: Trace, true: Trace) -> tuple[np.ndarray, np.ndarray]:
-    """Of each phase of the true trace, how many calls it has, and how many of them are right."""
-    weights, places = located([true.shapes[process] for process in true.processes])
-    calls, good = np.zeros(weights.size), np.zeros(weights.size)
-    for rank, process in enumerate(true.processes):
-        mine = made.processes[rank]
-        for at, action in enumerate(process.tolist()):
-            text = true.table.text(action)
-            if not text.startswith("compute"):
-                calls[places[rank][at]] += 1
-                good[places[rank][at]] += at < mine.size and made.table.text(int(mine[at])) == text
-    return calls, good
+def _phases(program: Part | tuple[Part, ...], counts: tuple[Attribute, ...], found: list[int]) -> list[int]:
+    """The phase of each action of a program: what stands in a row without a loop between.
+
+    Guards and calls that are repeated by themselves are no such loops.
+    """
+    opened = -1
+    for part in program if isinstance(program, tuple) else (program,):
+        if isinstance(part, Leaf):
+            opened = _opened(opened, found)
+            found.append(opened)
+            continue
+        expression = counts[part.number].expression
+        guard = expression is not None and any(name in atom for _, atom in expression.terms for name in GUARDS)
+        if guard or (len(part.body) == 1 and isinstance(part.body[0], Leaf)):
+            opened = _opened(opened, found)
+            found += [opened] * sum(1 for _ in _leaves(part))
+        else:
+            _phases(part.body, counts, found)
+            opened = -1
+    return found
 
 
-def _named(trace: Trace, phase: int) -> str:
-    """The calls of a phase."""
-    _, places = located([trace.shapes[process] for process in trace.processes])
-    inside = {action for process, of in zip(trace.processes, places, strict=True) for action in process[of == phase]}
-    return "/".join(sorted({trace.table.shapes[trace.table.shape[each]].name for each in inside} - {"compute"}))
+def _opened(opened: int, found: list[int]) -> int:
+    return opened if opened >= 0 else max(found, default=-1) + 1
+
+
+def _leaves(part: Part) -> Iterator[Leaf]:
+    if isinstance(part, Leaf):
+        yield part
+    else:
+        for each in part.body:
+            yield from _leaves(each)
+
+
+@dataclass
+class Phase:
+    """Calls of one phase: all, those right in primitive and in every number that follows rules, and what does not.
+
+    Parameters
+    ----------
+    calls, right : how many.
+    names : of the calls.
+    free : names of calls some of whose bytes follow no rule; with "peer" where a partner does not.
+    """
+
+    calls: int = 0
+    right: int = 0
+    names: set[str] = field(default_factory=set)
+    free: set[str] = field(default_factory=set)
+
+    @property
+    def partners(self) -> bool:
+        """Whether all partners follow rules."""
+        return not any(each.endswith("peer") for each in self.free)
+
+
+def compared(application: Application, true: Trace) -> dict[tuple[object, ...], Phase]:
+    """What the rules say beside what was recorded, phase by phase; position by position of each process."""
+    count = len(true.processes)
+    made = expanded(application, count)
+    members: dict[tuple[int, ...], list[int]] = {}
+    for rank, cell in enumerate(cells(application.features, application.topology, count)):
+        members.setdefault(cell, []).append(rank)
+    found: dict[tuple[object, ...], Phase] = {}
+    for cell, ranks in members.items():
+        role = application.roles[cell]
+        places, length = positions(application, role, ranks[0], count)
+        leaf_at = np.zeros(length, dtype=np.int64)
+        for number, rows in enumerate(places.leaves):
+            leaf_at[[row[0] for row in rows]] = number
+        phases = _phases(role.program.parts, role.counts, [])
+        for rank in ranks:
+            theirs = true.processes[rank]
+            mine = np.concatenate([made.processes[rank], np.full(max(theirs.size - length, 0), -1)])[: theirs.size]
+            leaf = np.concatenate([leaf_at, np.full(mine.size, leaf_at[-1])])[: theirs.size]
+            together, many = np.unique(np.stack([leaf, mine, theirs]), axis=1, return_counts=True)
+            for (number, one, other), times in zip(together.T.tolist(), many.tolist(), strict=True):
+                shape = true.table.shapes[true.table.shape[other]]
+                if shape.name == "compute":
+                    continue
+                phase = found.setdefault((cell, phases[number]), Phase())
+                phase.calls += times
+                phase.names.add(shape.name)
+                phase.free |= _free(shape, role.rules[number])
+                phase.right += times * (one >= 0 and _right(made, one, true, other, role.rules[number]))
+    return found
+
+
+def _free(shape: Shape, rule: Rule) -> set[str]:
+    """What of a call follows no rule."""
+    unruled = {place for place, each in enumerate(rule.numbers) if not each.ruled}
+    peers = {f"{shape.name} peer"} if unruled & {*shape.peers} else set()
+    others = unruled - {*shape.peers} or any(not each.ruled for each in rule.lists)
+    return peers | ({shape.name} if others else set())
+
+
+def _right(made: Trace, one: int, true: Trace, other: int, rule: Rule) -> bool:
+    """Whether an action is the recorded one, but for numbers that follow no rule."""
+    shape, wanted = made.table.shapes[made.table.shape[one]], true.table.shapes[true.table.shape[other]]
+    if shape != wanted or len(rule.numbers) != shape.numbers:
+        return False
+    numbers = zip(rule.numbers, made.table.numbers[one], true.table.numbers[other], strict=True)
+    if any(each.ruled and mine != theirs for each, mine, theirs in numbers):
+        return False
+    lists = zip(rule.lists, made.table.lists.get(one, ()), true.table.lists.get(other, ()), strict=False)
+    return all(not each.ruled or np.array_equal(mine, theirs) for each, mine, theirs in lists)
 
 
 def judged(only: str, folder: Path) -> Iterator[str]:
@@ -203,25 +296,26 @@ def _judged(program: Program, folder: Path) -> Iterator[str]:
     try:
         with _patience(PATIENCE):
             application = fit([traces[n] for n in LEARNED if n in traces], timed=True).application
-        regular: np.ndarray | None = None
+        regular: set[tuple[object, ...]] | None = None
         for count in (each for each in LEARNED if each in traces):
-            calls, good = _by_phase(expanded(application, count), traces[count])
-            same = good >= REGULAR * calls
-            regular = same if regular is None else regular & same if regular.size == same.size else regular[:0]
-        if regular is None or not regular.size:
-            raise InputError("the runs have different numbers of phases")
+            phases = compared(application, traces[count])
+            same = {key for key, each in phases.items() if each.right >= REGULAR * each.calls and each.partners}
+            regular = same if regular is None else regular & (same | (regular - {*phases}))
+        names: dict[tuple[object, ...], Phase] = {}
         for count in (each for each in TRACED if each in traces):
-            calls, good = _by_phase(expanded(application, count), traces[count])
-            if calls.size != regular.size:
-                yield f"{program.name} on {count}: {calls.size} phases, learned with {regular.size}"
-                continue
-            ruled, inside = calls[regular].sum(), good[regular].sum()
+            names |= (phases := compared(application, traces[count]))
+            inside = [each for key, each in phases.items() if regular is not None and key in regular]
+            calls, right, whole = sum(e.calls for e in inside), sum(e.right for e in inside), sum(
+                e.calls for e in phases.values()
+            )  # fmt: skip
             yield (
-                f"{program.name} on {count}: {100.0 * inside / max(ruled, 1.0):.2f} % of the calls of "
-                f"{regular.sum()} regular phases right, {100.0 * good.sum() / calls.sum():.2f} % of all; these phases "
-                f"have {100.0 * ruled / calls.sum():.1f} % of the calls"
+                f"{program.name} on {count}: {100.0 * right / max(calls, 1):.2f} % of the {calls:,} calls of "
+                f"{len(inside)} regular phases right; these have {100.0 * calls / max(whole, 1):.1f} % of all calls"
             )
-        odd = [f"{phase} ({_named(traces[LEARNED[-1]], phase)})" for phase in np.flatnonzero(~regular).tolist()]
+        free = sorted({name for each in names.values() for name in each.free})
+        odd = sorted({name for key, each in names.items() if regular is not None and key not in regular for name in
+                      each.names})  # fmt: skip
+        yield f"{program.name}: bytes that follow no rule: {', '.join(free) or 'none'}"
         yield f"{program.name}: irregular phases: {', '.join(odd) or 'none'}"
     except InputError as error:
         yield f"{program.name}: no rules: {error}"

@@ -207,6 +207,41 @@ class Attribute:
         return cls(topology=topology, axes=axes)
 
 
+def shifted(topology: str, dimensions: int, side: int, by: int) -> Attribute:
+    """The partner so many places further along a side of a grid.
+
+    Examples
+    --------
+    >>> print(shifted("grid 012", 3, 1, -1))
+    grid 012: shift 0, shift -1, shift 0
+    """
+    axes = tuple(Axis("shift", Expression(float(by if place == side else 0))) for place in range(dimensions))
+    return Attribute(topology, axes)
+
+
+#: A side, a coordinate or a share along a side, with its number.
+_SIDED = re.compile(r"\b(P|x|floor|most|ceil|block|spread)(\d)")
+
+
+def turned_to(rule: Attribute, topology: str, one: int, other: int) -> Attribute:
+    """What a number would be along one side of a grid if it came about as it does along another one.
+
+    Examples
+    --------
+    >>> print(turned_to(Attribute("grid 012", expression=Expression(0.0, ((8.0, "1/P0*1/P1"),))), "grid 012", 0, 2))
+    8 1/P2*1/P1
+    """
+    names = {str(one): str(other), str(other): str(one)}
+    table = tuple(turned_to(each, topology, one, other) for each in rule.table)
+    if rule.expression is None or rule.topology != topology:
+        return replace(rule, table=table)
+    terms = tuple(
+        (factor, _SIDED.sub(lambda match: match[1] + names.get(match[2], match[2]), atom))
+        for factor, atom in rule.expression.terms
+    )
+    return replace(rule, expression=replace(rule.expression, terms=terms))
+
+
 #: How steps of a loop are distinguished.
 TURNS = ("steps", "first", "last", "halves")
 

@@ -13,7 +13,7 @@ from metasched.signature.actions import AMOUNTS, ActionTable, Shape
 from metasched.signature.application import Application, Role, Rule
 from metasched.signature.attributes import with_grid
 from metasched.signature.expressions import LISTED
-from metasched.signature.matching import Repeat, laid_out
+from metasched.signature.matching import Places, Repeat, laid_out
 from metasched.signature.roles import cells
 from metasched.signature.topologies import TOPOLOGIES
 from metasched.signature.traces import Trace
@@ -139,21 +139,7 @@ def _role(
 ) -> tuple[NDArray[np.int32], tuple[Ints, Ints]]:
     """Actions of the processes of a role, an array of shape (ranks, actions), and its program as samples have it."""
     sides = TOPOLOGIES[application.topology](count)
-
-    def env_of(of: Ints, steps: tuple[int, ...], counts: tuple[int, ...]) -> dict[str, Floats]:
-        named = {"n": np.full(1, float(count)), "r": of.astype(np.float64)}
-        named |= {f"i{place}": np.full(1, float(step)) for place, step in enumerate(steps)}
-        named |= {f"c{place}": np.full(1, float(each)) for place, each in enumerate(counts)}
-        return with_grid(named, sides)
-
-    def count_of(repeat: Repeat, steps: tuple[int, ...], counts: tuple[int, ...]) -> int:
-        value = role.counts[repeat.number](env_of(ranks[:1], steps, counts), count)
-        return int(max(float(np.ravel(value)[0]), 0.0))
-
-    try:
-        places, length = laid_out(role.program, count_of)
-    except ValueError as error:
-        raise InputError(str(error)) from None
+    places, length = positions(application, role, int(ranks[0]), count)
     shapes = np.zeros(length, dtype=np.int64)
     kept = np.zeros(length, dtype=bool)
     tables: dict[int, Ints] = {}
@@ -182,6 +168,29 @@ def _role(
         numbered = _numbered(application.shapes[leaf.shape], rule, with_grid(env, sides), count, actions)
         made[:, at[table[:, 0]]] = numbered
     return made, (shapes, np.flatnonzero(kept))
+
+
+def positions(application: Application, role: Role, rank: int, count: int) -> tuple[Places, int]:
+    """Where each action of a role's program stands in what one of its processes does, and how much that is.
+
+    Raises
+    ------
+    InputError
+        When it is more than a process may be given.
+    """
+    sides = TOPOLOGIES[application.topology](count)
+
+    def count_of(repeat: Repeat, steps: tuple[int, ...], counts: tuple[int, ...]) -> int:
+        named = {"n": np.full(1, float(count)), "r": np.full(1, float(rank))}
+        named |= {f"i{place}": np.full(1, float(step)) for place, step in enumerate(steps)}
+        named |= {f"c{place}": np.full(1, float(each)) for place, each in enumerate(counts)}
+        value = role.counts[repeat.number](with_grid(named, sides), count)
+        return int(max(float(np.ravel(value)[0]), 0.0))
+
+    try:
+        return laid_out(role.program, count_of)
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def _longest(repeat: Repeat, longest: int, outer: int) -> int:

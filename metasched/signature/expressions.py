@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, combinations_with_replacement
@@ -29,7 +29,7 @@ Env = Mapping[str, Floats]
 
 _VARIABLE = r"(?:n|r|m|j|P\d|x\d|i\d{1,2}|c\d{1,2})"
 _FACTOR = re.compile(
-    rf"(?:1/)?(?:{_VARIABLE}|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|tz)\({_VARIABLE}\)|(?:floor|block|spread|ceil|most)\d:\d{{1,15}})"
+    rf"(?:1/)?(?:{_VARIABLE}|2\^{_VARIABLE}|(?:sqrt|cbrt|log2|tz|two|wide|many)\({_VARIABLE}\)|(?:floor|block|spread|ceil|most)\d:\d{{1,15}})"
 )
 #: Most terms of an expression, and most factors of an atom.
 MOST_TERMS, MOST_FACTORS = 4, 4
@@ -38,6 +38,12 @@ LISTED = 9
 #: Ways to share out, the most usual first: the first ones get one more; by rounded ends; all but the last as many; room
 #: for as many as any has; what is left over dropped.
 SHARES = ("block", "spread", "ceil", "most", "floor")
+#: What sides of a grid may be asked: whether they are two processes long, longer, or longer than one.
+GUARDS: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
+    "two": lambda side: side == 2,
+    "wide": lambda side: side > 2,
+    "many": lambda side: side > 1,
+}
 #: Longest side of something that is dealt out along two or three dimensions.
 MOST_SHARED = 2_049
 #: How many of the simplest atoms are tried in pairs.
@@ -83,6 +89,8 @@ def _factor(name: str, env: Env) -> Floats:
         return _block(kind[:-1], float(size), env[f"P{kind[-1]}"], env[f"x{kind[-1]}"])
     function, _, inner = name.rstrip(")").partition("(")
     value = env[inner]
+    if function in GUARDS:
+        return GUARDS[function](value).astype(np.float64)
     if function == "sqrt":
         return np.sqrt(value)
     if function == "cbrt":
@@ -361,7 +369,11 @@ class Rows:
                 constant = _tidy(float(solved[place, 2])) if width > 2 else 0.0
                 if not tolerance and not all(map(_plain, (*slopes, constant))):
                     continue
-                if all(slopes) and _exact(
+                least = ROUNDING * max(float(np.abs(values).max()), 1.0)
+                part = [
+                    abs(slope) * float(np.ptp(self.matrix[at])) for slope, at in zip(slopes, (one, other), strict=True)
+                ]
+                if min(part) > least and _exact(
                     constant + slopes[0] * self.matrix[one] + slopes[1] * self.matrix[other], values, tolerance
                 ):
                     return Expression(constant, ((slopes[0], self.names[one]), (slopes[1], self.names[other])))

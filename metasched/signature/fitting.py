@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from metasched.records import InputError
 from metasched.signature.actions import AMOUNTS, PEERS, Shape
+from metasched.signature.along_sides import Seen, Sided, program_along_sides
 from metasched.signature.application import Application, Role, Rule
 from metasched.signature.attributes import (
     WRITTEN,
@@ -22,6 +23,8 @@ from metasched.signature.attributes import (
     regression,
     shared_lengths,
     shared_out,
+    shifted,
+    turned_to,
 )
 from metasched.signature.expanding import expanded
 from metasched.signature.expressions import LISTED as ALONG
@@ -40,7 +43,7 @@ from metasched.signature.instruction_groups import (
 from metasched.signature.matching import Places, Program, likened, matched, program_of
 from metasched.signature.phases import Machine
 from metasched.signature.roles import Cell, candidates, cells
-from metasched.signature.topologies import different
+from metasched.signature.topologies import TOPOLOGIES, different
 from metasched.signature.traces import Trace
 from metasched.signature.transforms import PowerLaw
 from metasched.signature.workloads import one_workload
@@ -175,7 +178,9 @@ def _best(runs: Sequence[_Run], shapes: Sequence[Shape], timed: bool) -> Fit | N
         if found is not None and (best is None or found.ruled > best.ruled):
             best = found
         tried += 1
-        if (best is not None and (best.ruled == 1.0 or not fitter.divided)) or tried >= MOST_TRIED:
+        # Whose calls follow from the sides of a grid has no other roles by its borders.
+        last = fitter.along or (best is not None and (best.ruled == 1.0 or not fitter.divided))
+        if last or tried >= MOST_TRIED:
             break
     return best
 
@@ -314,8 +319,9 @@ class _Fitter:
         self.pool: dict[tuple[object, ...], list[Attribute]] = {}
         self.unruled: dict[str, Floats] = {}
         self.grids: list[str] = []
-        self.divided = False
+        self.divided, self.along = False, False
         self.single: dict[tuple[object, ...], list[Attribute]] = {}
+        self.turned: dict[tuple[object, ...], list[Attribute]] = {}
         self.without: set[tuple[object, ...]] = set()
 
     def fit(self, seen: dict[Cell, dict[int, Ints]]) -> Fit | None:
@@ -335,6 +341,10 @@ class _Fitter:
 
     def _role(self, cell: Cell, seen: dict[int, Ints]) -> Role | None:
         """The role by loops whose actions are the same at every turn; else, by what looks alike."""
+        lengths = {self.runs[place].sequences[self.runs[place].classes[ranks[0]]].size for place, ranks in seen.items()}
+        # What the lengths of sides explain to the last call is no loop whose turns differ from count to count.
+        if len(lengths) > 1 and (role := self._along_sides(cell, seen)) is not None:
+            return role
         best: tuple[float, Role, dict[str, Floats]] | None = None
         for precisely in (True, False):
             before, self.unruled = self.unruled, {}
@@ -374,6 +384,95 @@ class _Fitter:
             return None
         rules = [self._rule(program, leaf, places, seen) for leaf in range(len(program.leaves))]
         return Role(cell, program, tuple(rules), tuple(each for each in counts if each is not None))
+
+    def _along_sides(self, cell: Cell, seen: dict[int, Ints]) -> Role | None:
+        """The role by what is done along each side of a grid, where that depends on the side's length."""
+        amounts = np.array([shape.name in AMOUNTS for shape in self.shapes])
+        partnered = np.array([bool(shape.peers) for shape in self.shapes])
+        best: tuple[str, Sided] | None = None
+        for topology in self.topologies:
+            sides = {place: TOPOLOGIES[topology](self.runs[place].count) for place in seen}
+            if len(sides[min(sides)]) < 2:
+                continue
+            runs = []
+            for place, ranks in seen.items():
+                run, some = self.runs[place], ranks[_spread(ranks.size, RANKS)]
+                sequence = run.sequences[run.classes[ranks[0]]]
+                runs.append(Seen(run.trace, some, sequence, amounts, partnered, sides[place]))
+            sided = program_along_sides(runs)
+            if sided is not None and (best is None or sided.astray < best[1].astray):
+                best = topology, sided
+        if best is None:
+            return None
+        topology, sided = best
+        sides = {place: TOPOLOGIES[topology](self.runs[place].count) for place in seen}
+        if (rules := self._rules_along(sided, topology, sides, seen)) is None:
+            return None
+        counts = [
+            Attribute(topology, expression=Expression(0.0, ((1.0, f"{guard}(P{side})"),)))
+            for side, guard in (sided.guards.get(each.number, (0, "")) for each in sided.program.repeats)
+        ]
+        for number_, count in sided.counts.items():
+            counts[number_] = Attribute(expression=Expression(float(count)))
+        self.along = True
+        return Role(cell, sided.program, rules, tuple(counts))
+
+    def _rules_along(
+        self, sided: Sided, topology: str, sides: dict[int, tuple[int, ...]], seen: dict[int, Ints]
+    ) -> tuple[Rule, ...] | None:
+        """The rules of all actions; those of sides that are longer than in any run as of the side that shows them."""
+        program, places = sided.program, {place: sided.places(of) for place, of in sides.items()}
+        dimensions = len(sides[min(sides)])
+        self.grids.append(topology)
+        where = {
+            leaf.number: {place: each for place, each in places.items() if each.leaves[leaf.number]}
+            for leaf in program.leaves
+        }
+        rules: dict[int, Rule] = {}
+        shown: dict[tuple[int, str, int], dict[int, int]] = {}
+
+        def shows(number_: int) -> tuple[int, int, int]:
+            """What more runs show comes first, and where more of the other sides differ."""
+            own = sided.along[number_].side if number_ in sided.along else -1
+            others = ({sides[place][side] for place in where[number_]} for side in range(dimensions) if side != own)
+            return -len(where[number_]), -sum(len(each) > 1 for each in others), number_
+
+        for number_ in sorted(where, key=shows):
+            shape = program.leaves[number_].shape
+            along = sided.along.get(number_)
+            partners = {}
+            if along is not None:
+                partners = {
+                    place: shifted(topology, dimensions, along.side, by)
+                    for place, by in zip(self.shapes[shape].peers, along.shifts, strict=False)
+                }
+            if where[number_]:
+                rules[number_] = self._rule(program, number_, where[number_], seen, partners)
+                if along is not None:
+                    shown.setdefault(along.part, {})[shape] = number_
+                    self._turned(shape, rules[number_], topology, along.side, dimensions)
+                continue
+            side, part = sided.borrowed.get(along.part, (0, None)) if along is not None else (0, None)
+            known = shown.get(part, {}).get(shape) if part is not None else None
+            if along is None or known is None:
+                return None
+            numbers = tuple(
+                partners.get(place) or turned_to(each, topology, side, along.side)
+                for place, each in enumerate(rules[known].numbers)
+            )
+            rules[number_] = replace(rules[known], numbers=numbers)
+        return tuple(rules[number_] for number_ in range(len(program.leaves)))
+
+    def _turned(self, shape: int, rule: Rule, topology: str, side: int, dimensions: int) -> None:
+        """Keep the rules of a message along one side for those along others."""
+        for column, each in enumerate(rule.numbers):
+            if column in self.shapes[shape].peers or not each.ruled:
+                continue
+            for kept in (self.single, self.turned):
+                known = kept.setdefault((shape, column), [])
+                for other in range(dimensions):
+                    turned = turned_to(each, topology, side, other)
+                    known += [turned] if turned not in known and not turned.table else []
 
     def _by_turns(self, place: int, ranks: Ints, sequence: Ints) -> tuple[Node, ...]:
         """Fold what is the same in all processes of a role at every turn, and then what looks alike."""
@@ -454,8 +553,15 @@ class _Fitter:
             known.append(found)
         return found
 
-    def _rule(self, program: Program, leaf: int, places: dict[int, Places], seen: dict[int, Ints]) -> Rule:
-        """The rules of one action's numbers."""
+    def _rule(
+        self,
+        program: Program,
+        leaf: int,
+        places: dict[int, Places],
+        seen: dict[int, Ints],
+        partners: Mapping[int, Attribute] | None = None,
+    ) -> Rule:
+        """The rules of one action's numbers, those of partners as far as they are not known."""
         shape_number, loops = program.leaves[leaf].shape, program.leaves[leaf].loops
         shape, depth = self.shapes[shape_number], len(loops)
         columns: list[Floats] = []
@@ -465,6 +571,8 @@ class _Fitter:
         for place, each in places.items():
             run = self.runs[place]
             at, taken = each.leaf(leaf)
+            if not at.size:
+                continue
             events += at.size * seen[place].size
             seconds += sum(float(run.seconds[run.trace.processes[rank][at]].sum()) for rank in seen[place].tolist())
             some, ranks = _spread(at.size, PLACES), seen[place][_spread(seen[place].size, RANKS)]
@@ -484,7 +592,13 @@ class _Fitter:
         # Partners first: their grid and direction say whose sides the amount of a message is shared along.
         for column in sorted(range(shape.numbers), key=lambda each: each not in shape.peers):
             values = np.concatenate([self.runs[place].column(shape_number, column)[each] for place, each in actions])
-            one, ruled = self._number(samples, values, (shape_number, column), column in shape.peers, tolerance)
+            if partners and column in partners:
+                by_column[column] = partners[column]
+                continue
+            peer = column in shape.peers
+            one, ruled = self._number(samples, values, (shape_number, column), peer, tolerance, bool(partners))
+            if partners and len(samples.distinct) < len(self.runs) and not _plain_share(one):
+                one, ruled = regression(samples, values), False
             partner = by_column[shape.peers[0]] if shape.peers and column not in shape.peers else None
             if tolerance and one.law is not None:
                 one, ruled = self._groups(samples, values, (shape_number, column), leaf, places, seen)
@@ -548,7 +662,13 @@ class _Fitter:
         return Attribute(where.topology, table=table, placement=where), profile is not None
 
     def _number(
-        self, samples: Samples, values: Floats, key: tuple[object, ...], peer: bool, tolerance: float
+        self,
+        samples: Samples,
+        values: Floats,
+        key: tuple[object, ...],
+        peer: bool,
+        tolerance: float,
+        along: bool = False,
     ) -> tuple[Attribute, bool]:
         few = len(samples.distinct) < len(self.runs)
         if not few and np.all(values == values[0]) and not peer:
@@ -558,7 +678,9 @@ class _Fitter:
 
         def search() -> Attribute | None:
             grids = dict.fromkeys([*self.grids, *(name for name in USUAL if name in self.topologies)])
-            simple = sorted(self.single.get(key, ()), key=lambda rule: (rule.size, str(rule))) if few else []
+            # Along sides, what another side shows is believed before what a side's own few lengths would tell.
+            tried = self.single.get(key, ()) if few else self.turned.get(key, ()) if along else ()
+            simple = sorted(tried, key=lambda rule: (rule.size, str(rule)))
             chosen = [*grids][:MOST_GRIDS]
             # Where there is no rule the search is longest, and many actions of a program have the same numbers.
             question = (samples.fingerprint(values), peer, tolerance, tuple(chosen), tuple(simple))
@@ -621,6 +743,12 @@ def _of_lengths(
         )
         rules.append(replace(rule, numbers=numbers))
     return replace(role, rules=tuple(rules))
+
+
+def _plain_share(rule: Attribute) -> bool:
+    """Whether a rule is a number, or one share: all that fewer counts than were run can tell of a message."""
+    known = rule.expression
+    return known is not None and len(known.terms) <= 1 and not (known.terms and known.constant)
 
 
 def _times(rule: Attribute, factor: float) -> Attribute:

@@ -111,10 +111,17 @@ def _turned(sides: Callable[[int], tuple[int, ...]], order: tuple[int, ...]) -> 
     return turned
 
 
+def _orders(dimensions: int) -> list[tuple[int, ...]]:
+    """Orders of sides, the longest first or last before others: of those that runs do not tell apart, one is taken."""
+    down = tuple(range(dimensions))
+    up = down[::-1]
+    return [down, up, *(each for each in permutations(down) if each not in (down, up) and dimensions < 4)]
+
+
 def _made() -> dict[str, Callable[[int], tuple[int, ...]]]:
     made: dict[str, Callable[[int], tuple[int, ...]]] = {"line": lambda n: (n,)}
     for dimensions in (2, 3, 4):
-        for order in permutations(range(dimensions)) if dimensions < 4 else [(0, 1, 2, 3), (3, 2, 1, 0)]:
+        for order in _orders(dimensions):
             places = "".join(map(str, order))
             made[f"grid {places}"] = _turned(lambda n, d=dimensions: balanced(n, d), order)  # type: ignore[misc]
             if dimensions < 4:
