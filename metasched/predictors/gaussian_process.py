@@ -1,16 +1,18 @@
-"""What a formula leaves over: a Gaussian process on the logarithm of measured over predicted time.
+"""The residuals of a formula: a Gaussian process on the logarithm of measured over predicted time.
 
-Caches, imbalance and shared links bend real times away from any formula of two terms. Log measured over predicted time
-is taken as a sum of four independent parts:
+Caches, imbalance and shared links make real times deviate from any formula of two terms. The logarithm of measured over
+predicted time is modelled as a sum of four independent parts:
 
-* a smooth *bend*, Matern 5/2 in the logarithms of the inputs;
-* *scaling*, a Wiener process in log P: the farther apart two processor counts, the less one says of the other;
-* *levers*: what the formula's own numbers may be off by, each a factor of known derivative and a normal prior;
-* noise, larger for runs that are given more of it, and with the tails of a Student t distribution.
+* the smooth part (``bend``), Matern 5/2 in the logarithms of the inputs;
+* ``scaling``, a Wiener process in log P: the farther apart two processor counts are, the weaker their correlation;
+* the uncertainty of the formula's parameters: ``basis`` has the derivatives of log time by each of them, whose
+  coefficients have normal priors;
+* noise with the tails of a Student t distribution, and with a variance of its own for each run.
 
-How large each part is follows from the runs by marginal likelihood, held by log-normal priors while runs are few
-(Rasmussen & Williams, Gaussian Processes for Machine Learning, sections 2.7 and 5.4.1). The levers are integrated out
-exactly (Eqs. 2.39-2.42 there), so a prediction's spread knows how unsure the formula is.
+The scales of these parts are estimated from the runs by marginal likelihood with log-normal priors, which matter while
+runs are few (Rasmussen & Williams, Gaussian Processes for Machine Learning, sections 2.7 and 5.4.1). The coefficients
+are integrated out exactly (Eqs. 2.39-2.42 there), so the standard deviation of a prediction includes the uncertainty of
+the formula.
 """
 
 from __future__ import annotations
@@ -27,15 +29,23 @@ from metasched.predictors.contract import Floats
 
 #: Degrees of freedom of the noise: the usual choice where they cannot be estimated (Lange, Little & Taylor 1989).
 DEGREES = 4.0
-#: The farthest that a scale may move from the median of its prior, on the logarithm.
+#: The largest distance of a scale from the median of its prior, on the logarithm.
 REACH = 4.0
-#: Runs that a process uses: the newest, and of the older those that cover most ground.
+#: Runs that a process uses: the newest, and those older ones that cover the most of the inputs' range.
 NEWEST, COVERING = 192, 64
 
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """Spread of the bend, its length scale for each input, spreads of scaling (over one unit of log P) and noise."""
+    """Standard deviations of the parts of a process, and the length scales of the smooth part.
+
+    Parameters
+    ----------
+    bend : standard deviation of the smooth part.
+    lengths : its length scale for each input.
+    scaling : standard deviation of the Wiener process over one unit of log P.
+    noise : standard deviation of the noise.
+    """
 
     bend: float
     lengths: tuple[float, ...]
@@ -56,14 +66,14 @@ class Scales:
 
 @dataclass(frozen=True, slots=True)
 class ScalePrior:
-    """What is expected of the scales before any run.
+    """The log-normal prior of the scales.
 
     Parameters
     ----------
-    medians : of each.
-    spread : of the logarithm of each.
-    fixed_lengths : of this many first inputs the length scales stay at their medians; the others are learned.
-    least_noise : no formula holds better than this.
+    medians : of each scale.
+    spread : standard deviation of the logarithm of each scale.
+    fixed_lengths : the length scales of this many first inputs stay at their medians; the others are learned.
+    least_noise : lower bound of the noise.
     """
 
     medians: Scales
@@ -74,16 +84,16 @@ class ScalePrior:
 
 @dataclass(frozen=True)
 class Kinship:
-    """What runs on other platforms have to do with the platform that is asked about.
+    """How runs on other platforms are correlated with those on the target platform.
 
-    All platforms have the levers in common but for small differences; bend and scaling are each platform's own. Seen
-    from one platform, the levers of each other one are off by two such differences: its own, and that of the platform
-    asked about, which the runs on all others share.
+    The coefficients of the basis are common to all platforms but for small differences; the smooth part and scaling are
+    independent on each platform. Relative to the target platform, the coefficients of another one differ by two such
+    differences: its own, and that of the target platform, which the runs on all others have in common.
 
     Parameters
     ----------
-    platforms : array of shape (n,), the platform of each run by number, 0 for the one asked about.
-    apart : array of shape (l,), how far each lever is off from platform to platform.
+    platforms : array of shape (n,), the platform of each run by number, 0 for the target platform.
+    apart : array of shape (l,), standard deviation of each coefficient between platforms.
 
     Examples
     --------
@@ -100,7 +110,7 @@ class Kinship:
 
     @cached_property
     def asked(self) -> NDArray[np.bool_]:
-        """Which runs are of the platform asked about, shape (n,)."""
+        """Which runs are of the target platform, shape (n,)."""
         return np.equal(self.platforms, 0)
 
     @cached_property
@@ -108,9 +118,9 @@ class Kinship:
         """Which runs are of one platform, shape (n, n)."""
         return np.equal.outer(self.platforms, self.platforms)
 
-    def differences(self, levers: Floats) -> Floats:
-        """Covariance of log times that other levers on other platforms cause, (n, n), from levers (n, l)."""
-        away = levers * self.apart * ~self.asked[:, None]
+    def differences(self, basis: Floats) -> Floats:
+        """Covariance of log times due to other coefficients on other platforms, (n, n), from the basis (n, l)."""
+        away = basis * self.apart * ~self.asked[:, None]
         return np.asarray(away @ away.T * (1.0 + self.same))
 
 
@@ -120,23 +130,23 @@ class ResidualProcess:
     Parameters
     ----------
     points : array of shape (n, d), logarithms of the inputs; the second is log P.
-    levers : array of shape (n, l), derivatives of the formula's log time by its uncertain numbers.
-    spreads : array of shape (l,), how far each number may be off (its prior spread).
+    basis : array of shape (n, l), derivatives of the formula's log time by its uncertain parameters.
+    spreads : array of shape (l,), prior standard deviation of each of these parameters.
     error : array of shape (n,), log(measured / formula).
     scales : of the parts.
-    noise : array of shape (n,), variance of each run's noise relative to the usual; 1 where None.
-    extra : array of shape (n,), variance of what else disturbs each run; 0 where None.
-    moved : whether the levers' most probable values are part of the mean. Not where the formula already stands at its
-        most probable numbers: then they only widen the spread.
-    kinship : of runs on other platforms; None where all are of one.
+    noise : array of shape (n,), variance of each run's noise relative to the usual; 1 if None.
+    extra : array of shape (n,), variance of further disturbances of each run; 0 if None.
+    moved : whether the most probable coefficients are part of the mean. Not if the formula already has its most
+        probable parameters: then the coefficients only contribute to the variance.
+    kinship : of runs on other platforms; None if all are of one.
 
     Examples
     --------
     >>> points = np.log(np.array([[100.0, 1.0], [200.0, 1.0], [200.0, 2.0]]))
-    >>> levers = np.array([[1.0, 0.0], [1.0, 0.0], [0.8, 0.2]])
+    >>> basis = np.array([[1.0, 0.0], [1.0, 0.0], [0.8, 0.2]])
     >>> scales = Scales(0.1, (2.0, 2.0), 0.1, 0.03)
-    >>> process = ResidualProcess(points, levers, np.array([0.3, 0.7]), np.array([0.10, 0.11, 0.09]), scales)
-    >>> mean, spread = process.predict(points[:1], levers[:1])
+    >>> process = ResidualProcess(points, basis, np.array([0.3, 0.7]), np.array([0.10, 0.11, 0.09]), scales)
+    >>> mean, spread = process.predict(points[:1], basis[:1])
     >>> mean.round(2), bool(spread[0] < 0.06)
     (array([0.1]), True)
     """
@@ -144,7 +154,7 @@ class ResidualProcess:
     def __init__(
         self,
         points: Floats,
-        levers: Floats,
+        basis: Floats,
         spreads: Floats,
         error: Floats,
         scales: Scales,
@@ -154,28 +164,29 @@ class ResidualProcess:
         moved: bool = True,
         kinship: Kinship | None = None,
     ) -> None:
-        self.points, self.levers, self.spreads, self.error, self.scales = points, levers, spreads, error, scales
+        self.points, self.basis, self.spreads, self.error, self.scales = points, basis, spreads, error, scales
         self._noise = np.ones(len(error)) if noise is None else noise
         self._extra = np.zeros(len(error)) if extra is None else extra
         self._kinship = kinship
-        covariance = run_covariance(scales, points, levers, scales.noise**2 * self._noise + self._extra, kinship)
+        covariance = run_covariance(scales, points, basis, scales.noise**2 * self._noise + self._extra, kinship)
         self._factor = scipy.linalg.cholesky(covariance, lower=True)
-        white = scipy.linalg.solve_triangular(self._factor, np.column_stack([levers, error]), lower=True)
+        white = scipy.linalg.solve_triangular(self._factor, np.column_stack([basis, error]), lower=True)
         self._white, self._white_error = white[:, :-1], white[:, -1]
         scaled = self._white * spreads
-        # Posterior of the levers in units of their spreads; its Cholesky factor inverted gives their covariance.
+        # Posterior precision of the coefficients in units of their prior deviations; the inverse of its Cholesky factor
+        # gives their covariance.
         precision = scipy.linalg.cholesky(np.eye(len(spreads)) + scaled.T @ scaled, lower=True)
         self.roots = scipy.linalg.solve_triangular(precision, np.diag(spreads), lower=True)
         self.moves = self.roots.T @ (self.roots @ (self._white.T @ self._white_error))
         if not moved:
             self.moves = np.zeros_like(self.moves)
         left = self._white_error - self._white @ self.moves
-        #: Weights of the runs in the mean, and in what the levers explain.
+        #: Weights of the runs in the mean, and in the part of each basis function that the process explains.
         self.weights = scipy.linalg.solve_triangular(self._factor, left, lower=True, trans="T")
         self.absorbed = scipy.linalg.solve_triangular(self._factor, self._white, lower=True, trans="T")
 
     def form(self, points: Floats) -> tuple[Floats, Floats, Floats]:
-        """Mean and variance of bend and scaling at points (m, d), and what they take over of each lever, (m, l)."""
+        """Mean and variance of smooth part and scaling at points (m, d), and the basis that they explain, (m, l)."""
         across = self._form(points)
         seen = across @ self._asked
         known = seen[:, 1 + len(self.spreads) :]
@@ -185,41 +196,43 @@ class ResidualProcess:
         return seen[:, 0], np.maximum(variance, 0.0, out=variance), seen[:, 1 : 1 + len(self.spreads)]
 
     def between(self, points: Floats) -> tuple[Floats, Floats, Floats]:
-        """Of bend and scaling at points (m, d): what runs tell of their covariance, and what it was before any run.
+        """The covariance of smooth part and scaling at points (m, d), before any run and as reduced by the runs.
 
         Returns
         -------
-        learned, absorbed, before : arrays of shape (m, m); of shape (m, l), what is taken over of each lever; (m, m).
+        learned, absorbed, before : the reduction by the runs, shape (m, m); the basis that they explain, (m, l); the
+            covariance before any run, (m, m).
         """
         across = self._form(points)
         inverse = self._asked[:, 1 + len(self.spreads) :]
         return across @ inverse @ across.T, across @ self.absorbed, form_covariance(self.scales, points, points)
 
     def mean(self, points: Floats) -> Floats:
-        """Mean of bend and scaling alone at points (m, d)."""
+        """Mean of smooth part and scaling alone at points (m, d)."""
         return np.asarray(self._form(points) @ self.weights)
 
-    def predict(self, points: Floats, levers: Floats, noise: Floats | float = 1.0) -> tuple[Floats, Floats]:
-        """Mean and spread of a new run's log(measured / formula), for points (m, d) and levers (m, l)."""
+    def predict(self, points: Floats, basis: Floats, noise: Floats | float = 1.0) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of log(measured / formula) of new runs, for points (m, d) and basis (m, l)."""
         mean, variance, absorbed = self.form(points)
-        return mean + levers @ self.moves, self.spread(variance, (levers - absorbed).T, noise)
+        return mean + basis @ self.moves, self.spread(variance, (basis - absorbed).T, noise)
 
-    def spread(self, variance: Floats, levers: Floats, noise: Floats | float) -> Floats:
-        """Spread of a new run, from the variance of its form, the levers (l, m) left to it and its relative noise."""
-        free = self.roots @ levers
+    def spread(self, variance: Floats, basis: Floats, noise: Floats | float) -> Floats:
+        """Standard deviation for new runs, from the process' variance, the unexplained basis (l, m) and the noise."""
+        free = self.roots @ basis
         return np.asarray(np.sqrt(np.einsum("ij,ij->j", free, free) + variance + self.scales.noise**2 * noise))
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
-        """Error of every run predicted from the others under these scales, and its spread (Eqs. 5.10-12 there).
+        """Error of every run predicted from the others under these scales, and its deviation (Eqs. 5.10-12 there).
 
-        The levers are found anew without the run. The spread leaves out what this one run carries beyond the usual.
+        The coefficients are estimated without the run. The standard deviation excludes further disturbances of this
+        run.
         """
         inverse = self._inverse
         diagonal = np.diag(inverse)
         return inverse @ self.error / diagonal, self._usual_spread(1.0 / diagonal)
 
     def leave_group_out(self, groups: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """The same, every run predicted without any of its group.
+        """The same, but every run is predicted without all runs of its group.
 
         Parameters
         ----------
@@ -234,9 +247,9 @@ class ResidualProcess:
         return error, self._usual_spread(variance)
 
     def group_weights(self, groups: NDArray[np.intp]) -> Floats:
-        """Weights of runs whose group is farther from what the others say than expected, shape (n,), at most 1.
+        """Weights of runs, shape (n,), below 1 if their group deviates more from the others' prediction than expected.
 
-        As of a Student t distribution with as many dimensions as the group has runs.
+        They are those of a Student t distribution with as many dimensions as the group has runs.
         """
         inverse, weights = self._inverse, np.ones(len(groups))
         whole = inverse @ self.error
@@ -248,48 +261,48 @@ class ResidualProcess:
 
     @cached_property
     def _inverse(self) -> Floats:
-        """Inverse of the covariance of the runs, the levers integrated out."""
+        """Inverse of the covariance of the runs, with the coefficients integrated out."""
         whole = scipy.linalg.solve_triangular(self._factor, np.eye(len(self.error)), lower=True)
         taken = self.absorbed @ self.roots.T
         return np.asarray(whole.T @ whole - taken @ taken.T)
 
     def _usual_spread(self, variance: Floats) -> Floats:
-        """Spreads without what single runs carry beyond the usual."""
+        """Standard deviations without the further disturbances of single runs."""
         usual = self.scales.noise**2
         return np.sqrt(np.maximum(variance - usual * (self._noise - 1.0) - self._extra, usual))
 
     @cached_property
     def _asked(self) -> Floats:
-        """Mean, levers taken over, and inverse of the covariance, side by side: one product answers for all three."""
+        """Weights of the mean and of the basis, and the inverse covariance, side by side, for a single product."""
         inverse = scipy.linalg.cho_solve((self._factor, True), np.eye(len(self.error)))
         return np.column_stack([self.weights, self.absorbed, inverse])
 
     def _form(self, points: Floats) -> Floats:
-        """Covariance of bend and scaling between points (m, d) and the runs, shape (m, n)."""
+        """Covariance of smooth part and scaling between points (m, d) and the runs, shape (m, n)."""
         across = form_covariance(self.scales, points, self.points)
         if self._kinship is not None:
             across *= self._kinship.asked
         return across
 
 
-def run_covariance(scales: Scales, points: Floats, levers: Floats, alone: Floats, kinship: Kinship | None) -> Floats:
-    """Covariance of what a formula leaves over of runs, shape (n, n), the levers at their values aside.
+def run_covariance(scales: Scales, points: Floats, basis: Floats, alone: Floats, kinship: Kinship | None) -> Floats:
+    """Covariance of the residuals of runs for given parameters of the formula, shape (n, n).
 
     Parameters
     ----------
-    scales, points, levers, kinship : as of :class:`ResidualProcess`.
-    alone : array of shape (n,), the variance that each run has for itself.
+    scales, points, basis, kinship : as of :class:`ResidualProcess`.
+    alone : array of shape (n,), the independent variance of each run.
     """
     covariance = form_covariance(scales, points, points)
     if kinship is not None:
         covariance *= kinship.same
-        covariance += kinship.differences(levers)
+        covariance += kinship.differences(basis)
     covariance[np.diag_indices(len(points))] += alone
     return covariance
 
 
 def form_covariance(scales: Scales, first: Floats, second: Floats) -> Floats:
-    """Covariance of bend and scaling between points (m, d) and (n, d), shape (m, n)."""
+    """Covariance of smooth part and scaling between points (m, d) and (n, d), shape (m, n)."""
     distance: Floats | float = 0.0
     for one, other, length in zip(first.T, second.T, scales.lengths, strict=True):
         step = one[:, None] - other
@@ -311,7 +324,7 @@ def form_covariance(scales: Scales, first: Floats, second: Floats) -> Floats:
 
 def most_probable(
     points: Floats,
-    levers: Floats,
+    basis: Floats,
     spreads: Floats,
     error: Floats,
     prior: ScalePrior,
@@ -321,7 +334,7 @@ def most_probable(
     extra: Floats | None = None,
     kinship: Kinship | None = None,
 ) -> Scales:
-    """The scales of largest posterior density; parameters as of :class:`ResidualProcess`, levers around their prior.
+    """The scales of largest posterior density; parameters as of :class:`ResidualProcess`, ``error`` at the prior means.
 
     Examples
     --------
@@ -336,13 +349,13 @@ def most_probable(
     shape = np.ones(len(error)) if noise is None else noise
     squared = (points[:, None, :] - points[None, :, :]) ** 2
     wiener = np.minimum.outer(points[:, 1], points[:, 1])
-    fixed = (levers * spreads**2) @ levers.T
+    fixed = (basis * spreads**2) @ basis.T
     fixed[np.diag_indices(len(error))] += 0.0 if extra is None else extra
     same: NDArray[np.bool_] | float = 1.0
     if kinship is not None:
         same = kinship.same
         wiener = wiener * same
-        fixed += kinship.differences(levers)
+        fixed += kinship.differences(basis)
     identity, medians = np.eye(len(error)), prior.medians.logs
     free = np.array([True, *(place >= prior.fixed_lengths for place in range(inputs)), True, True])
     full = np.where(free, start.logs, medians)
@@ -382,9 +395,9 @@ def most_probable(
 
 
 def t_weights(errors: Floats) -> Floats:
-    """Weights of runs from their errors in units of the spread expected, shape (n,); the typical run counts 1.
+    """Weights of runs from their errors in units of the expected deviation, shape (n,); the median run has weight 1.
 
-    Under Student t errors a wild run hardly counts; the fit is a weighted one (Lange, Little & Taylor, "Robust
+    With Student t errors an outlier has a small weight; the fit is a weighted one (Lange, Little & Taylor, "Robust
     statistical modeling using the t distribution", JASA 84, 1989).
 
     Examples

@@ -52,39 +52,39 @@ def covariance(x, s, y, t, scales: Scales) -> float:
 
 def test_predictions_are_the_conditional_normal_distribution() -> None:
     scales = Scales(0.1, (1.0, 2.0, 0.5, 3.0), 0.2, 0.05)
-    (known, levers), (new, new_levers) = points(12), points(5, seed=1)
+    (known, basis), (new, new_levers) = points(12), points(5, seed=1)
     error = np.random.default_rng(2).normal(0, 0.2, 12)
-    mean, spread = transfer(known, levers, error, scales).predict(new, new_levers)
+    mean, spread = transfer(known, basis, error, scales).predict(new, new_levers)
 
     def matrix(a, s, b, t):
         return np.array(
             [[covariance(x, u, y, v, scales) for y, v in zip(b, t, strict=True)] for x, u in zip(a, s, strict=True)]
         )
 
-    inverse = np.linalg.inv(matrix(known, levers, known, levers) + scales.noise**2 * np.eye(12))
-    across = matrix(new, new_levers, known, levers)
+    inverse = np.linalg.inv(matrix(known, basis, known, basis) + scales.noise**2 * np.eye(12))
+    across = matrix(new, new_levers, known, basis)
     own = matrix(new, new_levers, new, new_levers) + scales.noise**2 * np.eye(5)
     assert mean == pytest.approx(across @ inverse @ error)
     assert spread == pytest.approx(np.sqrt(np.diag(own - across @ inverse @ across.T)))
 
 
 def test_runs_with_noise_of_their_own_count_for_less() -> None:
-    (known, levers), (new, new_levers) = points(12), points(5, seed=1)
+    (known, basis), (new, new_levers) = points(12), points(5, seed=1)
     error = np.random.default_rng(2).normal(0, 0.2, 12)
     noise, extra = np.linspace(1.0, 4.0, 12), np.where(np.arange(12) == 3, 1e6, 0.0)
     scales = PRIOR.medians
-    whole = ResidualProcess(known, levers, LEVER_SPREADS, error, scales, noise=noise, extra=extra)
+    whole = ResidualProcess(known, basis, LEVER_SPREADS, error, scales, noise=noise, extra=extra)
     kept = np.arange(12) != 3
-    without = ResidualProcess(known[kept], levers[kept], LEVER_SPREADS, error[kept], scales, noise=noise[kept])
+    without = ResidualProcess(known[kept], basis[kept], LEVER_SPREADS, error[kept], scales, noise=noise[kept])
     expected = without.predict(new, new_levers)
     assert np.stack(whole.predict(new, new_levers)) == pytest.approx(np.stack(expected), rel=1e-3)
 
 
 def test_where_the_formula_stands_at_its_most_probable_levers_only_widen_the_spread() -> None:
-    (known, levers), (new, new_levers) = points(12), points(5, seed=1)
+    (known, basis), (new, new_levers) = points(12), points(5, seed=1)
     error = np.random.default_rng(2).normal(0, 0.2, 12)
     moved, still = (
-        ResidualProcess(known, levers, LEVER_SPREADS, error, PRIOR.medians, moved=way) for way in (True, False)
+        ResidualProcess(known, basis, LEVER_SPREADS, error, PRIOR.medians, moved=way) for way in (True, False)
     )
     assert moved.predict(new, new_levers)[1] == pytest.approx(still.predict(new, new_levers)[1])
     assert np.all(still.moves == 0.0)
@@ -101,18 +101,18 @@ def test_scales_of_two_inputs_with_fixed_lengths_are_found() -> None:
 
 
 def test_leaving_one_out_is_what_a_process_without_that_run_predicts() -> None:
-    known, levers = points(15)
+    known, basis = points(15)
     error = np.random.default_rng(2).normal(0, 0.2, 15)
-    left_out, spread = transfer(known, levers, error).leave_one_out()
+    left_out, spread = transfer(known, basis, error).leave_one_out()
     others = np.arange(15) != 4
-    mean, expected = transfer(known[others], levers[others], error[others]).predict(known[4:5], levers[4:5])
+    mean, expected = transfer(known[others], basis[others], error[others]).predict(known[4:5], basis[4:5])
     assert left_out[4] == pytest.approx(error[4] - mean[0])
     assert spread[4] == pytest.approx(expected[0])
 
 
 def test_runs_that_are_off_by_a_scale_factor_teach_it_for_everywhere() -> None:
-    known, levers = points(30)
-    mean, spread = transfer(known, levers, 0.2 * levers[:, 1], search=True).predict(
+    known, basis = points(30)
+    mean, spread = transfer(known, basis, 0.2 * basis[:, 1], search=True).predict(
         np.log([[5e4, 1.0, 1.0, 90.0]]), np.array([[0.2, 0.8, 0.0]])
     )
     assert mean[0] == pytest.approx(0.16, abs=0.02)
@@ -127,23 +127,23 @@ def test_the_more_processors_the_less_sure() -> None:
 
 
 def test_scales_found_are_more_probable_than_those_started_from() -> None:
-    known, levers = points(40)
+    known, basis = points(40)
     error = 0.3 * np.sin(2.0 * known[:, 0]) + np.random.default_rng(2).normal(0, 0.01, 40)
-    found = transfer(known, levers, error, search=True)
+    found = transfer(known, basis, error, search=True)
     assert found.scales.bend > PRIOR.medians.bend
     assert found.scales.noise < PRIOR.medians.noise
     new, new_levers = points(200, seed=5)
     mean, _ = found.predict(new, new_levers)
     truth = 0.3 * np.sin(2.0 * new[:, 0])
-    plain, _ = transfer(known, levers, error).predict(new, new_levers)
+    plain, _ = transfer(known, basis, error).predict(new, new_levers)
     assert np.mean((mean - truth) ** 2) < np.mean((plain - truth) ** 2)
 
 
 def test_runs_that_crowd_a_link_teach_how_much_of_their_traffic_it_carries() -> None:
     known = np.log([[400.0, p, 1.0, 90.0] for p in (1.0, 2.0, 16.0, 16.0, 16.0)])
     crowded = np.log([1.0, 1.0, 2.0, 2.0, 2.0])
-    levers = np.stack([np.full(5, 0.3), np.full(5, 0.7), 0.7 * crowded], axis=1)
-    process = transfer(known, levers, -0.5 * 0.7 * crowded)
+    basis = np.stack([np.full(5, 0.3), np.full(5, 0.7), 0.7 * crowded], axis=1)
+    process = transfer(known, basis, -0.5 * 0.7 * crowded)
     lever = np.array([[0.3, 0.7, 0.7 * np.log(4.0)]])
     mean, _ = process.predict(np.log([[400.0, 32.0, 1.0, 90.0]]), lever)
     assert mean[0] == pytest.approx(-0.5 * 0.7 * np.log(4.0), rel=0.35)

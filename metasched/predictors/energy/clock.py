@@ -23,7 +23,7 @@ from metasched.predictors.gaussian_process import Scales, form_covariance
 #: until runs say otherwise.
 MEANS = np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.3])
 SPREADS = np.array([1.5, 0.7, 1.0, 0.5, 0.5, 0.7, 0.6])
-#: What times do besides: noise, and how smooth they are in N and P. Loads count by levers of prior spread 1.
+#: What times do besides: noise, and how smooth they are in N and P. Loads count by basis of prior spread 1.
 _SCALES = Scales(0.3, (1.5, 1.5), 0.3, 0.01)
 #: Spread of log time for a clock a factor e outside those learned.
 OUTSIDE = 0.15
@@ -84,9 +84,9 @@ class Clock:
         if least == most:
             return replace(found, doubt=tuple(np.diag(SPREADS).ravel().tolist()))
         covariance = form_covariance(_SCALES, points[:, :2], points[:, :2])
-        levers = np.hstack([np.ones((len(points), 1)), points - middle])
+        basis = np.hstack([np.ones((len(points), 1)), points - middle])
         # Size, count and loads move times by powers of about one; the bend takes what is left.
-        covariance += 100.0 + levers[:, 1:] @ np.diag([4.0, 1.0, 1.0, 1.0]) @ levers[:, 1:].T
+        covariance += 100.0 + basis[:, 1:] @ np.diag([4.0, 1.0, 1.0, 1.0]) @ basis[:, 1:].T
         covariance[np.diag_indices(len(points))] += _SCALES.noise**2
         factor = scipy.linalg.cholesky(covariance, lower=True)
 

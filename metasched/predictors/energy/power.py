@@ -5,7 +5,7 @@ of the others the more processors there are, the share u of the time that the ru
 work that the clock paces would take alone over the whole time. r is what waiting for messages draws relative to
 computing, 1 where it polls. The voltage that makes k larger than 1 has a least value that no run tells: below the
 clocks learned, k counts as 1 at most. What the form leaves over is a process as that of times is
-(``gaussian_process``), with the logarithms of N, P, f, c and bandwidth as inputs and the numbers as levers.
+(``gaussian_process``), with the logarithms of N, P, f, c and bandwidth as inputs and the numbers as basis.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ class Power:
             covariance = form_covariance(scales, points, points)
             covariance[np.diag_indices(len(points))] += scales.noise**2
             best = _best(best, scipy.linalg.cholesky(covariance, lower=True), log_watts, middle, points, work)
-            error, levers = log_watts - _form(best, middle, points, work), _slopes(best, middle, points, work)
-            around = error + levers @ (best - MEANS)
-            scales = most_probable(points, levers, SPREADS, around, PRIOR, scales)
-        error, levers = log_watts - _form(best, middle, points, work), _slopes(best, middle, points, work)
-        process = ResidualProcess(points, levers, SPREADS, error, scales, moved=False)
+            error, basis = log_watts - _form(best, middle, points, work), _slopes(best, middle, points, work)
+            around = error + basis @ (best - MEANS)
+            scales = most_probable(points, basis, SPREADS, around, PRIOR, scales)
+        error, basis = log_watts - _form(best, middle, points, work), _slopes(best, middle, points, work)
+        process = ResidualProcess(points, basis, SPREADS, error, scales, moved=False)
         return cls(tuple(best.tolist()), unit, middle, process)
 
     def expect(self, points: Floats, work: Floats) -> Floats:

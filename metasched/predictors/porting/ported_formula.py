@@ -58,7 +58,7 @@ class PortedFormula:
         share = np.where(defined, computation, 1.0) / np.where(defined, time, 1.0)
         return np.where(defined, time, np.inf), share
 
-    def levers(self, share: Floats, processors: Floats) -> Floats:
+    def basis(self, share: Floats, processors: Floats) -> Floats:
         """Derivatives of log time by log Rcpu, log Rbw and the power of the congestion, shape (n, 3)."""
         rest = 1.0 - share
         return np.stack([share, rest, rest * np.log(self.sharing.congestion(processors))], axis=1)

@@ -140,12 +140,12 @@ class PortedPredictor(LearnedState[PortedState], ByColumns):
         defined = np.isfinite(time)
         error = np.log(measured[defined] / time[defined])
         points = self.formula.points(n, p, cpu, bw)[defined]
-        return transfer(points, self.formula.levers(share, p)[defined], error, scales, search=search)
+        return transfer(points, self.formula.basis(share, p)[defined], error, scales, search=search)
 
     def expected(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms, for arrays of one shape (n,)."""
         time, share = self.formula.split(n, p, cpu, bw)
-        mean, spread = self.state.process.predict(self.formula.points(n, p, cpu, bw), self.formula.levers(share, p))
+        mean, spread = self.state.process.predict(self.formula.points(n, p, cpu, bw), self.formula.basis(share, p))
         return time * np.exp(mean), spread
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:

@@ -57,14 +57,14 @@ class Reference:
 def _of_model(model: Model) -> Reference:
     def terms(n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Pair:
         found = model.formula.terms(n, p, cpu, bw)
-        bend = np.exp(model.bend(np.log(np.stack([n, p], axis=1)))[:, 0])
-        return found.computation * bend, found.communication * bend
+        residual = np.exp(model.residual(np.log(np.stack([n, p], axis=1)))[:, 0])
+        return found.computation * residual, found.communication * residual
 
     return Reference(terms, model.formula.texts, True)
 
 
 def _of_lists(parallel: SortedList, alone: SortedList | None, runs: Observations) -> Reference:
-    """The best formulas of the published lists, and the bend in what they leave over."""
+    """The best formulas of the published lists, and a process on their residuals."""
 
     def bare(n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Pair:
         computation, communication = _evaluated(parallel, n, p, cpu, bw)
@@ -81,8 +81,8 @@ def _of_lists(parallel: SortedList, alone: SortedList | None, runs: Observations
         if process is None:
             return computation, communication
         points = inputs(n, p, cpu, bw)
-        bend = np.exp(process.predict(points, np.ones((len(points), 1)))[0])
-        return computation * bend, communication * bend
+        residual = np.exp(process.predict(points, np.ones((len(points), 1)))[0])
+        return computation * residual, communication * residual
 
     combination, (a, b) = parallel.combinations[0], parallel.coefficients[0]
     texts = formula(combination, (a, 0.0)), formula(combination, (0.0, b))

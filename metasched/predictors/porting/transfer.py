@@ -2,7 +2,7 @@
 
 The two scale factors may be off: a change of log Rcpu moves log time by the share of time spent computing, a change of
 log Rbw by the rest. So does the sharing of links: an application that sends mostly within a node raises the congestion
-reckoned with to a power of less than 1. These three are the levers of ``gaussian_process``; its Wiener process stands
+reckoned with to a power of less than 1. These three are the basis of ``gaussian_process``; its Wiener process stands
 for an application that scales otherwise than on the reference, its bend for what else the platform changes. How far
 runs are believed against the ported formula follows from the sizes of these parts, and those from the runs.
 """
@@ -32,14 +32,14 @@ def inputs(problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) ->
 
 
 def transfer(
-    points: Floats, levers: Floats, error: Floats, scales: Scales | None = None, *, search: bool = False
+    points: Floats, basis: Floats, error: Floats, scales: Scales | None = None, *, search: bool = False
 ) -> ResidualProcess:
     """The process, conditioned on runs of the target.
 
     Parameters
     ----------
     points : array of shape (n, 4), see :func:`inputs`.
-    levers : array of shape (n, 3), derivatives of log time by log Rcpu, log Rbw and the power of the congestion: the
+    basis : array of shape (n, 3), derivatives of log time by log Rcpu, log Rbw and the power of the congestion: the
         share of the ported time spent computing, the rest, and the rest times the logarithm of the congestion.
     error : array of shape (n,), log(measured / ported).
     scales : to use as they are, or to start from.
@@ -48,15 +48,15 @@ def transfer(
     Examples
     --------
     >>> points = np.log(np.array([[100.0, 1.0, 1.0, 90.0], [200.0, 1.0, 1.0, 90.0], [200.0, 2.0, 1.0, 90.0]]))
-    >>> levers = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.8, 0.2, 0.0]])
-    >>> mean, spread = transfer(points, levers, np.array([0.10, 0.11, 0.09])).predict(points[:1], levers[:1])
+    >>> basis = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.8, 0.2, 0.0]])
+    >>> mean, spread = transfer(points, basis, np.array([0.10, 0.11, 0.09])).predict(points[:1], basis[:1])
     >>> mean.round(2), bool(spread[0] < 0.06)
     (array([0.1]), True)
     """
     scales = scales or PRIOR.medians
     if search:
-        scales = most_probable(points, levers, LEVER_SPREADS, error, PRIOR, scales)
-    return ResidualProcess(points, levers, LEVER_SPREADS, error, scales)
+        scales = most_probable(points, basis, LEVER_SPREADS, error, PRIOR, scales)
+    return ResidualProcess(points, basis, LEVER_SPREADS, error, scales)
 
 
 def misfit(points: Floats, error: Floats) -> float:

@@ -1,12 +1,13 @@
-"""Drift: from some run on, everybody's runs take longer, or less long, than they did.
+"""Drift: from some run on, the runs of all users take longer, or shorter, than before.
 
-A new compiler, another file system or a firmware change every run by about the same factor. The predictions made
-before runs were learned tell: their errors, in spreads, add up in one direction faster than chance lets them (Page's
-cumulative sum, Biometrika 41, 1954, clipped so that no single run is enough). One user alone is no witness where others
-are known: he may have changed what he runs, or may not tell the truth. Most of those heard again must say the same.
+A new compiler, another file system or new firmware changes the time of every run by about the same factor. Drift is
+detected by the errors of predictions made before runs were learned: in units of their standard deviation, they add up
+in one direction faster than by chance (Page's cumulative sum, Biometrika 41, 1954, clipped so that no single run is
+enough). If several users are known, one user alone is not enough, who may have changed his program or given wrong
+sizes: most of the users who have run since must show it.
 
-What was learned before is not forgotten: how time grows with N and falls with P mostly stays. The older runs are taken
-to last longer by the factor found, which is found anew from every one of the next runs.
+Older runs are not forgotten, since the dependence on N and P mostly stays the same. Their times are multiplied by the
+estimated factor, which is estimated again with each of the next runs.
 """
 
 from __future__ import annotations
@@ -17,28 +18,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-#: Errors remembered, and how many spreads one counts at most.
+#: Number of stored errors, and the largest size of one in standard deviations.
 REMEMBERED, CLIPPED = 40, 3.0
-#: Spreads that an error is allowed, and the sum of what is beyond that tells of a drift.
+#: Standard deviations by which an error may be off without counting, and the sum of the excess that shows a drift.
 ALLOWED, ALARM = 1.0, 5.0
-#: Runs that must tell, and the least factor of a drift, as a logarithm.
+#: Fewest runs that show a drift, and its smallest factor, as a logarithm.
 FEWEST, LEAST = 3, 0.15
-#: A user is known whose median error before was at most this many spreads.
+#: A user counts as known if the median error of earlier runs was at most this many standard deviations.
 KNOWN = 2.0
-#: Runs from which the factor is found.
+#: Number of runs from which the factor is estimated.
 SETTLED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Surprise:
-    """A run's error when it was predicted before it was learned.
+    """The error of a run's prediction that was made before the run was learned.
 
     Parameters
     ----------
     number : of the run, counted from 0.
-    user : whose run it was.
+    user : the run's user.
     error : log(measured / predicted).
-    spread : that was expected of it.
+    spread : its expected standard deviation.
     """
 
     number: int
@@ -48,19 +49,19 @@ class Surprise:
 
     @property
     def spreads(self) -> float:
-        """The error in units of the spread that was expected, clipped on both sides."""
+        """The error in units of its expected standard deviation, clipped on both sides."""
         return min(max(self.error / self.spread, -CLIPPED), CLIPPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What has changed.
+    """A common change of run times.
 
     Parameters
     ----------
-    since : number of the first run that tells of it, counted from 0.
-    factor : how many times as long as before runs take.
-    runs : how many runs the factor was found from.
+    since : number of the first run that shows it, counted from 0.
+    factor : time of runs relative to before.
+    runs : number of runs from which the factor was estimated.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class Drift:
 
     @classmethod
     def in_errors(cls, surprises: Iterable[Surprise]) -> Drift | None:
-        """The drift that errors, oldest first, tell of; None where they tell of none."""
+        """The drift that errors, oldest first, show; None if they show none."""
         kept = list(surprises)[-REMEMBERED:]
         for sign in (1.0, -1.0):
             total, begin = 0.0, 0
@@ -96,7 +97,7 @@ class Drift:
         return None
 
     def with_run(self, surprise: Surprise) -> tuple[Drift, float]:
-        """The drift with one more run, and the factor by which its own has changed; as it is once it is settled."""
+        """The drift after one more run, and the change of its factor; after enough runs the drift stays as it is."""
         if self.runs >= SETTLED:
             return self, 1.0
         more = math.exp(min(max(surprise.error, -0.3), 0.3) / (self.runs + 1))
@@ -104,13 +105,13 @@ class Drift:
 
     @property
     def text(self) -> str:
-        """What is to be said of it."""
+        """The drift in words, for users."""
         since = f"since run {self.since + 1} runs take {self.factor:.2f} times as long as before"
         return f"{since}: older runs are scaled accordingly"
 
 
 def _sharpest(kept: list[Surprise], begin: int) -> int:
-    """From where on the errors are most of one size: the change itself, not what chance put before it."""
+    """The position from which on the errors are most alike: the change itself, without chance errors before it."""
     after = np.array([one.spreads for one in kept[begin:]])
     if len(after) <= FEWEST:
         return begin
@@ -119,7 +120,7 @@ def _sharpest(kept: list[Surprise], begin: int) -> int:
 
 
 def _witnesses(before: list[Surprise], after: list[Surprise], sign: float) -> list[Surprise]:
-    """The errors of known users since a change, where most of these users tell of it."""
+    """The errors of known users since a change, if most of these users show it."""
     known = {
         user
         for user in {one.user for one in before}

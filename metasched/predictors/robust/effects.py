@@ -1,4 +1,4 @@
-"""What the layout on nodes and the parameters by name do to the two terms of the formula.
+"""Effects of the layout on nodes and of named parameters on the two terms of the formula.
 
 With k processes on a node, t threads a process, and numbers q and words w among the parameters:
 
@@ -6,9 +6,9 @@ With k processes on a node, t threads a process, and numbers q and words w among
     communication *= k^linking (o + inside (1 - o))  prod_q (q / q0)^e  prod_w f_w,     o = (P - k) / (P - 1)
 
 The processes of a node share its memory and its link; o is the share of a process's partners outside its node, and
-``inside`` what a message within a node costs of one between nodes. A number that can be 0 has exp(e (q - q0) / range)
-in place of the power. Each number has a normal prior, those of ``inside`` and f_w on the logarithm; what never varied
-has none, and no factor.
+``inside`` the cost of a message within a node relative to one between nodes. A parameter q that can be 0 has the factor
+exp(e (q - q0) / range) instead of the power. Each exponent and factor has a normal prior, those of ``inside`` and f_w
+on the logarithm; a parameter that never varied has no effect.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from metasched.predictors.memory.setting_columns import NO_COLUMNS, SettingColum
 
 
 class Prior(NamedTuple):
-    """Most probable value of a number before any run, how far it may be off, and its least value."""
+    """The prior of one parameter of the effects: its mean, its standard deviation, and its lower bound."""
 
     value: float
     spread: float
     least: float = -np.inf
 
 
-#: Memory and link are shared without loss at best. The smallest share of partners outside a node that is distinguished.
+#: At best memory and link are shared without loss. The last is the smallest distinguished share of partners outside.
 SHARING, LINKING, INSIDE = Prior(0.1, 0.3, 0.0), Prior(0.5, 0.4, 0.0), Prior(float(np.log(0.1)), 1.0)
 THREADING, POWER, WORD = Prior(0.85, 0.2, 0.0), Prior(0.5, 0.7), Prior(0.0, 0.7)
 
 
 class Factors(NamedTuple):
-    """What the effects do at n conditions.
+    """The factors of the effects at n conditions.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ class Factors(NamedTuple):
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects of some columns.
+    """The effects of the settings in which runs differ.
 
     Parameters
     ----------
-    columns : what runs differ in.
+    columns : the settings in which the runs differ.
 
     Examples
     --------
@@ -74,12 +74,12 @@ class Effects:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of each number, in their order."""
+        """The name of each parameter of the effects, in their order."""
         return tuple(name for name, _ in self._numbers)
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        """What is expected of each number before any run, in their order."""
+        """The prior of each parameter of the effects, in their order."""
         return tuple(prior for _, prior in self._numbers)
 
     @property

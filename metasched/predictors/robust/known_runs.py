@@ -13,19 +13,19 @@ from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.notes import counted, notes_on
 from metasched.records import Run, Settings
 
-#: Runs of other platforms that count before there is any here.
+#: Largest number of borrowed runs, without own runs.
 BORROWED = 96
 
 
 @dataclass(frozen=True)
 class KnownRuns:
-    """The runs that a model is fitted to: those borrowed from other platforms, then those of its own.
+    """The runs that a model is fitted to: those borrowed from other platforms, then its own ones.
 
     Parameters
     ----------
-    cluster : the platform asked about.
-    runs : all of them.
-    own : how many of the last are its own.
+    cluster : the target platform.
+    runs : all runs.
+    own : number of own runs, which are the last.
     """
 
     cluster: str
@@ -39,12 +39,12 @@ class KnownRuns:
 
     @property
     def lent(self) -> tuple[Run, ...]:
-        """The runs that other platforms lend; they come before the own ones."""
+        """The runs borrowed from other platforms, which precede the own ones."""
         return self.runs[: len(self.runs) - self.own]
 
     @property
     def platforms(self) -> tuple[int, ...]:
-        """Of the runs by number, 0 for the one asked about."""
+        """The platform of each run by number, 0 for the target platform."""
         others = dict.fromkeys(run.cluster for run in self.lent)
         number = {platform: place for place, platform in enumerate(others, start=1)}
         return (*(number[run.cluster] for run in self.lent), *(0 for _ in range(self.own)))
@@ -55,7 +55,7 @@ class KnownRuns:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user of the predictions should know."""
+        """Warnings for users of the predictions."""
         others = ", ".join(dict.fromkeys(run.cluster for run in self.lent))
         if not others:
             return notes_on(measured(self.runs))
@@ -63,9 +63,9 @@ class KnownRuns:
 
 
 def borrowed(lent: Iterable[Run], own: int) -> tuple[Run, ...]:
-    """The runs of other platforms that count beside so many own ones: from each about as many, over all it ran on.
+    """The runs to borrow from other platforms: about as many from each, spread over its conditions.
 
-    They are :data:`BORROWED`, and two fewer for each own run, so that they leave one by one as runs come.
+    They are :data:`BORROWED`, and two fewer for each own run, so that they are gradually replaced.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """How the robust method learns: its model is fitted again after every run, at a cost that does not grow.
 
-While runs are few the scales of the process are looked for after each; later every tenth run, in the background.
-Outcomes teach how far the intervals must reach. Users who contradict the others teach only what is predicted for
-themselves, see ``trust``; what changes for all is followed, see ``drift``.
+While runs are few, the scales of the process are estimated after each run; later after every tenth, in the background.
+Past errors determine the width of the intervals. Runs of users that contradict the others are only used to predict for
+these users (``trust``); changes that are common to all users are followed (``drift``).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from metasched.predictors.robust.state import RobustState
 from metasched.predictors.robust.trust import FARTHEST, doubted
 from metasched.records import InputError, Run
 
-#: Runs between two searches for the scales of the process, and up to how many runs each run sets one off.
+#: Runs between two searches for the scales of the process, and the number of runs up to which each run starts one.
 REVISIT, AT_ONCE = 10, 20
-#: Scores that intervals start from: as many as this, distributed as the model says. Each outcome drives out two.
+#: Number of initial scores for the intervals, distributed as the model assumes. Each outcome replaces two of them.
 IMAGINED = 80
-#: Runs between two whole searches for users to believe.
+#: Runs between two complete searches for trusted users.
 JUDGED = 10
-#: Decimal digits that a size or a time may have before or after the point.
+#: Largest number of decimal digits of a size or a time before or after the point.
 LARGEST_DIGITS = 60
 
 
 def imagined() -> Calibration:
-    """Scores before any outcome: |z| of a normal z at even steps, as they would be were spreads exactly right.
+    """Scores before any outcome: evenly spaced quantiles of |z| for a normal z, as if all deviations were exact.
 
     Examples
     --------
@@ -52,12 +52,12 @@ def imagined() -> Calibration:
 
 
 class RobustLearner(LearnedState[RobustState]):
-    """What learns from runs.
+    """The learning part of the robust method.
 
     Parameters
     ----------
-    application, cluster : what it models, for the record.
-    capacity : runs that it looks back at.
+    application, cluster : of the model, for its record.
+    capacity : number of past runs that it stores.
     revisit : runs between two searches.
     """
 
@@ -73,15 +73,15 @@ class RobustLearner(LearnedState[RobustState]):
         self._since_start = 0
 
     def borrowing(self, runs: Iterable[Run]) -> Self:
-        """Count with runs of other platforms from the next run learned on, while there are few here; the predictor.
+        """Borrow runs of other platforms from the next learned run on, while there are few here; return the predictor.
 
-        Those of earlier calls are given back.
+        They replace those of earlier calls.
         """
         self.lent = tuple(run for run in runs if representable(run))
         return self
 
     def fit(self, runs: Iterable[Run]) -> Self:
-        """Fit to training runs, perhaps none where others were borrowed, and forget everything learned before."""
+        """Fit to training runs, which may be none if others were borrowed, and forget everything learned before."""
         runs = tuple(runs) if self.lent else at_least_one(runs)
         if not all(map(representable, runs)):
             raise InputError("no model can be fitted to these runs: their numbers are too large or too small")
@@ -91,7 +91,7 @@ class RobustLearner(LearnedState[RobustState]):
         numbers = [first + place for place, run in enumerate(self.window) if run.user not in not_believed]
         known = self.known(not_believed)
         model = known.model()
-        # As if they had been predicted: the others' predictions of the last runs.
+        # The last runs count as if each had been predicted by a model of the others.
         own = range(len(known.runs) - len(taught), len(known.runs))
         last = range(len(taught))[-REMEMBERED:] if len(model.weights) == len(known.runs) else ()
         error, spread = (values[own] for values in model.process.leave_one_out())
@@ -107,7 +107,7 @@ class RobustLearner(LearnedState[RobustState]):
         return self
 
     def for_user(self, user: str) -> Self:
-        """What predicts for a user: this, unless the others' runs contradict the user's; then what these taught."""
+        """The predictor for a user: this one, or for a distrusted user one that has learned only the user's runs."""
         state = self.state
         if user not in state.doubted:
             return self
@@ -130,17 +130,17 @@ class RobustLearner(LearnedState[RobustState]):
         return tuple(self._teaching(self.state.doubted))
 
     def _teaching(self, not_believed: frozenset[str]) -> list[Run]:
-        """The runs that are learned from."""
+        """The runs of trusted users, in their order."""
         return [run for run in self.window if run.user not in not_believed]
 
     def known(self, not_believed: frozenset[str]) -> KnownRuns:
-        """All that is learned from while some users are not believed."""
+        """The runs that are learned while some users are distrusted."""
         own = self._teaching(not_believed)
         return KnownRuns(self.cluster, (*borrowed(self.lent, len(own)), *own), len(own))
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Whom the model does not believe, and what has changed for all; each a clause for the user."""
+        """Distrusted users, and changes common to all users; each a clause for the user."""
         state, found = self.state, []
         if state.doubted:
             count = sum(run.user in state.doubted for run in self.window)
@@ -153,7 +153,7 @@ class RobustLearner(LearnedState[RobustState]):
         return tuple(found)
 
     def learn(self, run: Run) -> None:
-        """Absorb one run: score its prediction, fit again, maybe start a search in the background."""
+        """Learn one run: score its prediction, fit again, and start a search in the background if one is due."""
         if not representable(run):
             return
         state, calibration, drift = self.state, self.state.calibration, self.state.drift
@@ -199,7 +199,7 @@ class RobustLearner(LearnedState[RobustState]):
             self._search.start(lambda: kept.model(scales))
 
     def _surprise(self, run: Run) -> Surprise | None:
-        """How far a run was from its prediction; None where its loads were not measured."""
+        """The error of a run's prediction; None if its loads were not measured."""
         if not run.measured:
             return None
         try:
@@ -212,7 +212,7 @@ class RobustLearner(LearnedState[RobustState]):
         return Surprise(self.window.seen, run.user, error, float(spread[0]))
 
     def _doubted(self, run: Run, surprise: Surprise | None) -> frozenset[str]:
-        """Whom not to believe after one more run: the same users, unless it may have changed something."""
+        """The distrusted users after one more run: the same, unless the run may change this."""
         known = self.state.doubted
         if len(self.window.users) < 2:
             return frozenset()
@@ -234,7 +234,7 @@ class RobustLearner(LearnedState[RobustState]):
 
 
 def representable(run: Run) -> bool:
-    """Whether size and time of a run are such that products of their powers are numbers; no real run is otherwise.
+    """Whether powers of a run's size and time stay within double precision, as those of every real run do.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Runs whose loads were not measured: the usual loads stand in, and the run counts for less.
+"""Runs whose loads were not measured: the usual loads replace them, and the run has a smaller weight.
 
-A run without samples is still worth learning: it says how long the application took. What its nodes were doing it does
-not say, so its time carries, beside the usual noise, the spread that loads like those of the measured runs cause.
+A run without samples is still worth learning, since its execution time is known. Its loads are unknown, so in addition
+to the noise its time has the variance that is caused by loads like those of the measured runs.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
 from metasched.records import IDLE_BANDWIDTH, IDLE_CPU
 
-#: Spread of the logarithms of loads before any run was measured; those of idle nodes stand in then, as in requests.
+#: Standard deviation of the logarithms of loads before any run was measured; idle nodes are then assumed, as in
+#: requests.
 UNKNOWN_SPREAD = 0.4
-#: Runs that the unknown spread is worth beside the measured ones.
+#: Weight of this prior deviation, as a number of measured runs.
 WORTH = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """The usual loads.
+    """The usual loads of an application's runs.
 
     Parameters
     ----------
     cpu, bandwidth : medians: share of a processor, and Mbit/s.
-    cpu_spread, bandwidth_spread : spreads of their logarithms.
+    cpu_spread, bandwidth_spread : standard deviations of their logarithms.
     varied : whether measured loads differed.
 
     Examples
@@ -66,7 +67,7 @@ class Loads:
 def _usual(values: Floats, unknown: float) -> tuple[float, float]:
     known = np.log(values[~np.isnan(values)])
     if not len(known):
-        # What loads do to runs of which none was measured is part of the scatter that these show themselves.
+        # If no load was measured, the effect of loads is already part of the scatter of the runs.
         return unknown, UNKNOWN_SPREAD * WORTH / (WORTH + len(values))
     middle = float(np.median(known))
     squares = float(np.sum((known - middle) ** 2)) + WORTH * UNKNOWN_SPREAD**2

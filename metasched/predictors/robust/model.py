@@ -1,9 +1,9 @@
 """The one model of the robust method: log T = log formula(N, P, cpu, bw) + process(log N, log P) + noise.
 
-The formula is that of ``structure``, the process that of ``gaussian_process`` with the formula's ten numbers as its
-levers. Process and noise say how far the formula is believed, the formula what the process is about; each is found
-under the other, a few times in turn. As the process knows nothing of the loads, time never grows with available CPU or
-bandwidth, and its share of computation and communication is the formula's.
+The formula is that of ``structure``, the process that of ``gaussian_process``, whose basis is the derivatives by the
+formula's ten parameters. The formula is fitted under the covariance of process and noise, and these to the residuals of
+the formula, a few times in turn. The process does not depend on the loads. So the predicted time never increases with
+available CPU or bandwidth, and its division into computation and communication is that of the formula.
 """
 
 from __future__ import annotations
@@ -34,45 +34,47 @@ from metasched.predictors.robust.loads import Loads
 from metasched.predictors.robust.structure import Numbers, Structure, factors
 from metasched.records import DEFAULT_SETTINGS, Settings
 
-#: Scales before any run: bend, its lengths in log N and log P, scaling, noise. Halving or doubling any of them changes
-#: the mean error on the design seeds by less than 3 % of itself at every number of runs.
+#: Prior medians of the scales: smooth part, its lengths in log N and log P, scaling, noise. Halving or doubling any of
+#: them changes the mean error on the design seeds by less than 3 % of it, at every number of runs.
 SCALES = ScalePrior(Scales(0.06, (2.0, 2.0), 0.05, 0.03), fixed_lengths=2)
-#: Length of the bend in each column of the settings.
+#: Length scale of the smooth part in each column of the settings.
 LENGTH = 2.0
-#: Times that formula, scales and weights are found anew, the last time without scales and weights; and the first time
-#: that runs are of several platforms, of which some may be unlike the others.
+#: Rounds in which formula, scales and weights are estimated, the last one without scales and weights: usually, and the
+#: first time that the runs are of several platforms, of which some may differ from the others.
 ROUNDS, ROUNDS_OF_SEVERAL = 3, 6
-#: How far the formula's numbers are off from platform to platform, and those of the effects. Each has its own speed;
-#: the shape is common but for what latency and memory change. On the ports between the design campaigns a tenth or a
-#: half of the first trial's spreads did better than all of them.
+#: Standard deviations of the formula's parameters between platforms, and of those of the effects. Platforms mainly
+#: differ in speed, and a little in the effects of latency and memory. They were chosen on the ports between the design
+#: campaigns among the deviations of a first trial, a half and a tenth of them.
 APART = Numbers(0.8, 0.005, 0.2, 0.003, 0.003, 0.2, 0.01, 0.015, 0.005, 0.01)
 APART_OF_EFFECTS = 0.05
-#: The least that a run on another platform counts.
+#: The smallest weight of a run on another platform.
 LEAST_WEIGHT = 1e-3
-#: Runs from which on wild ones can be distinguished from others.
+#: Fewest runs among which outliers are distinguished.
 FEWEST_WEIGHED = 5
-#: How far beyond what was learned the bend goes on to change, in logarithms (a factor e); from there on it stays.
+#: How far beyond the learned range the process is extrapolated, in logarithms (a factor e); beyond it is constant.
 BEYOND = 1.0
-#: Spread of log time for a distance of one (a factor e) in N and P beyond what was learned, and how many times the
-#: usual variance one wild run may count in what is expected of the next.
-OUTSIDE, WILDEST = 0.08, 4.0
-#: That spread where no load varied: then no run separated computation from communication, which scale differently.
+#: Standard deviation of log time at a distance of one (a factor e) in N and P beyond the learned range; and the largest
+#: factor by which an outlier may enlarge the variance of the noise that is expected of the next run.
+OUTSIDE, LARGEST_FACTOR = 0.08, 4.0
+#: The former if no load varied: then no run separates computation from communication, which scale differently.
 OUTSIDE_UNDIVIDED = 0.15
-#: Spread of the log of communication besides, for a factor e in P beyond what was learned: collective operations change
-#: their algorithms there, and processes begin to share links. With it 90 % intervals held 92 % of the runs beyond the
-#: learned P of the design campaigns at 60 runs, 82 % without; 93 and 70 % of those of four other programs.
+#: Additional standard deviation of the log of communication, for a factor e in P beyond the learned range, where
+#: collective operations change their algorithms and processes begin to share links. With it the coverage of 90 %
+#: intervals beyond the learned P of the design campaigns is 92 % at 60 runs (82 % without), and on four other programs
+#: 93 % (70 % without).
 SPREADING_OUTSIDE = 0.5
-#: What their mean is multiplied by: the tails of the next run's noise reach farther than the weights of past runs tell.
+#: Factor on their mean: the noise of the next run has longer tails than the weights of past runs show.
 TAILS = 1.2
-#: Processor counts whose part of the formula is remembered at most.
+#: Largest number of processor counts whose part of the formula is cached.
 MOST_COUNTS = 4096
-#: Answers to single requests that are remembered at most.
+#: Largest number of cached answers to single requests.
 MOST_ANSWERS = 16
-#: Spread of the noise on many processors, and how much less it is on one, in units of its scale: the more processes
-#: wait for each other, the less the smallest averages say of the loads that delay a run. Of 2,400 errors on the design
-#: seeds and two recorded campaigns this had a log likelihood larger by 60 than the same noise for all runs, and by 100
-#: than noise that grows with the load. With :data:`TAILS` and :data:`OUTSIDE`, chosen there too, 90 % intervals held
-#: 90 and 93 % of the outcomes at 20 and at 60 runs of the design seeds, and 90 % of both at those of the recorded ones.
+#: Standard deviation of the noise on many processors, and how much smaller it is on one, in units of its scale: the
+#: more processes wait for each other, the less the smallest averages say about the loads that delay a run. For 2,400
+#: errors on the design seeds and two recorded campaigns the log likelihood is larger by 60 than with the same noise for
+#: all runs, and by 100 than with noise that grows with the load. With :data:`TAILS` and :data:`OUTSIDE`, chosen there
+#: too, the coverage of 90 % intervals is 90 and 93 % at 20 and at 60 runs of the design seeds, and 90 % at both of the
+#: recorded campaigns.
 NOISE, NOISE_ALONE = 1.8, 1.2
 
 
@@ -82,10 +84,10 @@ class Model:
 
     Parameters
     ----------
-    formula : with its most probable numbers.
-    process : on what the formula leaves over, its levers the numbers.
-    loads : that stand in for loads not measured.
-    weights : of the runs of the window, shape (n,); below 1 for wild ones.
+    formula : with its most probable parameters.
+    process : on the residuals of the formula; its basis is the derivatives by the formula's parameters.
+    loads : that replace loads not measured.
+    weights : of the runs of the window, shape (n,); below 1 for outliers.
 
     Examples
     --------
@@ -119,8 +121,8 @@ class Model:
         runs : oldest first; NaN where a load was not measured.
         scales : of the process, to start from or, without a search, to use.
         search : whether to look for the most probable scales.
-        settings : of the runs; all alike where there are none.
-        platforms : of the runs by number, 0 for the one asked about, which all are of where there are none.
+        settings : of the runs; if empty, all have the default settings.
+        platforms : of the runs by number, 0 for the target platform; if empty, all are of the target platform.
         """
         sample = _Sample.of(runs, settings, platforms)
         rounds = ROUNDS if sample.alone or scales is not None else ROUNDS_OF_SEVERAL
@@ -153,7 +155,7 @@ class Model:
         settings: Sequence[Settings] = (),
         platforms: Sequence[int] = (),
     ) -> Model:
-        """The model with a known formula, scales and weights, as one that was kept in a file.
+        """The model with a known formula, scales and weights, such as one read from a file.
 
         Parameters
         ----------
@@ -186,12 +188,12 @@ class Model:
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s), and spreads of the logarithms of what will be measured, for arrays of one shape (n,)."""
         points = np.log(np.stack([n, p], axis=1))
-        return self.at(points[:, 0], cpu, bw, self.of_counts(p), self.bend(points))
+        return self.at(points[:, 0], cpu, bw, self.of_counts(p), self.residual(points))
 
     def predict_one(self, n: float, p: int, cpu: float, bw: float) -> tuple[float, float]:
-        """The same for one request, in a fifth of the time: what does not need arrays is done without.
+        """The same for one request, in a fifth of the time, since it avoids arrays.
 
-        The last answers are kept: of one placement an interval is asked for, and the time limit at another level.
+        The last answers are cached, since intervals at several levels are requested for one placement.
         """
         asked = n, p, cpu, bw
         found = self._answers.get(asked)
@@ -213,12 +215,12 @@ class Model:
             slopes += [(1.0 - sent) * first + sent * second for first, second in effects]
         (low_n, low_p), (high_n, high_p) = self._corners
         held_n = min(max(log_n, low_n - BEYOND), high_n + BEYOND)
-        held = np.array([[held_n, min(max(log_p, low_p - BEYOND), high_p + BEYOND), *further]])
-        mean, variance, absorbed = self.process.form(held)
+        within = np.array([[held_n, min(max(log_p, low_p - BEYOND), high_p + BEYOND), *further]])
+        mean, variance, absorbed = self.process.form(within)
         away_n, away_p = max(log_n - high_n, low_n - log_n, 0.0), max(log_p - high_p, low_p - log_p, 0.0)
         free = self.process.roots @ (slopes - absorbed[0])
         noise = self.process.scales.noise * (self._noise[0] - self._noise[1] / p)
-        disturbed = float(free @ free) + self.wildness * noise * noise
+        disturbed = float(free @ free) + self.noise_factor * noise * noise
         outside = (self._outside * away_n) ** 2 + (self._outside**2 + (SPREADING_OUTSIDE * sent) ** 2) * away_p**2
         spread = math.sqrt(float(variance[0]) + outside + disturbed)
         first, second = (math.exp(min(term + mean[0], 709.0)) for term in (computation, communication))
@@ -229,7 +231,7 @@ class Model:
             if len(self._counts) > MOST_COUNTS:
                 self._counts.clear()
             log_p = math.log(p)
-            further = self._held(np.array([[0.0, log_p]]))[0, 2:].tolist()
+            further = self._within_reach(np.array([[0.0, log_p]]))[0, 2:].tolist()
             self._counts[p] = (*self.formula.of_counts(np.array([float(p)]))[:, 0].tolist(), log_p), further
         return self._counts[p]
 
@@ -257,17 +259,17 @@ class Model:
     def _corners(self) -> list[list[float]]:
         return [corner[:2].tolist() for corner in self.box]
 
-    def bend(self, points: Floats) -> Floats:
-        """Of the process at log N, log P (n, 2): mean, variance, what it takes over of each number; (n, 2 + m)."""
-        mean, variance, absorbed = self.process.form(self._held(points))
+    def residual(self, points: Floats) -> Floats:
+        """The process at log N, log P (n, 2): mean, variance, and the basis that it explains, shape (n, 2 + m)."""
+        mean, variance, absorbed = self.process.form(self._within_reach(points))
         return np.concatenate([mean[:, None], variance[:, None], absorbed], axis=1)
 
-    def bend_mean(self, points: Floats) -> Floats:
-        """What :meth:`bend` expects, without its spread, shape (n,)."""
-        return self.process.mean(self._held(points))
+    def residual_mean(self, points: Floats) -> Floats:
+        """The mean of :meth:`residual` alone, shape (n,)."""
+        return self.process.mean(self._within_reach(points))
 
-    def _held(self, points: Floats) -> Floats:
-        """Points (n, 2) with the columns of the settings, within reach: shape (n, 2 + c)."""
+    def _within_reach(self, points: Floats) -> Floats:
+        """Points (n, 2) with the columns of the settings, moved to the box :attr:`reach`: shape (n, 2 + c)."""
         low, high = self.reach
         if self.formula.powers:
             columns = self.formula.effects.columns
@@ -275,32 +277,32 @@ class Model:
         return np.minimum(np.maximum(points, low), high)
 
     def of_counts(self, p: Floats) -> Floats:
-        """All that depends on P alone, shape (7 + 2 e, k): what the formula says, then two more rows.
+        """All that depends on P alone, shape (7 + 2 e, k): the rows of the formula, then two more.
 
-        The first is the squared distance (in logarithms) from the counts learned, the second the variance of the noise,
-        relative to the usual.
+        The first of these is the squared distance (in logarithms) from the learned counts, the second the variance of
+        the noise relative to the usual.
         """
         away = self._away(np.log(p), 1)
-        return np.vstack([self.formula.of_counts(p), away, self.wildness * relative_noise(p, self.loads)])
+        return np.vstack([self.formula.of_counts(p), away, self.noise_factor * relative_noise(p, self.loads)])
 
-    def at(self, log_n: Floats, cpu: Floats, bw: Floats, of_counts: Floats, bend: Floats) -> tuple[Floats, Floats]:
+    def at(self, log_n: Floats, cpu: Floats, bw: Floats, of_counts: Floats, residual: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms.
 
         Parameters
         ----------
         log_n, cpu, bw : arrays of shape (n,).
         of_counts : of the P of each, see :meth:`of_counts`, shape (7 + 2 e, n).
-        bend : what the process says of N and P, shape (n, 2 + m).
+        residual : of the process at N and P, shape (n, 2 + m).
         """
         formula, logs = self.formula, (log_n - self._middle[0], np.log(cpu), np.log(bw) - self._middle[1])
         computation, communication = formula.log_terms(*logs, of_counts[0], of_counts[1])
-        computation += bend[:, 0]
-        communication += bend[:, 0]
+        computation += residual[:, 0]
+        communication += residual[:, 0]
         time, sent = _sum(computation, communication), np.ones_like(log_n)
         np.divide(communication, time, out=sent, where=(time > 0.0) & (time < np.inf))
         slopes = formula.slopes(sent, *logs, of_counts[:-2])
-        slopes -= bend[:, 2:].T
-        variance = bend[:, 1] + self._outside**2 * (self._away(log_n, 0) + of_counts[-2])
+        slopes -= residual[:, 2:].T
+        variance = residual[:, 1] + self._outside**2 * (self._away(log_n, 0) + of_counts[-2])
         variance += (SPREADING_OUTSIDE * sent) ** 2 * of_counts[-2]
         return time, self.process.spread(variance, slopes, of_counts[-1])
 
@@ -326,10 +328,10 @@ class Model:
         return PowerTerm(first, -t.cpu, 0.0), PowerTerm(second, -t.waiting, -t.bandwidth)
 
     def covariance(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
-        """Of the true log times at some conditions, (n, n), and the variances of the noise of runs there, (n,)."""
+        """Covariance of the true log times at some conditions, (n, n), and the variances of the noise of runs, (n,)."""
         points = np.log(np.stack([n, p], axis=1))
-        held, formula = self._held(points), self.formula
-        across, taken, within = self.process.between(held)
+        within, formula = self._within_reach(points), self.formula
+        across, taken, within = self.process.between(within)
         terms = formula.terms(n, p, cpu, bw)
         free = self.process.roots @ (terms.slopes - taken.T)
         beyond, sent = np.zeros_like(within), terms.communication / terms.time
@@ -337,7 +339,7 @@ class Model:
             for away in (points[:, side] - self.box[1][side], self.box[0][side] - points[:, side]):
                 away = np.maximum(away, 0.0)
                 beyond += (self._outside**2 + alike) * np.minimum.outer(away, away) ** 2
-        noise = self.wildness * self.process.scales.noise**2 * relative_noise(p, self.loads)
+        noise = self.noise_factor * self.process.scales.noise**2 * relative_noise(p, self.loads)
         return within - across + free.T @ free + beyond, noise
 
     def _away(self, values: Floats, side: int) -> Floats:
@@ -347,31 +349,31 @@ class Model:
         return np.asarray(away)
 
     @cached_property
-    def wildness(self) -> float:
-        """Variance of the noise to expect of a run, relative to that of the typical one: as much as runs had so far."""
-        return TAILS * float(np.mean(np.minimum(1.0 / self.weights, WILDEST)))
+    def noise_factor(self) -> float:
+        """Expected variance of the noise of a run, relative to that of the median run: the mean over past runs."""
+        return TAILS * float(np.mean(np.minimum(1.0 / self.weights, LARGEST_FACTOR)))
 
     @cached_property
     def box(self) -> tuple[Floats, Floats]:
-        """Least and largest log N, log P and columns of settings that the process knows, each of shape (2 + c,)."""
+        """Smallest and largest learned log N, log P and columns of settings, each of shape (2 + c,)."""
         return self.process.points.min(axis=0), self.process.points.max(axis=0)
 
     @cached_property
     def reach(self) -> tuple[Floats, Floats]:
-        """The box within which the bend changes."""
+        """The box outside of which the process is constant."""
         return self.box[0] - BEYOND, self.box[1] + BEYOND
 
 
 def _sum(computation: Floats, communication: Floats) -> Floats:
-    """The sum of two terms, whose logarithms become the terms; what is larger than all numbers is infinite."""
+    """The sum of two terms, given by their logarithms, which are overwritten; infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(computation, out=computation) + np.exp(communication, out=communication))
 
 
 def noise_numbers(loads: Loads) -> tuple[float, float]:
-    """Spread of the noise on many processors, and how much less it is on one, in units of its scale.
+    """Standard deviation of the noise on many processors, and how much smaller it is on one, in units of its scale.
 
-    Without loads that vary nothing is hidden by their smallest averages, and the noise is the same for all counts.
+    If the loads do not vary, their smallest averages represent them fully, and the noise is the same for all counts.
 
     Examples
     --------
@@ -401,7 +403,7 @@ def scale_prior(inputs: int) -> ScalePrior:
 
 @dataclass(frozen=True)
 class _Sample:
-    """The runs that a model looks at, whole, and how unsure each is."""
+    """The complete runs that a model is fitted to, and the uncertainty of their loads."""
 
     runs: Observations
     points: Floats
@@ -435,17 +437,17 @@ class _Sample:
 
     @property
     def alone(self) -> bool:
-        """Whether all runs are of the platform asked about."""
+        """Whether all runs are of the target platform."""
         return not self.platforms.any()
 
     def kinship(self, formula: Structure) -> Kinship | None:
-        """Of the runs on other platforms; None where there are none."""
+        """Correlation with runs on other platforms; None if there are none."""
         if self.alone:
             return None
         return Kinship(self.platforms, np.array([*APART, *(APART_OF_EFFECTS for _ in formula.powers)]))
 
     def weighed(self, formula: Structure, scales: Scales, weights: Floats) -> Floats:
-        """Weights of the runs, below 1 for wild ones and for those of platforms unlike the others.
+        """Weights of the runs, below 1 for outliers and for runs of platforms that differ from the others.
 
         Parameters
         ----------
@@ -462,19 +464,19 @@ class _Sample:
         return np.where(own, 1.0, found) if np.count_nonzero(own) < FEWEST_WEIGHED else found
 
     def disturbed(self, formula: Structure) -> Floats:
-        """Variance of log time that loads not measured cause, shape (n,)."""
+        """Variance of log time due to loads that were not measured, shape (n,)."""
         terms, t = formula.of_runs(self.runs, self.rows), formula.numbers
         sent = terms.communication / terms.time
         by_cpu = ((1.0 - sent) * t.cpu + sent * t.waiting) * self.cpu_spread
         return np.asarray(by_cpu**2 + (sent * t.bandwidth * self.bandwidth_spread) ** 2)
 
     def left_by(self, formula: Structure) -> tuple[Floats, Floats]:
-        """Slopes (n, m), and what the formula leaves over of log time, (n,)."""
+        """Derivatives of log time by the parameters (n, m), and the residuals of log time, (n,)."""
         terms = formula.of_runs(self.runs, self.rows)
         return terms.slopes.T, np.log(self.runs.time / terms.time)
 
     def process(self, formula: Structure, scales: Scales, weights: Floats) -> ResidualProcess:
-        """The process on what a formula leaves over.
+        """The process on the residuals of a formula.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the runs of a robust model cannot tell, as a user of its predictions should know."""
+"""Warnings about what the runs of a robust model do not determine."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from candidate_functions.terms import Observations
 
-#: Runs from which on they decide most of the model.
+#: Number of runs from which on they determine most of the model.
 FEW = 10
 #: Inputs whose logarithms vary by less than this say nothing about their effect.
 HARDLY = 0.1
 
 
 def notes_on(runs: Observations) -> tuple[str, ...]:
-    """What runs cannot tell and had to be assumed, each a clause for the user.
+    """The assumptions about what the runs do not determine, each a clause for the user.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The robust method, the default: one formula and one process answer; how they follow the runs is in ``learning``."""
+"""The robust method, the default: predictions by one formula and one process; ``learning`` has how they are learned."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class RobustPredictor(RobustLearner, ByColumns):
 
     Parameters
     ----------
-    application, cluster : what it models, for the record.
-    capacity : runs that it looks back at.
+    application, cluster : of the model, for its record.
+    capacity : number of past runs that it stores.
     revisit : runs between two searches.
 
     Examples
@@ -56,7 +56,7 @@ class RobustPredictor(RobustLearner, ByColumns):
     name = "robust"
 
     def under(self, settings: Settings) -> Self:
-        """The predictor as it is now, answering for other settings.
+        """The predictor in its present state, predicting for other settings.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class RobustPredictor(RobustLearner, ByColumns):
         return plan(self.state.model, asked, candidates, budget)
 
     def widths(self, spreads: Floats, level: float) -> Floats:
-        """Upper over lower ends of intervals, from spreads of log time, both of shape (t,)."""
+        """Upper over lower ends of intervals, from standard deviations of log time, both of shape (t,)."""
         return np.asarray(np.exp(np.minimum(2.0 * self.state.calibration.reach(level) * spreads, 50.0)))
 
     @property

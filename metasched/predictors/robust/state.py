@@ -1,4 +1,4 @@
-"""All that the robust method knows at one moment, and what it answers from it."""
+"""The state of the robust method at one time, and its predictions from this state."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from metasched.records import DEFAULT_SETTINGS, Settings
 if TYPE_CHECKING:
     from metasched.predictors.robust.learning import RobustLearner
 
-#: Settings whose answers are kept ready at most.
+#: Largest number of settings whose predictors are cached.
 MOST_VIEWS = 64
 
 
 @dataclass(frozen=True)
 class RobustState:
-    """All that the robust method knows at one moment.
+    """The state of the robust method at one time.
 
     Parameters
     ----------
     model : formula and process.
     calibration : scores of past predictions.
-    domain : what was learned from.
-    notes : what a user of the predictions should know.
+    domain : the learned ranges.
+    notes : assumptions that a user of the predictions should know.
     since_search : runs learned since the last search for scales.
-    doubted : users whose runs teach nobody but themselves.
+    doubted : distrusted users, whose runs are only used to predict for themselves.
     surprises : errors of the last predictions, oldest first.
     drift : the last one.
-    asked : the settings that it answers for.
+    asked : the settings for which it predicts.
     """
 
     model: Model
@@ -52,12 +52,12 @@ class RobustState:
 
     @cached_property
     def own(self) -> dict[str, RobustLearner]:
-        """What was learned from each doubted user alone, as far as it was asked for."""
+        """Predictors of each distrusted user's runs alone, as far as they were requested."""
         return {}
 
     @cached_property
     def tabulated(self) -> Tabulated:
-        """The model's answers to many requests at once, from tables that are filled as they are needed."""
+        """Predictions for many requests at once, from tables that are filled on demand."""
         return Tabulated(self.model)
 
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
@@ -66,7 +66,7 @@ class RobustState:
         return np.log(time), spread
 
     def under(self, settings: Settings) -> RobustState:
-        """The same knowledge, answering for other settings; InputError where they are none that it knows."""
+        """The same state, predicting for other settings; InputError if it does not know these."""
         if settings is DEFAULT_SETTINGS or settings == DEFAULT_SETTINGS:
             return self
         view = self._views.get(settings)
@@ -79,7 +79,7 @@ class RobustState:
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """What a user should know of the settings that it answers for."""
+        """Warnings about the settings for which it predicts."""
         return self.model.formula.effects.columns.doubts(self.asked)
 
     @cached_property

@@ -1,16 +1,16 @@
-"""The formula of the robust method: Eq. (1) with exponents that are numbers to be learned, and a serial part.
+"""The formula of the robust method: Eq. (1) with learned exponents and a serial part.
 
-With n = N / N0 and b = bw / bw0, both relative to the middle of the runs, and p = P / P0, relative to the fewest
-processors run, the time (s) is
+With n = N / N0 and b = bw / bw0, both relative to the medians of the runs, and p = P / P0, relative to the fewest
+processors of any run, the time (s) is
 
     T = A n^growth / cpu^cpu (p^-speedup + serial)                                                      computation
       + A communication n^(growth + volume) b^-bandwidth cpu^-waiting 2 (1 - 1/P) (P / 2)^spreading     communication
 
-Ten numbers, each with a normal prior (the priors of factors are on their logarithms), so three runs already give an
-answer and sixty decide nearly alone. 2 (1 - 1/P) is what a ring, an all-to-all and a tree have in common: nothing is
-sent on one processor, and the step from one to two is the largest. A power of P times that comes within a few percent
-of every one of Table 1's functions over the counts that one application is run on, and a power of N likewise of the
-family of 77: what Eq. (1) chooses from a table is here interpolated between its entries.
+There are ten parameters, each with a normal prior (those of factors on their logarithms). So three runs are enough for
+a prediction, and sixty determine the parameters almost alone. The factor 2 (1 - 1/P) is common to a ring, an all-to-all
+and a tree: nothing is sent on one processor, and the step from one to two is the largest. Times a power of P, it is
+within a few percent of each of Table 1's functions over the processor counts of one application, as is a power of N of
+each of the 77 complexity functions. So the formula interpolates between the entries of the tables of Eq. (1).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STEPS, ENOUGH = 15, 1e-5
 
 
 class Numbers(NamedTuple):
-    """The ten numbers of the formula, or one thing about each of them."""
+    """The ten parameters of the formula, or one property of each, such as its prior mean."""
 
     amount: Any
     growth: Any
@@ -46,25 +46,25 @@ class Numbers(NamedTuple):
     waiting: Any
 
 
-#: Most probable values before any run, and how far each may be off. The first trial on few runs had them (exponents of
-#: N from 1 to 3, a serial part of some percent, communication a tenth of the computation within a factor of six, time
-#: inverse to CPU and bandwidth up to overlap); serial part, communication and its spreading were set on the campaigns
-#: of the design seeds with three to eight runs. From twenty runs on halving or doubling any spread changes no mean
-#: error by more than 3 % of itself.
+#: Prior means and standard deviations. They are those of a first trial with few runs (exponents of N from 1 to 3, a
+#: serial part of some percent, communication a tenth of the computation within a factor of six, time inverse to CPU and
+#: bandwidth up to overlap); serial part, communication and its exponent of P were then chosen on the design campaigns
+#: with three to eight runs. From twenty runs on, halving or doubling any standard deviation changes no mean error by
+#: more than 3 % of it.
 PRIOR = Numbers(0.0, 2.0, np.log(0.015), 1.0, 1.0, np.log(0.1), -0.5, -0.5, 0.9, 0.2)
 SPREAD = Numbers(10.0, 0.8, 1.5, 0.07, 0.07, 1.8, 0.5, 0.5, 0.2, 0.3)
-#: Least values: time must not fall with a heavier load, nor computation grow with P.
+#: Lower bounds: time must not fall with a heavier load, nor computation grow with P.
 LEAST = np.array([0.0 if name in ("speedup", "cpu", "bandwidth", "waiting") else -np.inf for name in Numbers._fields])
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Both terms at many conditions, and how log time changes with the numbers.
+    """Both terms at many conditions, and the derivatives of log time by the parameters.
 
     Parameters
     ----------
     computation, communication, time : arrays of shape (n,), seconds; the time is their sum.
-    slopes : array of shape (m, n), derivatives of its logarithm by the numbers, first those ten.
+    slopes : array of shape (m, n), derivatives of its logarithm by the parameters, first those ten.
     """
 
     computation: Floats
@@ -79,11 +79,11 @@ class Structure:
 
     Parameters
     ----------
-    numbers : the ten numbers; ``amount``, ``serial`` and ``communication`` as logarithms.
+    numbers : the ten parameters; ``amount``, ``serial`` and ``communication`` as logarithms.
     size, processors, bandwidth : N0, P0 and bw0 (Mbit/s).
-    effects : what the runs' settings do besides; none where all are alike.
-    powers : the numbers of the effects.
-    setting : the row of settings that it answers for, NaN where not stated, shape (c,).
+    effects : of the runs' settings; none if all settings are equal.
+    powers : the parameters of the effects.
+    setting : the row of settings for which it predicts, NaN where not stated, shape (c,).
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Structure:
 
     @classmethod
     def around(cls, runs: Observations, effects: Effects = NO_EFFECTS, rows: Floats | None = None) -> Structure:
-        """The formula as it is expected before any run, of the size of these; rows of their settings, shape (n, c)."""
+        """The formula with its prior means, scaled to these runs; rows of their settings, shape (n, c)."""
         sends = runs.processors > 1.0
         links = runs.bw[sends] if sends.any() else runs.bw
         size, bandwidth = (float(np.exp(np.log(values).mean())) for values in (runs.problem_size, links))
@@ -117,21 +117,21 @@ class Structure:
 
     @property
     def vector(self) -> Floats:
-        """All numbers, those of the effects last, shape (m,)."""
+        """All parameters, those of the effects last, shape (m,)."""
         return np.array([*self.numbers, *self.powers])
 
     @cached_property
     def spreads(self) -> Floats:
-        """How far each may be off before any run, shape (m,)."""
+        """Prior standard deviation of each parameter, shape (m,)."""
         return np.array([*SPREAD, *(prior.spread for prior in self.effects.priors)])
 
     @cached_property
     def least(self) -> Floats:
-        """Least value of each, shape (m,)."""
+        """Lower bound of each parameter, shape (m,)."""
         return np.array([*LEAST, *(prior.least for prior in self.effects.priors)])
 
     def with_numbers(self, numbers: Floats) -> Structure:
-        """The same with other numbers, array of shape (m,)."""
+        """The same formula with other parameters, array of shape (m,)."""
         ten, powers = numbers[: len(PRIOR)].tolist(), numbers[len(PRIOR) :].tolist()
         return replace(self, numbers=Numbers(*ten), powers=tuple(powers))
 
@@ -139,12 +139,12 @@ class Structure:
         """All that depends on P and the settings alone, for arrays of shape (k,) to (5 + 2 e, k).
 
         Logarithms of computation and communication at N0, CPU 1 and bw0; the serial share of the computation;
-        log(P / P0) and log(P / 2); the derivatives of both logarithms by the e numbers of the effects.
+        log(P / P0) and log(P / 2); the derivatives of both logarithms by the e parameters of the effects.
 
         Parameters
         ----------
         processors : P.
-        rows : whole rows of settings, shape (k, c); that of the formula where None.
+        rows : complete rows of settings, shape (k, c); that of the formula if None.
         """
         t = self.numbers
         fewest, two = np.log(processors / self.processors), np.log(processors / 2.0)
@@ -167,7 +167,7 @@ class Structure:
     ) -> tuple[Any, Any]:
         """Logarithms of both terms from log(N / N0), log cpu, log(bw / bw0) and the first two of :meth:`of_counts`.
 
-        For numbers and for arrays of shape (n,) alike.
+        It accepts numbers and arrays of shape (n,).
         """
         t = self.numbers
         first = t.growth * log_size
@@ -185,7 +185,7 @@ class Structure:
         return np.asarray(np.logaddexp(*self.log_terms(*logs, *self.of_counts(processors)[:2])))
 
     def slopes(self, sent: Floats, log_size: Floats, log_cpu: Floats, log_link: Floats, of_counts: Floats) -> Floats:
-        """Derivatives of log time by the numbers, (m, n), from the share of communication; others as above."""
+        """Derivatives of log time by the parameters, (m, n), from the share of communication; others as above."""
         ten, effects = len(PRIOR), len(self.powers)
         slopes = np.empty((ten + effects, len(sent)))
         for row, (one, other) in enumerate(factors(sent, log_size, log_cpu, log_link, *of_counts[2:5])):
@@ -209,13 +209,13 @@ class Structure:
         return self.terms(runs.problem_size, runs.processors, runs.cpu, runs.bw, rows)
 
     def fitted(self, runs: Observations, prior: Floats, covariance: Floats, rows: Floats | None = None) -> Structure:
-        """The formula with the most probable numbers (Levenberg-Marquardt).
+        """The formula with the most probable parameters (Levenberg-Marquardt).
 
         Parameters
         ----------
         runs : what to fit to.
-        prior : array of shape (m,), the numbers expected.
-        covariance : array of shape (n, n), of what the formula leaves over in log time.
+        prior : array of shape (m,), the prior means of the parameters.
+        covariance : array of shape (n, n), of the residuals of log time.
         rows : settings of the runs, shape (n, c).
         """
         factor = scipy.linalg.cholesky(covariance, lower=True)
@@ -235,7 +235,7 @@ class Structure:
         value, formula, left, steep, away = misfit(numbers)
         for _ in range(STEPS):
             uphill = steep.T @ left - away
-            free = (numbers > least) | (uphill > 0.0)  # a number at its least moves up or not at all
+            free = (numbers > least) | (uphill > 0.0)  # a parameter at its lower bound moves up or not at all
             curvature = (steep.T @ steep + np.eye(len(numbers)))[np.ix_(free, free)]
             curvature[np.diag_indices(len(curvature))] *= 1.0 + damping
             there = numbers.copy()
@@ -253,7 +253,7 @@ class Structure:
 
     @cached_property
     def text(self) -> str:
-        """Both terms written out, N, P, cpu and bw as they are."""
+        """Both terms written out, with N, P, cpu and bw in their units."""
         return " + ".join(self.texts)
 
     @cached_property
@@ -263,7 +263,7 @@ class Structure:
 
 
 def factors(sent: Any, log_size: Any, log_cpu: Any, log_link: Any, serial: Any, fewest: Any, two: Any) -> Numbers:
-    """The derivatives of log time as products of two; for numbers and for arrays of shape (n,) alike."""
+    """The derivatives of log time as products of two; it accepts numbers and arrays of shape (n,)."""
     computing = 1.0 - sent
     serial = computing * serial
     return Numbers(

@@ -1,8 +1,8 @@
-"""What the process says of very many requests at once: it depends on N and P alone, and is smooth in log N.
+"""Tables of the process for very many requests at once: it depends on N and P alone, and is smooth in log N.
 
-For requests of one size the process is asked once for each P, and what it says is kept for the next ones of that size:
-those who compare placements ask again about the best of them. For a batch of many sizes it is asked on a grid of log N
-for each P, and interpolated in between; a few requests of different sizes are not interpolated.
+For requests of one size the process is evaluated once for each P. The results are cached, since the best of compared
+placements are requested again. For a batch of many sizes it is evaluated on a grid of log N for each P, and
+interpolated in between; a few requests of different sizes are not interpolated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from metasched.predictors.robust.model import Model
 
 #: Batches of fewer requests of different sizes are not tabulated.
 FEWEST = 256
-#: Distance of the grid in log N: for a bend of length 2 the interpolation errs by less than a thousandth of its spread.
+#: Grid step in log N: for a length scale of 2 the interpolation error is below a thousandth of the standard deviation.
 STEP = 1.0 / 8.0
 #: Requests handled in one piece, so that its arrays stay in the cache.
 PIECE = 4096
@@ -28,11 +28,11 @@ MOST_PROCESSORS = 1 << 20
 
 
 class Tabulated:
-    """A model's answers to batches.
+    """Predictions of a model for batches of requests.
 
     Parameters
     ----------
-    model : whose process is tabulated.
+    model : the model whose process is tabulated.
     """
 
     def __init__(self, model: Model) -> None:
@@ -60,9 +60,9 @@ class Tabulated:
             computation, communication = terms.take(where[piece], axis=0).T
             log_n = np.log(n[0] if same else n[piece])
             if not same:
-                bend = _between(grid, where[piece], (log_n - self._first) / STEP)[:, 0]
-                computation += bend
-                communication += bend
+                residual = _between(grid, where[piece], (log_n - self._first) / STEP)[:, 0]
+                computation += residual
+                communication += residual
             time[piece] = self.model.time_at(log_n, cpu[piece], bw[piece], computation, communication)
         return time
 
@@ -71,11 +71,11 @@ class Tabulated:
         counts = _whole(p, 1)
         if counts is None:
             computation, communication = self.model.formula.of_counts(p)[:2]
-            bend = self.model.bend_mean(np.log(np.stack([np.full(len(p), n), p], axis=1)))
-            return self.model.power_terms(n, computation + bend, communication + bend)
+            residual = self.model.residual_mean(np.log(np.stack([np.full(len(p), n), p], axis=1)))
+            return self.model.power_terms(n, computation + residual, communication + residual)
         different, where = counts
         of_counts = self.model.formula.of_counts(different.astype(np.float64))[:2]
-        # Whoever asks for these compares and then shows intervals, which the same rows tell.
+        # Callers that compare these times then show intervals, which need the same rows.
         of_counts += self._of_size(float(n)).of(different)[:, 0, 0]
         return tuple(term._replace(factor=term.factor.take(where)) for term in self.model.power_terms(n, *of_counts))
 
@@ -98,7 +98,7 @@ class Tabulated:
         return time, spread
 
     def _one_by_one(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
-        """Without a table: where requests are too few, or their processors no whole numbers."""
+        """Predictions without a table: if requests are too few, or their processors not whole numbers."""
         time, spread = np.empty(len(n)), np.empty(len(n))
         for piece in _pieces(len(n)):
             time[piece], spread[piece] = self.model.predict(n[piece], p[piece], cpu[piece], bw[piece])
@@ -109,13 +109,13 @@ class Tabulated:
         time = np.empty(len(n))
         for piece in _pieces(len(n)):
             points = np.log(np.stack([n[piece], p[piece]], axis=1))
-            computation, communication = self.model.formula.of_counts(p[piece])[:2] + self.model.bend_mean(points)
+            computation, communication = self.model.formula.of_counts(p[piece])[:2] + self.model.residual_mean(points)
             time[piece] = self.model.time_at(points[:, 0], cpu[piece], bw[piece], computation, communication)
         return time
 
 
 class OfCounts:
-    """What depends on the number of processors: a row for each that was asked about so far.
+    """A cache of rows that depend on the number of processors, one for each number requested so far.
 
     Parameters
     ----------
@@ -152,33 +152,33 @@ class OfCounts:
 
 
 def _grid(model: Model, nodes: Floats, whole: bool, counts: Floats) -> Floats:
-    """What the process says at fixed sizes for some processor counts, shape (k, g, 12), or (k, g, 1) for means alone.
+    """The process at fixed sizes for some processor counts, shape (k, g, 12), or (k, g, 1) for means alone.
 
     Parameters
     ----------
-    model : whose process it is.
+    model : the model of the process.
     nodes : array of shape (g,), logarithms of the sizes.
-    whole : whether the variance and what the process takes over of the numbers are wanted too.
+    whole : whether to include the variance and the explained basis.
     counts : array of shape (k,).
     """
     points = np.stack(np.broadcast_arrays(nodes[None, :], np.log(counts)[:, None]), axis=-1).reshape(-1, 2)
-    found = model.bend(points) if whole else model.bend_mean(points)[:, None]
+    found = model.residual(points) if whole else model.residual_mean(points)[:, None]
     return found.reshape(len(counts), len(nodes), -1)
 
 
 def _terms(model: Model, log_n: float, counts: Floats) -> Floats:
     """The last two arguments of :meth:`Model.time_at` at one size for some processor counts, shape (k, 2)."""
     points = np.stack([np.full(len(counts), log_n), np.log(counts)], axis=1)
-    return model.formula.of_counts(counts)[:2].T + model.bend_mean(points)[:, None]
+    return model.formula.of_counts(counts)[:2].T + model.residual_mean(points)[:, None]
 
 
 def cached_grids(model: Model) -> Callable[[float], OfCounts]:
-    """What the process says at one size each, whole; the sizes asked for last are kept."""
+    """Complete grids of one size each, for the latest requested sizes."""
     return lru_cache(maxsize=8)(lambda size: OfCounts(partial(_grid, model, np.log([size]), True)))
 
 
 def cached_terms(model: Model) -> Callable[[float], OfCounts]:
-    """What both terms are at one size each, before the loads count; the sizes asked for last are kept."""
+    """Both terms at one size each, without the effect of loads, for the latest requested sizes."""
     return lru_cache(maxsize=8)(lambda size: OfCounts(partial(_terms, model, math.log(size))))
 
 

@@ -1,14 +1,15 @@
-"""Whom to believe: users whose runs the runs of the others contradict teach nobody but themselves.
+"""Distrusted users: runs that contradict those of the other users are only used to predict for their own user.
 
-Anybody can submit a job that says N = 1 and sleeps for hours. A wild run among many hardly counts in the model as it
-is; a user who sends forty does, as they confirm each other. So users, not runs, are witnesses: the runs of each are
-judged by a model that has not seen them. A user whose usual run lies far outside of what it expects is not believed.
+Any user can submit a job that states N = 1 and sleeps for hours. One outlier among many runs has a small weight in the
+model, but forty such runs of one user confirm each other. Therefore whole users are judged: the runs of each user are
+compared with a model that has not learned them. A user whose median run is far from its prediction is distrusted.
 
-Several of them may confirm each other as well, and one may have been the first. The search for those to believe
-therefore starts from each of some users alone, and from all; those that the model of the believed explains come in, the
-others go, until nothing changes (as least trimmed squares concentrates on runs: Rousseeuw & Van Driessen, Computing LTS
-regression for large data sets, Data Mining and Knowledge Discovery 12, 2006, section 2, here with users for runs). Of
-the results that one counts in which most users explain each other well, by a formula such as applications have.
+Several such users may confirm each other, too, and one may have been the first user. Therefore the search for the
+trusted users starts from each of some users alone, and from all. Users whose runs the model of the trusted users
+predicts are added, the others removed, until nothing changes. This corresponds to the concentration steps of least
+trimmed squares (Rousseeuw & Van Driessen, Computing LTS regression for large data sets, Data Mining and Knowledge
+Discovery 12, 2006, section 2), with users instead of runs. The result is the set of most users whose runs predict each
+other well, by a formula with plausible parameters.
 """
 
 from __future__ import annotations
@@ -25,25 +26,26 @@ from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.structure import PRIOR, SPREAD
 from metasched.records import InputError, Run
 
-#: A user is believed whose median run, of all and of the last ``LATEST``, is off by less than this many spreads.
+#: A user is trusted if the median error of all runs, and of the last ``LATEST``, is below this many standard
+#: deviations.
 FARTHEST, LATEST = 2.0, 10
-#: Spread of log time from user to user that is nobody's fault.
+#: Standard deviation of log time between honest users.
 HABITS = 0.1
-#: Spread of log time of somebody who may say anything, and how much one run may speak against its user.
+#: Standard deviation of log time of a user with arbitrary runs, and the limit of the evidence of one run.
 ANYTHING, WORST = 3.0, -2.0
-#: Different sizes and processor counts from which on a user's voice is whole.
+#: Number of different sizes and processor counts from which on a user has full weight.
 WHOLE = 5
-#: Runs compared, in all and of each user at least; users started from; steps of each search.
+#: Number of compared runs, in all and at least of each user; number of starting users; steps of each search.
 MOST, FEWEST, STARTS, STEPS = 96, 6, 6, 4
 
 
 def doubted(runs: Iterable[Run], so_far: frozenset[str] | None = None) -> frozenset[str]:
-    """The users among some runs that are not believed.
+    """The users of some runs that are distrusted.
 
     Parameters
     ----------
     runs : oldest first.
-    so_far : those not believed so far, to start from alone; otherwise the search is whole.
+    so_far : those distrusted so far; the search then starts only from the others. None for a complete search.
 
     Examples
     --------
@@ -55,19 +57,20 @@ def doubted(runs: Iterable[Run], so_far: frozenset[str] | None = None) -> frozen
     >>> sorted(doubted([*runs("eve", lambda n: 36000.0), *honest]))
     ['eve']
     """
-    court = _Court(tuple(runs))
-    if len(court.users) < 2:
+    comparison = _Comparison(tuple(runs))
+    if len(comparison.users) < 2:
         return frozenset()
-    everybody = frozenset(range(len(court.users)))
+    everybody = frozenset(range(len(comparison.users)))
     if so_far is not None:
-        believed, _ = court.settled(frozenset(k for k in everybody if court.users[k] not in so_far) or everybody)
+        start = frozenset(k for k in everybody if comparison.users[k] not in so_far) or everybody
+        believed, _ = comparison.settled(start)
     else:
-        starts = [everybody, *(frozenset({user}) for user in court.starters())]
-        believed, _ = max(map(court.settled, starts), key=lambda found: found[1])
-    return frozenset(court.users[k] for k in everybody - believed)
+        starts = [everybody, *(frozenset({user}) for user in comparison.starters())]
+        believed, _ = max(map(comparison.settled, starts), key=lambda found: found[1])
+    return frozenset(comparison.users[k] for k in everybody - believed)
 
 
-class _Court:
+class _Comparison:
     """A sample of runs in which every user has about the same share."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
@@ -90,12 +93,12 @@ class _Court:
         self._judged: dict[frozenset[int], tuple[frozenset[int], float]] = {}
 
     def starters(self) -> list[int]:
-        """Users to start from: those with most to say, and the first ones."""
+        """Users to start from: those with the most different runs, and the first ones."""
         most = np.argsort(-self.voices, kind="stable").tolist()
         return list(dict.fromkeys(user for pair in zip(most, range(len(most)), strict=True) for user in pair))[:STARTS]
 
     def settled(self, believed: frozenset[int]) -> tuple[frozenset[int], float]:
-        """Whom a search from some users ends with, and how well these explain each other."""
+        """The users with whom a search from some users ends, and how well their runs predict each other."""
         worth = -np.inf
         for _ in range(STEPS):
             now, worth = self._judge(believed)
@@ -105,7 +108,7 @@ class _Court:
         return believed, worth
 
     def _judge(self, believed: frozenset[int]) -> tuple[frozenset[int], float]:
-        """Whom the model of some users explains, and its worth."""
+        """The users whose runs the model of some users predicts, and the score of that model."""
         if believed not in self._judged:
             inside = np.isin(self.of, [*believed])
             places = np.flatnonzero(inside)
@@ -122,13 +125,13 @@ class _Court:
         return self._judged[believed]
 
     def _surprises(self, model: Model, places: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Errors of a model at some runs that it has not seen, and their spreads; boundless where it knows nothing."""
+        """Errors of a model for runs that it has not learned, and their deviations; ``ANYTHING`` where undefined."""
         error, spread = np.zeros(len(places)), np.full(len(places), ANYTHING)
         whole, *_ = model.loads.filled(self.runs.at(places))
         for settings in {self.settings[k] for k in places}:
             here = np.array([self.settings[k] == settings for k in places])
             alike = whole.at(np.flatnonzero(here))
-            with contextlib.suppress(InputError):  # a parameter that no believed run has
+            with contextlib.suppress(InputError):  # a parameter that no run of a trusted user has
                 answering = model.under(settings)
                 time, spread[here] = answering.predict(alike.problem_size, alike.processors, alike.cpu, alike.bw)
                 error[here] = np.log(alike.time / time)
@@ -136,14 +139,14 @@ class _Court:
 
 
 def _gain(error: Floats, spread: Floats) -> Floats:
-    """How much likelier runs are as predicted than if anything were, logarithms."""
+    """Log likelihood ratio of runs: as predicted, relative to arbitrary times."""
     spread = np.hypot(spread, HABITS)
     gain = np.log(ANYTHING / spread) - 0.5 * error**2 * (spread**-2.0 - ANYTHING**-2.0)
     return np.asarray(np.maximum(gain, WORST))
 
 
 def _usual(off: Floats) -> float:
-    """The median, of all or of the latest, whichever is larger."""
+    """The larger of the medians of all and of the latest values."""
     return max(float(np.median(off)), float(np.median(off[-LATEST:])))
 
 
