@@ -134,6 +134,7 @@ def test_somebody_simulates_an_application_and_sees_what_is_wrong_with_another(
 
 def pictures(folder: Path) -> None:
     """Write the pictures of the documentation, with few colours so that they stay small."""
+    simulations.PATIENCE = 100.0
     with (
         tempfile.TemporaryDirectory() as work,
         served(Path(work), hostile=False, jobs=40) as (address, secret),
@@ -150,11 +151,18 @@ def pictures(folder: Path) -> None:
             page.go(address + "/")
             if name.endswith("placements"):
                 page.run("document.querySelector('#placements').scrollIntoView({behavior: 'instant'}); 0")
-            time.sleep(0.5)
-            path = folder / f"{name}.png"
-            page.screenshot(path, whole=name == "dashboard")
-            with Image.open(path) as picture:
-                picture.convert("RGB").quantize(48).save(path, optimize=True)
+            _pictured(page, folder / f"{name}.png", whole=name == "dashboard")
+        page.look_like(1200, 900)
+        page.go(address + "/simulation")
+        page.submit("document.querySelector('main form').submit(); 0")
+        _pictured(page, folder / "simulation.png", whole=True)
+
+
+def _pictured(page: Browser, path: Path, *, whole: bool) -> None:
+    time.sleep(0.5)
+    page.screenshot(path, whole=whole)
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(48).save(path, optimize=True)
 
 
 if __name__ == "__main__":
