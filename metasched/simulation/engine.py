@@ -44,10 +44,19 @@ def _first(times: Floats | float) -> float:
     return float(times[0]) if isinstance(times, np.ndarray) else times
 
 
-def _joined(times: list[Floats], found: list[Sent]) -> Floats | float:
+def _later(one: Floats | float, other: Floats | float) -> Floats | float:
+    """The later of two times, for each process where they differ."""
+    if type(one) is float and type(other) is float:
+        return one if one >= other else other
+    return np.maximum(one, other)
+
+
+def _joined(times: list[Floats | float], found: list[Sent]) -> Floats | float:
     """Times of the receivers of several messages as those of their group."""
-    if all(not np.ndim(each_) for each_ in times) and len({float(each_) for each_ in times}) == 1:
-        joined: Floats | float = settled(float(times[0]))
+    if len(times) == 1:
+        joined: Floats | float = settled(times[0] if np.ndim(times[0]) else float(times[0]))
+    elif all(not np.ndim(each_) for each_ in times) and len({float(each_) for each_ in times}) == 1:
+        joined = settled(float(times[0]))
     else:
         lengths = [len(sent.ranks) for sent in found]
         joined = settled(np.concatenate([np.broadcast_to(t, n) for t, n in zip(times, lengths, strict=True)]))
@@ -375,8 +384,8 @@ class Simulation:
             chosen = slice(first, first + len(sent.ranks))
             clock, link = part(group.clock, chosen), part(group.link, chosen)
             # The link takes a message in whether its receiver has asked for it yet or not.
-            links.append(np.maximum(sent.there, link + sent.takes))
-            times.append(np.maximum(clock, links[-1]))
+            links.append(_later(sent.there, link + sent.takes))
+            times.append(_later(clock, links[-1]))
             first = chosen.stop
         assert first == len(group.ranks)  # noqa: S101 - every process received one
         group.clock, group.link = _joined(times, found), _joined(links, found)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from metasched.records import InputError
-from metasched.simulation.values import BINARY, Value, binary, each, settled
+from metasched.simulation.values import BINARY, NUMBERS, Value, binary, each, settled
 
 #: Longest text, and deepest nesting of what stands in it.
 LONGEST, DEEPEST = 200_000, 60
@@ -405,7 +405,15 @@ def _constant(value: Value) -> Expression:
 
 
 def _two(kind: str, one: Expression, other: Expression) -> Expression:
-    return lambda scope: binary(kind, one(scope), other(scope), scope.ranks)
+    apply, plain = BINARY[kind], kind != "Pow"
+
+    def both(scope: Scope) -> Value:
+        left, right = one(scope), other(scope)
+        if plain and type(left) in NUMBERS and type(right) in NUMBERS:
+            return settled(apply(left, right))
+        return binary(kind, left, right, scope.ranks)
+
+    return both
 
 
 def _truth(inner: Expression) -> Expression:

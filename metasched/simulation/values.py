@@ -45,7 +45,8 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "min": min,
     "max": max,
 }
-_NUMBERS = {int, float, bool}
+#: Types of one number, or truth, for all processes.
+NUMBERS = frozenset({int, float, bool})
 _ON_ARRAYS = {"min": np.minimum, "max": np.maximum}
 
 
@@ -72,15 +73,16 @@ def settled(value: Value) -> Value:
     ArithmeticError
         When it is not a number, or too large a one.
     """
-    if type(value) is float and -LARGEST <= value <= LARGEST:
+    kind = type(value)
+    if kind is bool or kind is Affine or (kind is float and -LARGEST <= value <= LARGEST):
+        return value
+    if kind is int and -LARGEST_WHOLE <= value <= LARGEST_WHOLE:
         return value
     if isinstance(value, np.ndarray):
         if value.dtype != np.bool_ and not np.all(np.abs(value) <= LARGEST):
             raise ArithmeticError("a number is too large, or none")
         first = value.flat[0]
         return first.item() if np.all(value == first) else value
-    if isinstance(value, (bool, Affine)):
-        return value
     if not abs(value) <= LARGEST:
         raise ArithmeticError("a number is too large, or none")
     return float(value) if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value
@@ -100,8 +102,6 @@ def binary(name: str, one: Value, other: Value, ranks: range) -> Value:
     >>> binary("Add", rank, 1, range(4)), binary("Mod", rank, 2, range(4)).tolist(), binary("Lt", rank, 9, range(4))
     (Affine(a=1, b=1), [0, 1, 0, 1], True)
     """
-    if type(one) in _NUMBERS and type(other) in _NUMBERS and name != "Pow":
-        return settled(BINARY[name](one, other))
     if isinstance(one, Affine) or isinstance(other, Affine):
         if (line := _line(name, one, other)) is not None:
             return line
