@@ -156,6 +156,20 @@ def test_a_job_that_never_started_is_not_told_of(folder: Path) -> None:
     assert kept(folder) == {"1", "2", "3"}
 
 
+@pytest.mark.parametrize("noted", ["", "nan", "inf", "-1", "1e300", "x"])
+@pytest.mark.parametrize(("known", "start"), [("1400", 1400.0), ("", None), ("0", None), ("x", None), ("nan", None)])
+def test_where_the_prolog_could_not_note_the_start_that_of_slurm_counts(
+    folder: Path, noted: str, known: str, start: float | None
+) -> None:
+    if noted:
+        (folder / "hooks" / "start.17").write_text(noted)
+    with answering(lambda job: 503) as (address, answer):
+        run(folder, address, **ENDED, SLURM_JOB_START_TIME=known)
+        assert set(answer) >= {"1", "2", "3"}
+    found = [json.loads(path.read_text())["start"] for path in (folder / "hooks").glob("ended.17.*")]
+    assert found == ([] if start is None else [start])
+
+
 def pythons() -> list[str]:
     """Interpreters of this machine from 3.6 on: those on the path, and those that pyenv has installed."""
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"

@@ -27,10 +27,14 @@ SHARED = DEPLOYED.parent / "hooks" / "metasched_hooks.py"
 LUA, LUA_ROOTS = ("socket.lua", "cjson.so"), ("/usr/share", "/usr/lib")
 NODES = ("a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4")
 TIMEOUT = 60.0
+PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+#: The host name of a second controller, and how long after the first one's last sign of life it takes over (s).
+BACKUP, TAKEOVER = "spare", 5
 
 CONFIGURATION = """
 ClusterName=proof
 SlurmctldHost={host}(127.0.0.1)
+{backup}
 SlurmctldPort={port}
 SlurmdPort={first}
 SrunPortRange={srun}-{last_srun}
@@ -63,7 +67,7 @@ EpilogSlurmctld={folder}/metasched-epilog
 {accounting}
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=100000,batch_sched_delay=0
-SlurmctldTimeout=60
+SlurmctldTimeout={takeover}
 SlurmdTimeout=60
 InactiveLimit=0
 KillWait=2
@@ -96,7 +100,7 @@ def why_not() -> str:
     if os.getuid() != 0:
         return "Slurm's daemons need root here"
     programs = ("slurmctld", "slurmd", "munged", "sbatch")
-    missing = [name for name in programs if not shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")]
+    missing = [name for name in programs if not shutil.which(name, path=PATH)]
     missing += [name for name in LUA if not any(any(Path(root).glob(f"**/lua/5.*/{name}")) for root in LUA_ROOTS)]
     return f"not installed: {' '.join(missing)} (`make system-test` installs them as root on Debian)" if missing else ""
 
@@ -121,8 +125,9 @@ class Slurm:
         bare: bool = False,
         memory: int = 600,
         accounting: Accounting | None = None,
+        backup: bool = False,
     ) -> None:
-        self.folder, self._accounting = folder, accounting
+        self.folder, self._accounting, self._backup = folder, accounting, backup
         self._memory = memory
         self._hook, self._bare = hook and not bare, bare
         self._loads = 0
@@ -145,6 +150,8 @@ class Slurm:
                 host=socket.gethostname().split(".")[0], folder=self.folder, port=port, first=port + 1, second=port + 2,
                 third=port + 3, fourth=port + 4,
                 fifth=port + 5, eighth=port + 8, srun=port + 10, last_srun=port + 110,
+                backup=f"SlurmctldHost={BACKUP}(127.0.0.2)" if self._backup else "",
+                takeover=TAKEOVER if self._backup else 60,
                 plugins="JobSubmitPlugins=lua" if self._hook else "", memory=self._memory,
                 accounting=self._accounting.lines if self._accounting else NO_ACCOUNTING,
             )
@@ -168,6 +175,8 @@ class Slurm:
             self.run("sacctmgr", "--immediate", "add", "account", "site")
             self.run("sacctmgr", "--immediate", "add", "user", "root", "account=site")
         self._call("slurmctld", "-f", str(self.folder / "slurm.conf"), "-i")
+        if self._backup:
+            self._start_backup()
         for node in NODES:
             (self.folder / "spool" / node).mkdir()
             self._call("slurmd", "-f", str(self.folder / "slurm.conf"), "-N", node)
@@ -214,6 +223,29 @@ class Slurm:
         self.wait(lambda: not _lives(pid))
         self._call("slurmctld", "-f", str(self.folder / "slurm.conf"))
         self.wait(lambda: self.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").count("\n") == len(NODES))
+
+    def _start_backup(self) -> None:
+        """Start a second controller, which takes itself for another host: it has a name and an address of its own."""
+        conf = (self.folder / "slurm.conf").read_text()
+        for own in ("slurmctld.pid", "slurmctld.log"):
+            conf = conf.replace(f"{self.folder}/{own}", f"{self.folder}/backup.{own}")
+        (self.folder / "backup.conf").write_text(conf)
+        (self.folder / "hosts").write_text(f"127.0.0.1 localhost\n127.0.0.2 {BACKUP}\n")
+        words = f'hostname {BACKUP} && mount --bind "$1" /etc/hosts && exec "$2" -f "$0"'
+        program = shutil.which("slurmctld", path=PATH) or "slurmctld"
+        more = (str(self.folder / name) for name in ("backup.conf", "hosts"))
+        self._call("unshare", "--uts", "--mount", "sh", "-c", words, *more, program)
+
+    def kill(self) -> None:
+        """End the first controller without a chance to tidy up."""
+        pid = self._pid(self.folder / "slurmctld.pid")
+        assert pid is not None, "no controller runs"
+        os.kill(pid, signal.SIGKILL)
+        self.wait(lambda: not _lives(pid))
+
+    def resume(self) -> None:
+        """Start the first controller again, which takes control back."""
+        self._call("slurmctld", "-f", str(self.folder / "slurm.conf"))
 
     def chain(self, own: str) -> None:
         """Give the site a hook of its own that loads metasched's, which lies in a folder of its own then."""
@@ -268,7 +300,7 @@ class Slurm:
         self.wait(lambda: not wanted & set(self.run("squeue", "-h", "-o", "%A").split()), 180.0)
 
     def _call(self, program: str, *words: str) -> None:
-        path = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or program
+        path = shutil.which(program, path=PATH) or program
         subprocess.run(
             [path, *words], env=self.environment, check=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -285,13 +317,19 @@ class Slurm:
 
 @contextmanager
 def running(
-    folder: Path, *, hook: bool = True, bare: bool = False, memory: int = 600, accounting: Accounting | None = None
+    folder: Path,
+    *,
+    hook: bool = True,
+    bare: bool = False,
+    memory: int = 600,
+    accounting: Accounting | None = None,
+    backup: bool = False,
 ) -> Iterator[Slurm]:
     """A Slurm for the duration of a block, which forgets jobs some time after they ended: MinJobAge (s).
 
-    A bare one knows nothing of metasched.
+    A bare one knows nothing of metasched. A backup is a second controller, for when the first is killed.
     """
-    slurm = Slurm(folder, hook=hook, bare=bare, memory=memory, accounting=accounting)
+    slurm = Slurm(folder, hook=hook, bare=bare, memory=memory, accounting=accounting, backup=backup)
     try:
         slurm.start()
         yield slurm
