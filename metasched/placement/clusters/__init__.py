@@ -1,1 +1,1 @@
-"""What is known of clusters: nodes, networks, partitions, queue waits, running jobs, constraints."""
+"""The state of clusters: nodes, networks, partitions, queue waits, running jobs, constraints."""

@@ -1,4 +1,4 @@
-"""A measured bandwidth between every two nodes, and the groups of nodes that are worth trying in it.
+"""A matrix of measured bandwidths between nodes, and the groups of nodes that are worth searching in it.
 
 The sets with bandwidth >= b are the cliques of the graph of all pairs at least b wide, and inside a maximal clique
 the best P processors by CPU are a prefix, as in a tree. So with all maximal cliques of all widths the search is
@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 #: Beyond this many maximal cliques the search goes on with the greedy ones.
 MOST_CLIQUES = 20_000
-#: Graphs with more nodes are not even tried.
+#: The maximal cliques of graphs with more nodes are not enumerated.
 MOST_EXACT_NODES = 64
 #: Widths and first nodes that greedy growth starts from.
 GREEDY_WIDTHS, GREEDY_SEEDS = 24, 12
@@ -152,7 +152,7 @@ def _grown(width: Floats) -> Iterator[tuple[Ints, float]]:
         joined = width >= level
         degree = joined.sum(axis=1)
         seeds = np.argsort(-degree, kind="stable")[:: max(1, size // GREEDY_SEEDS)]
-        left = joined[seeds].copy()  # (seed, node): may still be taken
+        left = joined[seeds].copy()  # (seed, node): may still be added
         taken = np.zeros_like(left)
         rows = np.arange(seeds.size)
         pick = seeds

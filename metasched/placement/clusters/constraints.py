@@ -1,4 +1,4 @@
-"""What an application demands of its nodes and of its number of processors, and which nodes that rules out.
+"""Demands of an application on its nodes and on its number of processors, and the nodes that they exclude.
 
 The fields stand here once: description files, requests to the daemon and the command line are read into this model.
 """
@@ -138,7 +138,7 @@ class Constraints(BaseModel):
         return self
 
     def with_demands(self, demands: Mapping[str, Any]) -> Constraints:
-        """These constraints with some demands in place of them, as far as those are made, see :func:`made`.
+        """These constraints, with those of some other demands in their place that are set, see :func:`made`.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class Constraints(BaseModel):
         return counts[(counts >= self.min_processors) & (counts <= most)].astype(np.int64)
 
     def excluded(self, cluster: ClusterState) -> dict[str, Flags]:
-        """For each demand made, the nodes of a cluster that it rules out: arrays of shape (n,)."""
+        """For each demand that is set, the nodes of a cluster that it excludes: arrays of shape (n,)."""
         size = len(cluster.nodes)
         ruled_out: dict[str, Flags] = {"down or drained": ~cluster.up, "no free processor": cluster.processors < 1}
         if self.clusters:
@@ -185,7 +185,7 @@ class Constraints(BaseModel):
 
 
 def made(demands: Mapping[str, Any]) -> dict[str, Any]:
-    """The demands that are made: those that are not None, no, or empty.
+    """The demands that are set: those that are not None, False or empty.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def made(demands: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A cluster cut down to the nodes that the constraints leave.
+    """A cluster restricted to the nodes that satisfy the constraints.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class Admitted:
 
 
 def admit(cluster: ClusterState, constraints: Constraints) -> Admitted:
-    """Leave the nodes that satisfy the constraints, with the processors that may be taken on each."""
+    """Select the nodes that satisfy the constraints, with the processors that may be used on each."""
     ruled_out = constraints.excluded(cluster)
     kept = ~np.logical_or.reduce(list(ruled_out.values()), axis=0)
     left = cluster if kept.all() else cluster.select(np.flatnonzero(kept))

@@ -1,4 +1,4 @@
-"""Reads the TOML text that describes clusters; everything that can be wrong with it ends in one clear line.
+"""Reads the TOML text that describes clusters; every error in it is reported in one line.
 
 It holds a list of ``[[cluster]]``. Its nodes come in groups, from a host list, or from Slurm; between them there
 are switches or a measured matrix of bandwidths. Names are folded as ClusterShell folds them: ``n[1-16]`` is sixteen
@@ -55,7 +55,7 @@ class Description:
     sources: tuple[SourceTable, ...] = ()
 
 
-#: What a node's link has to spare where none is given (Mbit/s).
+#: Available bandwidth of a node's link if none is given (Mbit/s).
 BANDWIDTH = 1000.0
 
 #: Gives the text of a file that the description names.
@@ -65,7 +65,7 @@ ReadEntry = Callable[[str], Entry]
 
 
 class TellsPower(Protocol):
-    """What may tell the power of a cluster's nodes: of a busy processor or by an entry, and of an idle node (W)."""
+    """A table that may give the power of nodes: of a busy processor or by an entry, and of an idle node (W)."""
 
     @property
     def watts(self) -> float | None:
@@ -270,7 +270,7 @@ def _from_groups(name: str, groups: list[NodesTable], where: str) -> ClusterStat
 
 
 def _available_bandwidth(group: NodesTable, size: int, where: str) -> NDArray[Any]:
-    """What is given, else all of the links, else ``BANDWIDTH``; never more than the links."""
+    """The given bandwidths, else those of the links, else ``BANDWIDTH``; never more than the links."""
     link = _spread(group.link, f"link of {group.names}", size, where).astype(np.float64)
     given = group.available_bandwidth
     if given is None:

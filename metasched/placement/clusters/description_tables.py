@@ -1,4 +1,4 @@
-"""The tables of a description file, checked key by key: what may stand in them, and which numbers are sound."""
+"""The tables of a description file, with the valid keys and the ranges of their values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NodesTable(Table):
 
 
 class SwitchTable(Table):
-    """A switch and what hangs on it."""
+    """A switch with its nodes and the switches below it."""
 
     name: Name
     nodes: str = ""
@@ -49,7 +49,7 @@ class SwitchTable(Table):
 
 
 class SlurmTable(Table):
-    """Files with what Slurm prints, and which partition of it counts."""
+    """Files with the output of Slurm's commands, and the partition that counts."""
 
     sinfo: Name
     topology: Name | None = None
@@ -58,7 +58,7 @@ class SlurmTable(Table):
 
 
 class RunningTable(Table):
-    """A job that runs, with what it has left."""
+    """A running job, with its remaining work."""
 
     nodes: str
     processors: Count = 1
@@ -88,7 +88,7 @@ class StepTable(Table):
 
 
 class ClusterTable(Table):
-    """A cluster: nodes from one source, and what lies between them."""
+    """A cluster: nodes from one source, and the network between them."""
 
     name: Name
     nodes: Annotated[list[NodesTable], Field(min_length=1)] | None = None

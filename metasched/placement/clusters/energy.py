@@ -1,4 +1,4 @@
-"""What sets of processors of a cluster take for a run (J): as learned, else by the formula of the hardware."""
+"""The energy of runs on sets of processors of a cluster (J): as learned, else by the formula of the hardware."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CAP_LEVEL = 0.5
 
 
 def tells_energy(state: ClusterState, predictor: Predictor) -> bool:
-    """Whether anything tells what runs on a cluster take: the runs learned, or its hardware."""
+    """Whether the energy of runs on a cluster is known, by learned runs or by its hardware."""
     return energy_predictor(predictor) is not None or (state.hardware is not None and knows_power(state.hardware))
 
 
@@ -33,13 +33,13 @@ def energy_of(
     bandwidth: Floats,
     time: Floats,
 ) -> Floats:
-    """What sets of a cluster take (J) over a time (s), arrays of shape (k,); the loads are those of the sets.
+    """The energy of sets of a cluster (J) for a time (s), arrays of shape (k,); the loads are those of the sets.
 
     What was learned, else by the hardware; 0 where none tells.
     """
     learned = contract.expect_watts(predictor, size, processors, cpu, bandwidth)
     if learned is not None:
-        # Whatever makes the time longer than predicted, as contention does, the mean power is taken to be the same.
+        # If the time is longer than predicted, as with contention, the mean power is assumed to be the same.
         return learned * time
     if state.hardware is None or not knows_power(state.hardware):
         return np.zeros(len(time))
@@ -54,7 +54,7 @@ def most_watts(
     cpu: Floats,
     bandwidth: Floats,
 ) -> Floats:
-    """What sets of a cluster draw on average at most (W), arrays of shape (k,): upper ends of intervals of their power.
+    """Upper ends of the intervals of the mean power of sets of a cluster (W), arrays of shape (k,).
 
     What was learned, else by the hardware; 0 where none tells. Where the loads to come are in doubt, so is the power: a
     run that gets more CPU than expected draws more. What is expected of loads makes times right on the mean, which a
@@ -63,7 +63,7 @@ def most_watts(
     """
     doubt, points = state.doubt(processors, CAP_LEVEL), [(cpu, bandwidth)]
     if doubt is not None:
-        # A run that has its processors to itself has no more to gain.
+        # The load of a run with exclusive processors cannot get lower.
         most_cpu = np.maximum(cpu, 1.0)
         more_cpu, more_bandwidth = np.minimum(doubt.cpu[1] * cpu, most_cpu), doubt.bandwidth[1] * bandwidth
         cpu, bandwidth = doubt.middle(cpu, bandwidth)

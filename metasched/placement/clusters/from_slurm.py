@@ -1,4 +1,4 @@
-"""Clusters from what Slurm says: ``sinfo --json`` for the nodes and ``topology.conf`` for the switches.
+"""Clusters from Slurm: ``sinfo --json`` for the nodes and ``topology.conf`` for the switches.
 
 Slurm knows which processors are allocated, not how busy they are, and its ``cpu_load`` is the whole host's. So free
 processors come from here, and the loads on them from the monitors.

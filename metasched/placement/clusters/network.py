@@ -1,4 +1,4 @@
-"""What the search asks of a cluster's network, whether it is a tree of switches or a measured matrix."""
+"""The contract of a cluster's network for the search: a tree of switches or a measured matrix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Groups = tuple[Ints, Ints, Floats]
 
 
 class Network(Protocol):
-    """How wide the ways between the nodes of a cluster are."""
+    """The bandwidths between the nodes of a cluster."""
 
     def groups(self, link: ArrayLike) -> tuple[Groups, Groups | None]:
         """Groups to search, and groups that bound what the search can miss.

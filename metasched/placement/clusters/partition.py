@@ -1,4 +1,4 @@
-"""A partition: a cluster state together with the words by which a scheduler is asked to use it."""
+"""A partition: a cluster state, with its names in the scheduler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from metasched.placement.clusters.state import ClusterState
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """The most that one job may have; None where there is no limit.
+    """The limits of one job; None if there is no limit.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class JobLimits:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Whose job it is, for what limits jobs; each empty where it is not known.
+    """The owner of a job, to whom limits apply; each field is empty if unknown.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ class Holder:
 
 
 def no_limits(holder: Holder) -> JobLimits:
-    """The limits of jobs that nothing limits."""
+    """The limits of jobs without any limit."""
     return JobLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Where a job can be sent.
+    """A partition to which jobs can be submitted.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from metasched.placement.clusters.queue_wait import QueueWait
 def partition_lines(
     partitions: Sequence[Partition], jobs: Iterable[QueuedJob], left: Left = by_limit
 ) -> dict[str, Line]:
-    """The jobs that hold processors of each partition of one scheduler, or are ahead in it, by its name.
+    """The jobs that have processors of each partition of one scheduler, or wait for it, by its name.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def partition_lines(
 
 
 def _free(partition: Partition, running: Sequence[PrecedingJob]) -> int:
-    """Processors that are free: no more than are left by jobs that have started since its nodes were asked for."""
+    """The free processors: at most those that are left by jobs that have started since the nodes were read."""
     free = int(partition.state.processors[partition.state.up].sum())
     if partition.total is None:
         return free
@@ -77,7 +77,7 @@ def queue_waits(
 def with_queue_waits(
     partitions: Sequence[Partition], jobs: Sequence[QueuedJob], lines: Mapping[str, Line]
 ) -> tuple[Partition, ...]:
-    """The partitions with the waits in their lines; those where nobody waits say nothing of waits."""
+    """The partitions with the waits in their queues; partitions without pending jobs have no waits."""
     waited_for = frozenset().union(*(job.partitions for job in jobs if job.ran is None and job.ready))
     contested = frozenset().union(*(each.state.nodes for each in partitions if each.name in waited_for))
     return tuple(

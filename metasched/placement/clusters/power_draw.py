@@ -1,4 +1,4 @@
-"""Power that a cluster draws besides a job that is to be placed: of the jobs that run, and of nodes that do nothing.
+"""The power of a cluster without the job to be placed: of running jobs and of idle nodes.
 
 The nodes of a cluster draw power whether a job is placed on them or not. A job's own power holds that of the nodes that
 it takes; besides it count the jobs that run, and the nodes that do nothing. What an idle node draws is ``idle_power``
@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a cluster draws besides a job.
+    """The power of a cluster without a job.
 
     Parameters
     ----------
@@ -46,17 +46,17 @@ class Draw:
 
     @property
     def alone(self) -> float:
-        """What the cluster draws without the job (W)."""
+        """The power of the cluster without the job (W)."""
         return self.running + self.idle * self.unused
 
     def besides(self, processors: Ints) -> Floats:
-        """What it draws besides a job on as few unused nodes as hold so many processors (W), shape (n,)."""
+        """The power besides a job that uses the fewest idle nodes with enough processors (W), shape (n,)."""
         nodes = -(-np.asarray(processors) // self.per_node)
         return np.asarray(self.running + self.idle * np.maximum(self.unused - nodes, 0))
 
 
 def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
-    """What a cluster draws besides a job to be placed there.
+    """The power of a cluster without a job to be placed there.
 
     Nodes with a job of which no power is known count as busy by the hardware's formula, or as idle where it has none.
 

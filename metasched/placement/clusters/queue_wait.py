@@ -1,4 +1,4 @@
-"""How long a job waits before it starts, by the number of processors it asks for."""
+"""The queue wait of a job, by the number of processors that it requests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class QueueWait:
 def earliest_start(
     free: int, running: Sequence[tuple[int, float]], queued: Sequence[tuple[int, float]] = ()
 ) -> QueueWait:
-    """When enough processors are free at once and stay so, if the jobs ahead start by the rules of a queue.
+    """The earliest time from which enough processors stay free, if the jobs before start by the rules of a queue.
 
     Parameters
     ----------

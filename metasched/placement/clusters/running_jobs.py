@@ -1,4 +1,4 @@
-"""Jobs that run already: as their schedulers or a description tell of them, and with what they have left to do.
+"""Running jobs: as their scheduler or a description reports them, and with their remaining work.
 
 What a job has left follows from its application's model: the time that it should take there, less the time for which it
 has run, shared out over computation and communication as the model's two terms are.
@@ -22,13 +22,13 @@ Floats = NDArray[np.float64]
 
 #: Bandwidths (Mbit/s) that a link is taken to have at most and at least.
 BOUNDLESS, LEAST_WIDTH = 1e9, 1e-6
-#: A job that has run for longer than its model said is taken to have this part of that time left.
+#: Remaining time of a job that has run for longer than predicted, as a share of the predicted time.
 OVERDUE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job that runs, with what it has left.
+    """A running job, with its remaining work.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True)
 class StartedJob:
-    """A job that runs, as far as its scheduler knows it.
+    """A running job, as its scheduler reports it.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class StartedJob:
 
 
 def later(job: RunningJob | StartedJob, seconds: float) -> RunningJob | StartedJob | None:
-    """The job when so many seconds more have passed; None where nothing would be left of it.
+    """The job after some more seconds; None if no work would be left.
 
     Of a job known by its application only its model can say what is left.
 
@@ -118,7 +118,7 @@ def terms_left(
     *,
     sure: bool = True,
 ) -> tuple[tuple[RunningJob, ...], tuple[str, ...]]:
-    """What jobs on a cluster have left by their models, and a line about those that no model is known of.
+    """The remaining work of jobs on a cluster by their models, and a warning about those without a model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A cluster as the search sees it: one array for each thing known about its nodes, and the network between them."""
+"""The state of a cluster for the search: one array for each property of its nodes, and the network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = ("processors", "available_cpu", "available_bandwidth", "speed", "memor
 
 @dataclass(frozen=True, slots=True)
 class SetMinima:
-    """What the least average of sets of nodes comes to beside the least that is expected, by their processors.
+    """Minima of sets of nodes relative to the smallest forecast of their nodes, by the number of processors.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class SetMinima:
         return self.cpu[place], self.bandwidth[place]
 
     def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
-        """The interval in which the minima of sets of P processors should lie; None where that is not known."""
+        """The interval of the minima of sets of P processors; None if unknown."""
         if self.cpu_ends is None or self.bandwidth_ends is None:
             return None
         place = np.minimum(np.asarray(processors), self.cpu.size) - 1
@@ -71,7 +71,7 @@ class SetMinima:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What the nodes of one cluster are and have to spare. Made by :meth:`make` or :meth:`of`.
+    """The nodes of one cluster and their available resources. Created by :meth:`make` or :meth:`of`.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class ClusterState:
         return self.available_cpu * self.speed
 
     def resource_set(self, nodes: Ints, processors: int) -> ResourceSet:
-        """The record of some nodes, by their numbers, with what the least average of their set should be.
+        """The record of some nodes, by their numbers, with the expected minima of the set.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class ClusterState:
         return self.name, self.processes_per_node, self.threads, self.frequency
 
     def laid_out(self, settings: Settings, per_node: int | None = None) -> ClusterState:
-        """The cluster for a job with the layout of some settings: its processors are places for processes then.
+        """The cluster for a job with the layout of some settings: its processors are then slots for processes.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class ClusterState:
         )
 
     def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
-        """The interval in which the loads of sets of P processors should lie; None where that is not known.
+        """The interval of the loads of sets of P processors; None if unknown.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The tree of switches between the nodes of a cluster, and what it says about bandwidth.
+"""The tree of switches between the nodes of a cluster, and the bandwidths in it.
 
 A path is as wide as its narrowest link, and in a tree there is one path only. So the bandwidth of a set of nodes, the
 width of the narrowest link that joins them, is the smallest over its nodes of the width of the way up to the lowest
@@ -67,7 +67,7 @@ class Topology:
 
     @classmethod
     def star(cls, name: str, nodes: int) -> Topology:
-        """So many nodes on one switch, which never limits."""
+        """Nodes on one switch, which never limits the bandwidth."""
         return cls((name,), np.array([-1]), np.array([np.inf]), np.zeros(nodes, dtype=np.int64))
 
     @property
@@ -126,7 +126,7 @@ class Topology:
         chosen = np.unique(np.asarray(nodes))
         switch, width = self.leaf[chosen], link[chosen]
         while np.any(switch != switch[0]):
-            # Every way up goes on until they meet; the deeper ones move first.
+            # All paths go up until they meet; the deeper ones move first.
             depth = self._depth(switch)
             moving = depth == depth.max()
             width = np.where(moving, np.minimum(width, self.uplink[switch]), width)

@@ -1,4 +1,4 @@
-"""Makes the tree of switches from what hangs on each of them, and says what does not fit together."""
+"""Builds the tree of switches from the nodes and switches below each, and reports contradictions."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class ChainDelay:
 
 @dataclass(frozen=True, slots=True)
 class Tomography:
-    """What measurements from end to end tell of the links.
+    """The delays of links that follow from measurements between nodes.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Why a placement is as it is: its terms one by one, what a change would do, and both as documents."""
+"""Explanations of a placement: its terms, the effects of changes, and both as documents."""

@@ -1,4 +1,4 @@
-"""Shows term by term how a placement's figure came about: wait, the model's two terms, what was mixed in, contention.
+"""Shows the terms of a placement's completion: wait, the model's two terms, its corrections, contention.
 
 The parts add up to the completion. What holds the job back is named beside them: the node with the least available CPU
 and the narrowest link.
@@ -21,7 +21,7 @@ AGREES = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A placement taken apart.
+    """The explanation of a placement.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Explanation:
 
 
 def explained(placement: Placement, predictor: Predictor, problem_size: float, cluster: ClusterState) -> Explanation:
-    """Take a placement apart.
+    """Explain a placement.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _to_come(chosen: ResourceSet, predictor: Predictor, problem_size: float, clu
 
 
 def breakdown(placement: Placement, predictor: Predictor, problem_size: float) -> tuple[Term, ...]:
-    """The parts that a placement's completion is the sum of.
+    """The parts whose sum is a placement's completion.
 
     Parameters
     ----------

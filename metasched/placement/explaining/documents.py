@@ -59,7 +59,7 @@ class PlacementTable(_Table):
     costs: dict[str, float | None] = {}
 
     def record(self) -> Placement:
-        """The placement as the record that the ranker answers."""
+        """The placement as the record that the ranker returns."""
         chosen = ResourceSet(
             self.cluster, tuple(self.nodes), self.processors, self.available_cpu, self.available_bandwidth,
             self.processes_per_node, self.threads, self.frequency,
@@ -93,7 +93,7 @@ class RankingTable(_Table):
     for_now: bool = True
 
     def curve(self) -> Curve:
-        """The best for each number of processors, those left out for which nothing is predicted."""
+        """The best placement for each number of processors for which there is a prediction."""
         known = [
             (each.processors, each.execution_time, *_ends(each.interval), each.completion)
             for each in self.by_processors
@@ -165,7 +165,7 @@ def placement_document(placement: Placement, costs: Mapping[str, float | None]) 
 
 
 def explanation_document(explained: Explanation, costs: Mapping[str, float | None]) -> dict[str, Any]:
-    """A placement taken apart, as ``metasched explain --json`` and the daemon answer it.
+    """The explanation of a placement, as ``metasched explain --json`` and the daemon return it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Energy, power, clock and the chance to finish of a placement, in words."""
+"""Energy, power, clock and probability of success of a placement, in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from metasched.records import Placement
 
 
 def energy_words(placement: Placement) -> str:
-    """What is known of them; empty where nothing is.
+    """The known values of them; empty if nothing is known.
 
     Examples
     --------

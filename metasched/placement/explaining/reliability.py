@@ -1,4 +1,4 @@
-"""What failures of nodes do to a placement: the chance to finish, when it ends with restarts, the best P."""
+"""The effects of node failures on a placement: success probability, completion with restarts, the best P."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Reliability:
 def under_failures(
     curve: Curve, processors: int, nodes: int, rate: FailureRate, cost: float | None, level: float
 ) -> Reliability:
-    """What failures do to the best placement, and to those with another number of processors.
+    """The effects of failures on the best placement, and on those with another number of processors.
 
     Parameters
     ----------

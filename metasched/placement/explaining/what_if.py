@@ -1,4 +1,4 @@
-"""What would change: a node drained, another problem size, another number of processors."""
+"""The effects of changes: a drained node, another problem size, another number of processors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def drained(clusters: Sequence[ClusterState], nodes: Collection[str]) -> tuple[C
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What more processors bring, at the best placement of each number; arrays of shape (k,).
+    """Time and efficiency of the best placement of each number of processors; arrays of shape (k,).
 
     Parameters
     ----------

@@ -1,15 +1,17 @@
-"""The one function that says what loads a placement counts with: :func:`counted`.
+"""The loads that a placement counts with: :func:`counted`, the only function that prepares them.
 
-Everybody who ranks asks it: the ranker, the fast path, the daemon and the command line. Three things lie between what
-was measured last and what a job will meet, and they are taken in one order:
+The ranker, the fast path, the daemon and the command line all call it. From the latest measurements to the loads that a
+job will have, there are three steps, always in this order:
 
-1. The forecast over the run, of fresh nodes. What follows is about the loads to come, so it comes first. A node that
-   is silent is not forecast: what its record says of the next hour is no better known than what it says of now.
-2. Staleness: a silent node counts no better than the lower quartile of the fresh ones. Both sides must be of the same
-   kind, so it is the quartile of forecasts where there are any: beside forecasts of 0.3 and 0.2 a node last seen at 0.9
-   must not be preferred because the others were measured at 0.9 before.
-3. Recent placements, which neither a measurement nor a forecast shows. They come last: jobs placed on the fresh nodes
-   say nothing of a silent one, and would lower its quartile.
+1. The forecast over the run, for nodes with fresh measurements. It is the first step, since the others concern the
+loads
+   to come. Nodes with stale measurements are not forecast.
+2. Staleness: the load of a stale node is capped at the lower quartile of the fresh ones. Both must be of the same kind,
+so it is the quartile of the forecasts, if there are any: if the forecasts are 0.3 and 0.2, a node last measured at 0.9
+must
+   not be preferred because the others were measured at 0.9 before, too.
+3. Recent placements, which neither measurements nor forecasts show. They are last, since jobs placed on the fresh nodes
+   would lower the quartile that caps a stale one.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from metasched.placement.loads.recent_placements import (
 )
 from metasched.placement.loads.staleness import STALE_AFTER, stale, with_stale_capped
 
-#: The horizon that is tried first where none is known to be near (s).
+#: The horizon that is tried first if no better one is known (s).
 FIRST_HORIZON = 60.0
 #: The loads to expect over a number of seconds from now, in place of those measured now.
 Forecast = Callable[[ClusterState, float], ClusterState]
@@ -35,7 +37,7 @@ Forecast = Callable[[ClusterState, float], ClusterState]
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What is known of the loads of this moment and of those to come, besides what was measured last.
+    """What is known about present and future loads, in addition to the latest measurements.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class Loads:
 
 
 def counted(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple[ClusterState, tuple[str, ...]]:
-    """The cluster with the loads that a placement counts with, and what the user should know of them.
+    """The cluster with the loads that a placement counts with, and warnings about them.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def counted(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple
 
 
 def expected(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple[ClusterState, tuple[str, ...]]:
-    """The first two steps of :func:`counted`: forecasts and staleness, the same until something is measured.
+    """The first two steps of :func:`counted`: forecasts and staleness; the result holds until the next measurement.
 
     Parameters
     ----------

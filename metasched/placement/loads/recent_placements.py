@@ -1,10 +1,10 @@
-"""The load of jobs that were placed a moment ago and that no measurement shows yet.
+"""The load of recently placed jobs, which no measurement shows yet.
 
-Metrics lag by half a minute or more. A burst of submissions would all see the same idle nodes and pile up on them. So a
-placed job counts on its nodes until a measurement is made in which it is visible, or until it should be over.
+Measurements lag by half a minute or more, so a burst of submissions would all be placed on the same idle nodes.
+Therefore a placed job counts as load on its nodes until a measurement includes it, or until its predicted end.
 
-Where a scheduler gives each job processors of its own, those of a job just placed are gone for others, whichever of its
-partitions they ask for; who finds too few free processors waits.
+If a scheduler allocates processors exclusively, those of a recently placed job are not available to others in any
+partition; jobs that find too few free processors wait.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState
 
-#: How long a job runs before the averages of the monitors show it fully (s).
+#: Time that a job must run until the averages of the monitors fully include it (s).
 SETTLING = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class RecentPlacement:
-    """A job that was placed, and that measurements may not show yet.
+    """A recently placed job, which measurements may not include yet.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class RecentPlacement:
     nodes : names of its nodes.
     processors : processors it takes on each of them.
     start : when it was placed (s).
-    execution_time : how long after that it should be over (s).
+    execution_time : predicted time until its end (s).
     overlapping : names of the other clusters that the same nodes may be in: partitions of one scheduler share nodes.
-    dedicated : whether its processors are its own, as a scheduler gives them out.
-    waits : whether it waits for processors that others have.
-    power : what it draws on average at most (W); None where nothing tells it.
+    dedicated : whether its processors are allocated exclusively.
+    waits : whether it waits for processors that other jobs use.
+    power : upper limit of its mean power (W); None if unknown.
     """
 
     cluster: str
@@ -52,15 +52,15 @@ class RecentPlacement:
     power: float | None = None
 
     def left_on(self, cluster: ClusterState, now: float) -> float:
-        """How long it may still be on nodes of a cluster (s); 0 where its nodes are others or it should be over."""
+        """Its remaining time on nodes of a cluster (s); 0 if it has none of these nodes or should have ended."""
         here = self.cluster == cluster.name or cluster.name in self.overlapping
         return max(self.start + self.execution_time - now, 0.0) if here else 0.0
 
 
 Ints = NDArray[np.int64]
 
-#: What a job takes of one of its nodes: the job, the node and where the job may be, all by their numbers; the
-#: processors that it takes there; from when until when it counts (s); and whether its processors are its own.
+#: A job on one of its nodes: the numbers of the job, of the node and of the possible clusters; its processors there;
+#: the time from which and until which it counts (s); and whether its processors are exclusive.
 _TAKEN = np.dtype(
     [("job", "i8"), ("node", "i8"), ("where", "i8"), ("processors", "i8"), ("start", "f8"), ("end", "f8"),
      ("dedicated", "?")]
@@ -68,10 +68,10 @@ _TAKEN = np.dtype(
 
 
 class PlacedJobs(Sequence[RecentPlacement]):
-    """Jobs just placed, the oldest first. It never changes; :meth:`plus` and :meth:`only` give others.
+    """Recently placed jobs, the oldest first. The value is immutable; :meth:`plus` and :meth:`only` return new ones.
 
-    A daemon asks thousands of times a minute what all of them take, and adds one each time: so what each takes of its
-    nodes is kept in columns, which a longer one shares.
+    A daemon computes their load thousands of times a minute, and adds a job each time. Therefore the jobs are stored in
+    columns, which a value shares with those derived from it by :meth:`plus`.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class PlacedJobs(Sequence[RecentPlacement]):
         return self._of(longer)
 
     def only(self, kept: NDArray[np.bool_]) -> PlacedJobs:
-        """Some of these: those for which an array of shape (jobs,) says so."""
+        """The jobs that a boolean array of shape (jobs,) selects."""
         return self._of(self._columns.only(kept, self._rows))
 
     def __len__(self) -> int:
@@ -122,7 +122,7 @@ class PlacedJobs(Sequence[RecentPlacement]):
         return self._columns.jobs[: self._jobs][index]
 
     def on(self, cluster: ClusterState, now: float) -> tuple[Ints, NDArray[np.void]]:
-        """What the jobs that are not over and do not wait take of a cluster.
+        """The load on a cluster of those jobs that have neither ended nor wait.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class PlacedJobs(Sequence[RecentPlacement]):
 
         Returns
         -------
-        The number of the node in the cluster, shape (k,), and what is taken there: columns of shape (k,).
+        The number of the node in the cluster, shape (k,), and the load there: columns of shape (k,).
         """
         own, taken = self._columns, self._columns.taken[: self._rows]
         here = np.array([cluster.name in names for names in own.places], dtype=np.bool_)
@@ -143,7 +143,7 @@ class PlacedJobs(Sequence[RecentPlacement]):
 
 
 class _Columns:
-    """Jobs and what they take, only ever added to: who reads the first so many of them may go on doing so."""
+    """Jobs and their loads in columns that only grow, so that readers of the first rows are never disturbed."""
 
     def __init__(self) -> None:
         self.jobs: list[RecentPlacement] = []
@@ -153,7 +153,7 @@ class _Columns:
         self._last: tuple[tuple[str, ...], Ints] = (), np.empty(0, np.int64)
 
     def numbers(self, nodes: tuple[str, ...]) -> Ints:
-        """The number of each node of the record among those of a cluster, -1 where it is none of them."""
+        """The number of each recorded node within a cluster, -1 for nodes outside it."""
         known, found = self._last
         if known is not nodes or found.size != len(self.nodes):
             place = {name: number for number, name in enumerate(nodes)}
@@ -162,7 +162,7 @@ class _Columns:
         return found
 
     def add(self, job: RecentPlacement) -> None:
-        """Add a job; one that waits takes nothing yet."""
+        """Add a job; one that waits has no load yet."""
         self.jobs.append(job)
         if job.waits:
             return
@@ -176,7 +176,7 @@ class _Columns:
             self.rows += 1
 
     def only(self, kept: NDArray[np.bool_], rows: int) -> _Columns:
-        """The jobs of the first rows that are kept, in columns of their own."""
+        """The selected jobs of the first rows, in new columns."""
         found = _Columns()
         found.jobs = [job for job, keep in zip(self.jobs, kept.tolist(), strict=False) if keep]
         found.nodes, found.places = dict(self.nodes), dict(self.places)
@@ -188,7 +188,7 @@ class _Columns:
 
 
 def as_running(placed: Iterable[RecentPlacement], cluster: ClusterState) -> list[RunningJob]:
-    """The jobs just placed on nodes of a cluster and not waiting, as jobs that run there with all they have to do."""
+    """The recently placed jobs of a cluster that do not wait, as running jobs with all of their work left."""
     return [
         RunningJob(job.nodes, job.processors, job.execution_time, 0.0, job.dedicated, power=job.power)
         for job in placed
@@ -199,12 +199,11 @@ def as_running(placed: Iterable[RecentPlacement], cluster: ClusterState) -> list
 def with_recent_placements(
     cluster: ClusterState, placed: Iterable[RecentPlacement], now: float, settling: float = SETTLING
 ) -> ClusterState:
-    """The state as it will be measured once the jobs just placed are visible.
+    """The state as it will be measured once measurements include the recently placed jobs.
 
-    On each node they take free processors first. Where they take all of them the node is shared: with ``a`` of a
-    processor for a new process, 1/a processes compete for it, and k more on p processors leave 1/(1/a + k/p). The
-    node's link is shared among the jobs that hold it, each taken to use its full share of it. Processors that a job has
-    for itself are not shared: they are gone.
+    On each node they use free processors first. If they use all of them, the node is shared: if a new process would get
+    the share ``a`` of a processor, 1/a processes compete for it, and k more on p processors leave 1/(1/a + k/p). The
+    node's link is shared equally among the jobs that use it. Processors that a job has exclusively are not available.
 
     Parameters
     ----------
@@ -226,7 +225,7 @@ def with_recent_placements(
     recent = placed if isinstance(placed, PlacedJobs) else PlacedJobs(placed)
     node, of_jobs = recent.on(cluster, now)
     dedicated, processors = of_jobs["dedicated"], of_jobs["processors"]
-    # A job with processors of its own has them whatever is measured; of the others no measurement shows those yet.
+    # Exclusive processors are unavailable whatever is measured; other jobs count until a measurement includes them.
     unseen = now - cluster.age.take(node) < of_jobs["start"] + settling
 
     def sums(counts: Ints) -> Ints:
@@ -248,7 +247,7 @@ def with_recent_placements(
 
 
 def after_recent_placements(cluster: ClusterState, placed: Iterable[RecentPlacement], now: float) -> ClusterState:
-    """The state for a job that finds too few processors free, and waits until jobs just placed give theirs back.
+    """The state for a job that finds too few free processors, and waits until recently placed jobs end.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Samples of a source made loads that placements may count with: screened, of known nodes, each with a bandwidth."""
+"""Turns samples of a source into loads for placements: screened, of known nodes, each with a bandwidth."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from monitors.sources.screening import Refusal, Repair, Rules, Screened, screen
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What is left of a source's samples.
+    """The result of screening a source's samples.
 
     Parameters
     ----------
-    loads : those that may be believed.
+    loads : the accepted ones.
     screened : how many were refused and repaired, by reason.
-    nodes, foreign : how many of the nodes it reported are known, and that it may not speak for or nobody knows.
-    fault : one line on what an administrator should mend; empty when nothing.
+    nodes, foreign : numbers of reported nodes that are known, and that are unknown or not among the source's nodes.
+    fault : one line for the administrator; empty if there is no fault.
     """
 
     loads: tuple[Load, ...]
@@ -42,18 +42,18 @@ def sampled(
     newest: Callable[[str], float] = lambda node: -math.inf,
     taken: Mapping[str, float] = MappingProxyType({}),
 ) -> Sampled:
-    """Screen what a source said.
+    """Screen the samples of a source.
 
     Parameters
     ----------
     samples : of any nodes, in any order.
     now : seconds since 1970.
-    known : whether the source may speak for a node.
-    rules : what is believed of a node.
-    bandwidth : what to count with where the source knows no bandwidth (Mbit/s); None where nobody knows.
-    newest : time of the newest sample of a node that came before (s).
-    taken : time of the sample of a node that the source reported before (s): a server may be asked more often than it
-        measures, and what it says again is no news.
+    known : whether the source may report a node.
+    rules : the valid ranges of a node's values.
+    bandwidth : bandwidth of a node if the source does not know it (Mbit/s); None if unknown.
+    newest : time of the newest earlier sample of a node (s).
+    taken : time of the sample of a node that the source reported before (s): a source may be asked more often than it
+        measures, and repeated samples are dropped.
 
     Examples
     --------

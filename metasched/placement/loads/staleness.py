@@ -1,4 +1,4 @@
-"""Measured loads brought into a state, and what a node counts that was last measured too long ago."""
+"""Adds measured loads to a state, and caps the loads of nodes whose measurements are stale."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEAST_CPU, LEAST_BANDWIDTH = 0.01, 0.001
 
 
 def with_loads(cluster: ClusterState, loads: Iterable[Load], now: float) -> ClusterState:
-    """The state with the last load of each node that was measured until now; others keep what they had.
+    """The state with the latest measured load of each node; other nodes are unchanged.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ def with_loads(cluster: ClusterState, loads: Iterable[Load], now: float) -> Clus
 
 
 def stale(cluster: ClusterState, stale_after: float = STALE_AFTER) -> Flags:
-    """Which nodes are up and were last measured too long ago, shape (n,)."""
+    """Which nodes are up and have stale measurements, shape (n,)."""
     return cluster.up & (cluster.age > stale_after)
 
 
 def with_stale_capped(cluster: ClusterState, stale_after: float = STALE_AFTER) -> tuple[ClusterState, tuple[str, ...]]:
-    """Count a stale node no better than the lower quartile of the fresh ones, and say how many there are.
+    """Cap the loads of stale nodes at the lower quartile of the fresh ones, and warn how many there are.
 
-    With no fresh node at all there is nothing better than what was last seen, and the warning says so.
+    Without any fresh node the latest measurements are used, and the warning says so.
 
     Parameters
     ----------

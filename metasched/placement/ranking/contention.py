@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a job would take: numbers of the nodes in its cluster's state, and the processors taken on each."""
+    """The resources of a job: numbers of its nodes in the cluster's state, and its processors on each."""
 
     nodes: Ints
     processors: Ints
@@ -25,7 +25,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What sharing does for each of k alternatives.
+    """The effects of sharing for each of k alternatives.
 
     Parameters
     ----------

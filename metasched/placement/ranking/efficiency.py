@@ -1,4 +1,4 @@
-"""The floor of parallel efficiency: processors that are added must bring a least part of what the first ones do.
+"""The floor of parallel efficiency: added processors must contribute a minimum share of what the first ones do.
 
 With P0 the fewest processors that are allowed and T0 the time of the cluster's best set of them, a set of P processors
 that takes T has the parallel efficiency P0 T0 / (P T). Sets below the floor are not advised. The efficiency of a set
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-#: What the score of a set below the floor is multiplied by: far above all others, in exactly the order it had.
+#: Factor on the score of a set below the floor, which puts it behind all others without changing its order.
 BEYOND = 2.0**400
 #: Scores from which on a set is below the floor.
 ADVISED_UP_TO = 2.0**300

@@ -1,4 +1,4 @@
-"""The best placement from fronts found beforehand, in a few predictions, for a daemon that is asked all the time.
+"""The best placement from precomputed fronts, in a few predictions, for a daemon with many requests.
 
 It answers as :func:`metasched.placement.ranking.ranker.rank` does for the earliest completion without contention,
 which is what most questions ask for; for any other it says so, and the ranker has to be asked. Loads, horizon and the
@@ -30,19 +30,19 @@ Flags = NDArray[np.bool_]
 
 #: Numbers of processors that are compared at most: beyond, the ranker's search is quicker than that many fronts.
 MOST_COUNTS = 64
-#: Numbers of processors that are compared without asking first which of them can be the best.
+#: Numbers of processors that are compared without first excluding those that cannot be the best.
 FEW_COUNTS = 3
 #: Gives the fronts of each cluster with the loads counted over a horizon (s), None for those of now.
 FrontsAt = Callable[[float | None], Sequence[Fronts]]
 
 
 class SlowError(Exception):
-    """The question is one for the ranker."""
+    """The question needs the complete ranker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quickest:
-    """The best placement, the clusters as counted by name, and what the user should know."""
+    """The best placement, the clusters with the loads that count by name, and warnings for the user."""
 
     placement: Placement
     clusters: Mapping[str, ClusterState]
@@ -156,7 +156,7 @@ class _Compared:
             raise SlowError
 
     def _below_floor(self, fewest: int, least_efficiency: float) -> Flags:
-        """The sets that are not advised, see :mod:`metasched.placement.ranking.efficiency`."""
+        """The sets that are below the floor, see :mod:`metasched.placement.ranking.efficiency`."""
         found = []
         for (_, front), time in zip(self.able, self._times, strict=True):
             of_fewest = fewest * np.fmin.reduce(time[front.processors == fewest], initial=np.inf)

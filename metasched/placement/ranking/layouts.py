@@ -1,4 +1,4 @@
-"""How processes may be laid out on nodes, and at which clock, where the model of an application knows that it matters.
+"""The layouts of processes on nodes, and the clocks, if the model of an application distinguishes them.
 
 Packed onto few nodes processes share memory and link, spread over many they send more between nodes. A ranking looks at
 each layout that the application has run with, as if the cluster with each were a cluster of its own: what it finds is
@@ -30,7 +30,7 @@ def layouts(
     any_threads: bool = False,
     frequencies: Sequence[float] = (),
 ) -> tuple[Settings, ...]:
-    """The settings that a ranking has to choose from; none where it asks the predictors as they are.
+    """The settings among which a ranking chooses; none if the predictors do not distinguish settings.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def layouts(
     found = [
         (k, t) for k in sorted(counts, key=lambda k: k or 0) for t in sorted(threads) if (k or 1) * t <= max(largest, 1)
     ]
-    # What was only ever run with more than fits is no choice: what is asked for then stands alone.
+    # Settings that do not fit on the nodes are excluded; if none is left, only the requested ones remain.
     found = found or [(asked.processes_per_node, asked.threads)]
     clocks = tuple(dict.fromkeys(frequencies)) or (asked.frequency,)
     if len(found) < 2 and asked.threads == 1:

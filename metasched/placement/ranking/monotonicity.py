@@ -14,7 +14,7 @@ MORE = 1.05
 def non_monotone(
     cluster: str, as_is: Sequence[float], more_cpu: Sequence[float], more_bandwidth: Sequence[float]
 ) -> list[str]:
-    """A line for each of the two of which more makes some prediction longer.
+    """A line for each of CPU and bandwidth of which more makes some prediction longer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which choices may after all complete a job first: near ties, between which a scheduler had better choose itself."""
+"""Near ties: choices that may complete a job first, too, so that the scheduler should choose between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Choice = TypeVar("Choice", bound=Hashable)
 
 
 class Reach(NamedTuple):
-    """When a job may be completed (s): as expected, at the soonest and at the latest."""
+    """The completion of a job (s): expected, earliest and latest."""
 
     expected: float
     soonest: float
@@ -17,12 +17,12 @@ class Reach(NamedTuple):
 
     @classmethod
     def of(cls, possibilities: Sequence[float]) -> Reach:
-        """That of several times that are as likely as each other."""
+        """The completion as the mean and the range of several equally likely times."""
         return cls(sum(possibilities) / len(possibilities), min(possibilities), max(possibilities))
 
 
 def near_ties(completions: Mapping[Choice, Reach]) -> list[Choice]:
-    """The choice that is expected to complete the job first, then those that reach below its latest completion.
+    """The choice with the earliest expected completion, then those that may be earlier than its latest completion.
 
     Parameters
     ----------

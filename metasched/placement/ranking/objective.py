@@ -1,4 +1,4 @@
-"""What a good placement is: completion time alone, or a mix with core-hours, energy, risk and harm."""
+"""The objective of a ranking: completion time alone, or a weighted sum with core-hours, energy, risk and harm."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-30, 1e30
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a placement costs, term by term; each an array of shape (n,).
+    """The costs of placements by term; each an array of shape (n,).
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """The number that the ranking makes small: a weighted sum of the terms, times ``P**penalty``.
+    """The score that the ranking minimises: a weighted sum of the terms, times ``P**penalty``.
 
     A weight is a price in seconds: ``core_hours=60`` says that a core-hour saved is worth 60 s of waiting. Every term
     grows with the execution time, so the optimum stays where the exact search looks for it; learned energy does as far
@@ -102,16 +102,16 @@ class Objective:
 
     @property
     def time_alone(self) -> bool:
-        """Whether nothing but the time is weighed."""
+        """Whether the time is the only weighted term."""
         return not any(getattr(self, name) for name in TERMS if name != "time")
 
     @property
     def energy_alone(self) -> bool:
-        """Whether nothing but the energy is weighed."""
+        """Whether the energy is the only weighted term."""
         return not any(getattr(self, name) for name in TERMS if name != "energy")
 
     def score_time(self, time: Floats, processors: ArrayLike) -> Floats:
-        """What :meth:`score` says of terms with this time where :attr:`time_alone` holds, shape (n,).
+        """The :meth:`score` of terms with these times if :attr:`time_alone`, shape (n,).
 
         Parameters
         ----------

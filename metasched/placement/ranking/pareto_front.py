@@ -1,4 +1,4 @@
-"""The placements that no other beats in every term at once."""
+"""The Pareto front of placements in all terms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Ints = NDArray[np.int64]
 
 
 def front(costs: ArrayLike) -> Ints:
-    """Rows that no other row undercuts: none is as small everywhere and smaller somewhere.
+    """The rows on the Pareto front: no other row is at most as large everywhere and smaller somewhere.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def front(costs: ArrayLike) -> Ints:
     order = np.lexsort(costs.T[::-1])
     kept: list[int] = []
     left = order
-    # Sorted by the first term, the first row that is left can be undercut by none that is left.
+    # Sorted by the first term, the first remaining row cannot be dominated by another one.
     while left.size:
         head = int(left[0])
         kept.append(head)

@@ -1,4 +1,4 @@
-"""What every ranking starts from: clusters with the loads that count, over the horizon that agrees with the answer."""
+"""The preparation of every ranking: clusters with the loads that count, over the run time of the best placement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitors.forecasters.fixed_point import solve_horizon
 
 Found = TypeVar("Found")
 
-#: Rounds at most in which the forecast's horizon and the predicted time find each other, and when they have (a share).
+#: Largest number of rounds until the forecast's horizon is the predicted time, and the relative tolerance.
 ROUNDS, AGREED = 4, 0.1
 #: Times shorter than this are no horizon (s).
 LEAST_HORIZON = 1e-3
@@ -23,7 +23,7 @@ LEAST_HORIZON = 1e-3
 def prepared(
     cluster: ClusterState, loads: Loads, horizon: float | None, rotation: str | None
 ) -> tuple[ClusterState, tuple[str, ...]]:
-    """A cluster as a ranking sees it, and what the user should know of its loads.
+    """A cluster with the loads that a ranking counts with, and warnings about them.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def prepared(
 def before_recent(
     cluster: ClusterState, loads: Loads, horizon: float | None, rotation: str | None
 ) -> tuple[ClusterState, tuple[str, ...]]:
-    """What :func:`prepared` gives before jobs just placed are counted: the same from one placement to the next.
+    """The result of :func:`prepared` without recently placed jobs, which is the same for many placements.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def before_recent(
 
 
 def rotated(cluster: ClusterState, rotation: str) -> ClusterState:
-    """The cluster with its nodes in another order, so that among equal nodes others come first."""
+    """The cluster with its nodes in another order, so that other nodes are the first among equal ones."""
     seed = int.from_bytes(hashlib.blake2b(f"{rotation}/{cluster.name}".encode(), digest_size=8).digest(), "big")
     return cluster.select(np.random.default_rng(seed).permutation(len(cluster.nodes)))
 

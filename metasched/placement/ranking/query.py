@@ -1,4 +1,4 @@
-"""What a ranking is asked for, and what it answers."""
+"""The question and the result of a ranking."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class InfeasibleError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a ranking is asked for, besides clusters and predictors.
+    """The question of a ranking, without clusters and predictors.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Placements, best first, and what was compared to find them.
+    """Placements, best first, and the size of the comparison.
 
     Parameters
     ----------

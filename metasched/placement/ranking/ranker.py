@@ -32,7 +32,7 @@ from metasched.records import InputError, Placement
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Pairs that are sorted at first: of nearly all it does not matter which is better.
+#: Number of pairs that are sorted at first; the order of the others rarely matters.
 FIRST_SORTED = 256
 
 
@@ -61,7 +61,7 @@ def rank(
         states = [prepared(cluster, question.loads, horizon, question.rotation) for cluster in clusters]
         fastest: Placement | None = None
         if question.max_slowdown is not None:
-            # As fast as can be with the same loads comes first: it says what is too slow.
+            # The fastest placement with the same loads is needed first: it determines which are too slow.
             soonest = replace(question, objective=Objective(), max_slowdown=None, top=1)
             fastest = _ranked([state for state, _ in states], predictors, soonest).placements[0]
         ranking = _ranked([state for state, _ in states], predictors, question, fastest)
@@ -73,7 +73,7 @@ def rank(
     except InfeasibleError:
         if question.loads.waiting or not any(job.dedicated for job in question.loads.recent):
             raise
-    # Whom it will share with once the jobs just placed are over is not known.
+    # It is unknown which jobs will share its nodes once the recently placed ones have ended.
     loads = replace(question.loads, waiting=True)
     return rank(clusters, predictors, replace(question, loads=loads, contention=NoContention()))
 
@@ -193,7 +193,7 @@ def _searched(
         if objective.time_alone:
             scores = objective.score_time(wait.take(pair) + time, count)
         else:
-            # Whatever is not weighed is not asked for.
+            # Terms without weight are not computed.
             high: Floats | float = 0.0
             if objective.risk:
                 predicted = layout.predict(question.problem_size, question.level, where, count, *loads(place, step))
@@ -215,7 +215,7 @@ def _searched(
 
 
 def _draws(clusters: Sequence[ClusterState], layout: Layout, question: Question) -> tuple[Draw, ...]:
-    """What each cluster laid out draws besides the job, on all its nodes; none without a power cap."""
+    """The power of each cluster without the job, on all its nodes; empty without a power cap."""
     if question.power_cap is None:
         return ()
     found = {
@@ -226,7 +226,7 @@ def _draws(clusters: Sequence[ClusterState], layout: Layout, question: Question)
 
 
 def _why_too_much_power(layout: Layout, draws: Sequence[Draw], cap: float) -> str:
-    """Why no resource set is left under a power cap."""
+    """The reason why no resource set satisfies a power cap."""
     if min(draw.alone for draw in draws) >= cap:
         state, draw = min(zip(layout.clusters, draws, strict=True), key=lambda each: each[1].alone)
         return (
@@ -239,7 +239,7 @@ def _why_too_much_power(layout: Layout, draws: Sequence[Draw], cap: float) -> st
 
 
 def _ascending(found: Found) -> Iterator[int]:
-    """The pairs to be advised, ascending in score; those far down are sorted when they are asked for."""
+    """The admissible pairs, ascending in score; those far down are sorted on demand."""
     left, some = np.flatnonzero(found.score < ADVISED_UP_TO), FIRST_SORTED
     while left.size:
         score = found.score[left]

@@ -1,4 +1,4 @@
-"""Says in one sentence why a placement stands where it stands in a ranking.
+"""Explains in one sentence the rank of a placement.
 
 The difference between two placements is put down to what made most of it: the predictor is asked what the better one
 would take with the other's processors, CPU, bandwidth or wait, one at a time.
@@ -13,13 +13,13 @@ from metasched.plain_numbers import plain
 from metasched.records import Place, Placement, ResourceSet
 
 #: The execution time (s) predicted on a cluster with a layout for processors, available CPU and bandwidth; None where
-#: it was not asked for.
+#: it was not computed.
 Time = Callable[[Place, int, float, float], float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Finds what made most of the difference between two placements.
+    """Finds the main cause of the difference between two placements.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Cause:
     time: Time
 
     def of(self, better: Placement, worse: Placement) -> str:
-        """What makes the worse one's completion later, or where it is the earlier one, what makes it so."""
+        """The main cause of the worse one's later completion, or of its earlier completion if that is so."""
         ours, theirs = better.resource_set, worse.resource_set
         now = better.slowdown * better.prediction.execution_time
         shares = {
@@ -113,7 +113,7 @@ def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) 
 
 
 def why_best(best: Placement, second: Placement, cause: Cause) -> str:
-    """Why the best placement comes before the next."""
+    """The reason why the best placement is better than the next."""
     return f"best; the next is {_compared(second, best)}: {cause.of(best, second)}"
 
 

@@ -1,4 +1,4 @@
-"""From resource sets in their order to placements as they are answered: interval, model, reason, and what to know.
+"""Turns ranked resource sets into the placements of an answer: with interval, model, reason and warnings.
 
 The ranker and the fast path answer by this file alone. All times that it needs of one cluster are asked for at once.
 """
@@ -34,7 +34,7 @@ def rendered(
     compared: int,
     shown: int | None = None,
 ) -> tuple[tuple[Placement, ...], tuple[str, ...]]:
-    """The placements as they are answered, and what the user should know of their predictions.
+    """The placements of an answer, and warnings about their predictions.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def rendered(
 
 
 def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor, problem_size: float) -> Placement:
-    """The placement with its energy, the cap of its power and its chance to finish, as far as they are known."""
+    """The placement with its energy, power limit and probability of success, as far as they are known."""
     chosen = placement.resource_set
     cpu, bandwidth = np.array([chosen.available_cpu]), np.array([chosen.available_bandwidth])
     time = placement.slowdown * placement.prediction.execution_time
@@ -100,7 +100,7 @@ def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor
 
 
 class _Set:
-    """A resource set that is answered, and the points that its model is asked about."""
+    """A resource set of the answer, and the conditions for which its model predicts."""
 
     def __init__(self, placement: Placement, state: ClusterState, level: float) -> None:
         chosen = placement.resource_set
@@ -115,7 +115,7 @@ class _Set:
         self.prediction: Prediction | None = None
 
     def request(self, problem_size: float) -> Request:
-        """What one prediction is asked for: a processor faster than the reference node's offers more than 1."""
+        """The request of one prediction; a processor faster than the reference node's has an available CPU above 1."""
         p, cpu, bandwidth = self.own
         return Request(problem_size, p, min(1.0, cpu), bandwidth)
 

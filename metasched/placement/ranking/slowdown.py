@@ -1,4 +1,4 @@
-"""How late a placement may complete: by a share later than the fastest, with the loads that will come.
+"""The latest acceptable completion: later than the fastest by a given share, under forecast loads.
 
 What is expected of the loads leaves open whether a slower placement keeps to that share. On the nodes of the fastest
 both meet the same loads, and only the time by which it is slower is in doubt. Other nodes meet loads of their own, so
@@ -24,13 +24,13 @@ Flags = NDArray[np.bool_]
 #: ``benchmarks.energy_stream`` fewer than one job in twenty was slower than 7 % where 5 % was allowed; with 0.9 no job
 #: was, and a quarter less energy was saved.
 LEVEL = 0.5
-#: Parts by which loads differ that are rounded.
+#: Relative differences of loads that are rounding errors.
 ROUNDED = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The latest completions that are advised.
+    """The latest completions that are acceptable.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Latest:
 
 
 def latest(layout: Layout, fastest: Placement, share: float, size: float) -> Latest:
-    """How late placements may complete that are to be slower than the fastest by a share at most.
+    """The latest completions of placements that may be slower than the fastest by at most a given share.
 
     Parameters
     ----------
@@ -87,6 +87,6 @@ def latest(layout: Layout, fastest: Placement, share: float, size: float) -> Lat
         cpu,
         bandwidth,
         fastest.completion * (1.0 + share * np.exp(-reach)),
-        # Whatever is expected to be as fast is not slower.
+        # A placement with the same expected time is not slower.
         fastest.completion * max((1.0 + share) * np.exp(-np.sqrt(2.0) * reach), 1.0),
     )

@@ -1,4 +1,4 @@
-"""Who comes first among placements that are as good: always the same one, or each in turn."""
+"""The order of placements with equal scores: always the same, or shuffled by a seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metasched.placement.ranking.candidates import Candidate
 def settle_ties(
     candidates: Sequence[Candidate], tolerance: float = 0.0, rotation: str | None = None
 ) -> list[Candidate]:
-    """Put near-ties in an order that does not depend on how they were found.
+    """Order near-ties independently of the order in which they were found.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""For each number of processors the resource sets of a cluster that no other beats in both CPU and bandwidth.
+"""For each number of processors the Pareto front of a cluster's resource sets in CPU and bandwidth.
 
-A predictor that never predicts a longer time for more CPU or more bandwidth is smallest on one of them, whatever the
-application and the problem size. So they are found once for a state of the cluster, and any number of questions about
-it then costs a few dozen predictions each. They come from the same staircases as the exact search's: docs/placement.md.
+If a predictor never predicts a longer time for more CPU or more bandwidth, its smallest time is on the front, for any
+application and problem size. So the fronts are computed once for a state of the cluster, and each question then costs a
+few dozen predictions. They are derived from the same staircases as in the exact search: docs/placement.md.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from metasched.records import ResourceSet
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Lists of processor counts whose fronts are kept together at most.
+#: Largest number of lists of processor counts whose fronts are cached.
 MOST_JOINED = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Sets that no other of as many processors beats.
+    """Sets on the Pareto fronts of their numbers of processors.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Front:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """For pairs of a domain and a number of processors the two ends of their sets: the widest, and the fastest.
+    """For pairs of a domain and a number of processors the two ends of the front: the widest and the fastest set.
 
     Parameters
     ----------
@@ -71,13 +71,13 @@ class Ends:
 
 
 class Fronts:
-    """The fronts of one cluster, each found when it is first asked for.
+    """The fronts of one cluster, each computed when it is first requested.
 
     Parameters
     ----------
     cluster : its state.
-    constraints : which nodes may be taken, and how many processors of each.
-    warnings : what the user should know of the state.
+    constraints : which nodes may be used, and how many processors of each.
+    warnings : warnings about the state, for the user.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Fronts:
         self.warnings = warnings
         self.cluster = admitted = admit(cluster, constraints).cluster
         (group, node, width), bound = admitted.network.groups(admitted.available_bandwidth)
-        #: Whether the domains hold the best set of all, which a network that is no tree need not let them.
+        #: Whether the domains contain the best set of all; this is not certain if the network is not a tree.
         self.exact = bound is None
         most = admitted.processors
         if constraints.per_node is not None:
@@ -103,7 +103,7 @@ class Fronts:
         self.largest = int(self._domains.sizes.max(initial=0))
 
     def of(self, counts: Iterable[int]) -> Front:
-        """The fronts for these numbers of processors, of those that the cluster has enough for."""
+        """The fronts for these numbers of processors, as far as the cluster has enough."""
         wanted = tuple(count for count in counts if count <= self.largest)
         found = self._joined.get(wanted)
         if found is None:
@@ -114,7 +114,7 @@ class Fronts:
         return found
 
     def ends(self, counts: ArrayLike) -> Ends:
-        """The ends of what :meth:`of` would find, without what lies between them, which costs the most.
+        """The ends of the fronts of :meth:`of`, without the sets in between, which cost the most.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Fronts:
         return found
 
     def _find(self, counts: list[int]) -> None:
-        """Find the fronts of these numbers of processors, all by one question to the domains."""
+        """Compute the fronts of these numbers of processors in one pass over the domains."""
         domains = self._domains
         index, processors = domains.pairs(sorted(counts))
         order = np.argsort(processors, kind="stable")

@@ -1,10 +1,10 @@
 """The exact search: for every domain and every number of processors the best resource set.
 
-Inside a domain, the sets with bandwidth >= b take nodes of width >= b only, and among those the P fastest processors
-are as fast as any P: so one set for each (domain, P, width) holds an optimum for every predictor that never predicts
-a longer time for more CPU or more bandwidth. All widths of one (domain, P) form a staircase, ever more CPU for ever
-less bandwidth. Stretches of it are bisected while their ideal corner, the CPU of one end with the bandwidth of the
-other, still promises more than what is in hand (branch and bound). docs/placement.md has the proof.
+Within a domain, a set with bandwidth >= b can only use nodes of width >= b, and the P fastest processors among them are
+at least as fast as any other P. So for every predictor that never predicts a longer time for more CPU or more
+bandwidth, one of the sets for each (domain, P, width) is optimal. The widths of one (domain, P) form a staircase: CPU
+increases as bandwidth decreases. Intervals of it are bisected as long as their bound, the CPU of one end with the
+bandwidth of the other, is better than the best set so far (branch and bound). docs/placement.md has the proof.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Scope = Literal["all", "processors", "top"]
 
 
 class Domains:
-    """Nodes in groups, each node with its speed, processors and width in the group; sorted and indexed for the search.
+    """Nodes in groups (domains), each with its speed, processors and width there; sorted and indexed for the search.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Domains:
         processors: ArrayLike,
     ) -> None:
         domain = np.asarray(domain, dtype=np.int64)
-        # Where entries of one width stand among each other does not matter: a step takes them all.
+        # The order of entries of one width does not matter, since a step includes them all.
         order = falling_in_groups(np.asarray(width, dtype=np.float64), domain)
         self.domain: Ints = domain[order]
         self.node: Ints = np.asarray(node, dtype=np.int64)[order]
@@ -180,11 +180,11 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
     index, processors = domains.pairs(allowed)
     low, high = domains.first_step(index, processors), domains.last_step(index)
     at_low, at_high = domains.place(index, processors, low), domains.place(index, processors, high)
-    hand = _InHand(score(np.arange(index.size), at_low, low), low, at_low, processors, scope, top)
+    hand = _BestSoFar(score(np.arange(index.size), at_low, low), low, at_low, processors, scope, top)
     evaluations = index.size
 
     def refine(pair: Ints) -> None:
-        """Leave nothing better than what is in hand between the first and the last step of some pairs."""
+        """Search between the first and the last step of some pairs until no better set can be there."""
         nonlocal evaluations
         # A stretch holds the steps after the one where it begins up to its last, with the places of the CPU there.
         begin, last, at_begin, at_last = low.take(pair), high.take(pair), at_low.take(pair), at_high.take(pair)
@@ -230,8 +230,8 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
     return Found(index, processors, hand.step, cpu, bandwidth, hand.score, evaluations)
 
 
-class _InHand:
-    """The best set of each pair found so far, and what another must beat to matter.
+class _BestSoFar:
+    """The best set of each pair found so far, and the score that another set must beat.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class _InHand:
         self._lowered(np.arange(score.size), score)
 
     def offer(self, pair: Ints, step: Ints, place: Ints, score: Floats) -> None:
-        """Some sets, several for one pair perhaps; of equally good ones the lowest step stays."""
+        """Consider some sets, possibly several of one pair; among equal scores the lowest step is kept."""
         better = np.flatnonzero(score < self.score.take(pair))
         if not better.size:
             return
@@ -261,7 +261,7 @@ class _InHand:
         self._lowered(pair, score.take(better))
 
     def limit(self, pair: Ints) -> Floats:
-        """What a set must beat to matter in the scope asked for; shape (k,)."""
+        """The score that a set must beat to be relevant in the requested scope; shape (k,)."""
         own = self.score.take(pair)
         if self._scope == "all":
             return own
@@ -271,7 +271,7 @@ class _InHand:
         return np.asarray(np.minimum(own, needed))
 
     def _lowered(self, pair: Ints, score: Floats) -> None:
-        """Keep account of the scores of some pairs."""
+        """Update the best scores after those of some pairs were lowered."""
         if self._scope == "processors":
             np.minimum.at(self._of_count, self._processors.take(pair), score)
         if self._scope != "all" and self._top < self.score.size and (score < self._last).any():

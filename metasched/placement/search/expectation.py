@@ -1,7 +1,7 @@
-"""The expected times of very many resource sets, of which the search asks about the same pairs again and again.
+"""Expected times of very many resource sets, of which the search repeatedly requests the same pairs.
 
-Where the predictors know times to be sums of powers of the loads, each power is taken once: of the numbers of
-processors, of the speed of every node, and of the width of every step. A time is then a few products.
+If the predictors' times are sums of powers of the loads, each power is computed once: for the numbers of processors,
+for the speed of every node, and for the width of every step. A time is then a few products.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Pairs:
 
 
 def expectation(layout: Layout, size: float, domains: Domains, pairs: Pairs) -> Expectation:
-    """What tells the execution times that ``layout.expect`` does.
+    """A faster function for the execution times of ``layout.expect``.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def expectation(layout: Layout, size: float, domains: Domains, pairs: Pairs) -> 
 
 
 def _powers(layout: Layout, size: float, domains: Domains, pairs: Pairs) -> list[tuple[Floats, Floats, Floats | None]]:
-    """For each term its factors of pairs, places and steps; none where a predictor knows no terms, or not as many."""
+    """The factors of each term for pairs, places and steps; empty if a predictor has no terms, or another number."""
     place_of = pairs.of_domain.take(domains.index)
     step_of = place_of.take(domains.step_end - 1)
     log_speed, log_width = np.log(domains.falling), np.log(domains.step_width)

@@ -23,16 +23,17 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What may be searched.
+    """The search space: the nodes of all clusters, and the predictor of each cluster.
 
     Parameters
     ----------
-    clusters : the clusters with the nodes that the constraints leave, c of them.
+    clusters : the c clusters with the nodes that satisfy the constraints.
     predictors : the predictor of each.
     domains : all their domains.
     cluster_of : array of shape (d,), which cluster each domain belongs to.
     first_node : array of shape (c,), number of each cluster's first node.
-    optimistic : domains that promise at least what any set has, and their clusters; None where ``domains`` are exact.
+    optimistic : domains whose minima are upper bounds for those of every set, and their clusters; None if ``domains``
+        are exact.
     """
 
     clusters: tuple[ClusterState, ...]
@@ -45,9 +46,9 @@ class Layout:
     def predict(
         self, size: float, level: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
     ) -> Predictions:
-        """Predict a batch, each entry by its own cluster's predictor; arrays of shape (k,).
+        """Predict a batch, each entry by the predictor of its cluster; arrays of shape (k,).
 
-        The intervals are those of the models alone: they lie inside those with the doubt about the loads.
+        The intervals are those of the models alone, which are contained in those with the uncertainty of the loads.
 
         Parameters
         ----------
@@ -73,7 +74,7 @@ class Layout:
     def predict_in_doubt(
         self, size: float, level: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
     ) -> Predictions:
-        """The same with the doubt about the loads in the intervals.
+        """The same, with the uncertainty of the loads in the intervals.
 
         Parameters
         ----------
@@ -96,7 +97,7 @@ class Layout:
         return replace(found, low=low, high=high)
 
     def expect(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
-        """The execution times that :meth:`predict` tells, without their intervals (s), arrays of shape (k,)."""
+        """The execution times of :meth:`predict` without intervals (s), arrays of shape (k,)."""
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         parts = [
             (mine, predictor.expect_many(size, processors[mine], cpu[mine], bandwidth[mine]))
@@ -121,7 +122,7 @@ class Layout:
             yield np.flatnonzero(used == number), predictor
 
     def _of_sets(self, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
-        """What the least averages of sets should be, from the least of their nodes; arrays of shape (k,)."""
+        """The expected smallest averages of sets, from the smallest of their nodes; arrays of shape (k,)."""
         for number, state in enumerate(self.clusters):
             if state.minima is not None:
                 mine = cluster == number
@@ -138,16 +139,16 @@ class Layout:
         return waits
 
     def taken(self, cluster: Ints, processes: Ints) -> Ints:
-        """The processors that so many processes take with their threads; arrays of shape (k,)."""
+        """The processors that some numbers of processes use with their threads; arrays of shape (k,)."""
         threads: Ints = np.array([state.threads for state in self.clusters], dtype=np.int64)
         return processes * threads[cluster]
 
     def energy(
         self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats, time: Floats
     ) -> Floats:
-        """What each entry takes (J) over its time (s), arrays of shape (k,).
+        """The energy of each entry (J) for its time (s), arrays of shape (k,).
 
-        What was learned, else by the hardware; 0 where none tells.
+        It is learned, else computed from the hardware; 0 if neither is known.
         """
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         joules = np.zeros(cluster.size)
@@ -160,7 +161,7 @@ class Layout:
         return joules
 
     def most_watts(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
-        """What each of k entries draws at most (W), see :func:`metasched.placement.clusters.energy.most_watts`."""
+        """The upper limit of the power of each of k entries (W), see ``clusters.energy.most_watts``."""
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         watts = np.zeros(cluster.size)
         for number, (state, predictor) in enumerate(zip(self.clusters, self.predictors, strict=True)):
@@ -182,12 +183,13 @@ def lay_out(
     avoid_shared: bool,
     settings: Sequence[Settings] = (),
 ) -> tuple[Layout, dict[str, dict[str, int]]]:
-    """Lay the clusters out, and say for each which demand ruled out how many nodes.
+    """Build the search space, and state for each cluster how many nodes each demand excluded.
 
     Parameters
     ----------
     avoid_shared : add each domain once more without the nodes that have jobs, for where contention counts.
-    settings : layouts on nodes to choose from; each cluster stands there once with each, as if they were several.
+    settings : layouts on nodes to choose from; each cluster is included once with each, as if these were several
+        clusters.
     """
     left: list[ClusterState] = []
     used: list[Predictor] = []

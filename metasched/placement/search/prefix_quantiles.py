@@ -1,14 +1,14 @@
-"""The q-th best value among the first entries of a group, for very many groups and questions at once.
+"""The q-th largest value among the first entries of a group, for very many groups and queries at once.
 
 Each group has a wavelet tree (Grossi, Gupta, Vitter: High-order entropy-compressed text indexes, SODA 2003), which
-halves it again and again by the ranks of its values, and keeps for every entry how many of its half's entries, up to
-itself, are among the better ones. A question goes down the tree, one step of counting a level. So a million questions
-are answered by a few vectorised gathers. Each entry has a weight as well, the processors of a node, so that the q-th
-processor is asked for and not the q-th node. Ranks are counted within a group and ties broken by position: then a part
-of the tree begins where its ranks begin, and only its end has to be looked up. Groups of as many bits of rank stand
-side by side in one tree.
+halves it repeatedly by the ranks of its values, and stores for every entry how many entries of its half, up to itself,
+are in the better half of the next level. A query descends the tree with one count on each level. So a million queries
+take a few vectorised gathers. Each entry has a weight, the processors of a node, so that a query is for the q-th
+processor and not for the q-th node. Ranks are counted within a group, with ties broken by position: then a part of the
+tree begins where its ranks begin, and only its end has to be looked up. Groups with the same number of bits of rank
+share one tree.
 
-Of a whole group, and for the least of some entries, no tree is needed: they wait for another question.
+Queries for whole groups, and for the smallest of some entries, need no tree, so trees are only built for other queries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 class PrefixQuantiles:
-    """Answers "which is the q-th largest value among the first entries", counting each entry as often as it weighs.
+    """Finds the q-th largest value among the first entries of groups, where each entry counts as often as its weight.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def falling_in_groups(values: Floats, group: Ints) -> Ints:
 
 
 class _Trees:
-    """Trees of all groups, those of as many bits of rank in one, made when one is asked about.
+    """Trees of all groups, one for each number of bits of rank, built on demand.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class _Trees:
         self._trees: dict[int, _Tree] = {}
 
     def rank(self, group: Ints, count: Ints, q: Ints) -> Ints:
-        """Ranks in their groups of the values asked for; arrays of shape (k,)."""
+        """Ranks of the requested values in their groups; arrays of shape (k,)."""
         rank, bits = np.empty_like(group), self._bits.take(group)
         for number in np.flatnonzero(np.bincount(bits)).tolist():
             mine, tree = np.flatnonzero(bits == number), self._tree(number)
@@ -144,7 +144,7 @@ class _Trees:
 
 
 class _Tree:
-    """A wavelet tree of groups with as many bits of rank.
+    """A wavelet tree of groups with the same number of bits of rank.
 
     Parameters
     ----------
@@ -187,6 +187,6 @@ class _Tree:
 
 
 def _running(counts: Ints, begin: Ints) -> Ints:
-    """Sums of counts from where each entry's part begins up to the entry itself."""
+    """Sums of counts from the beginning of each entry's part up to the entry itself."""
     total = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     return np.asarray(total[1:] - total[begin])
