@@ -2,8 +2,9 @@
 
 Every room (a folder of modules) gets a seeded sample of mutants. Each runs the tests that can notice it, until one
 fails: the module's doctests, the tests named after it, those in the folder that mirrors the room, and those that import
-the module. The file that failed must pass without the mutant. All of it happens in a copy of the tree, so that no
-mutant stays behind. A mutant that exceeds the time limit counts as killed, and is shown.
+the module; then those that import a module which imports it. The file that failed must pass without the mutant. All of
+it happens in a copy of the tree, so that no mutant stays behind. A mutant that exceeds the time limit counts as killed,
+and is shown.
 
 Seeds whose survivors chose tests are written down below: any other seed is a judgement.
 """
@@ -25,11 +26,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("candidate_functions", "metasched", "monitors")
-SEEDS_WORKED_ON: tuple[int, ...] = (11, 2027, 2028, 6113, 7001, 7002, 9241)
+SEEDS_WORKED_ON: tuple[int, ...] = (11, 2027, 2028, 6113, 7001, 7002, 9241, 40417)
 #: Seconds that all tests of a mutant may take; each test has a limit of its own besides.
 LIMIT = 1800.0
 #: The file of a test that failed, in pytest's summary.
@@ -178,12 +180,39 @@ def covering_tests(root: Path, module: Path) -> list[Path]:
     while not folder.is_dir():
         folder = folder.parent
     found = set(folder.glob("test_*.py")) if folder != root / "tests" else set()
-    name = ".".join(module.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-    quick = (path for path in (root / "tests").rglob("test_*.py") if "system" not in path.parts)
-    found |= {path for path in quick if name in imported(root, path)}
+    name = _dotted(root, module)
+    found |= {path for path in _quick_tests(root) if name in imported(root, path)}
     return [module, *sorted(found, key=lambda path: (module.stem not in path.stem, path.parent != folder, path))]
 
 
+def tests_of_users(root: Path, module: Path) -> list[Path]:
+    """The quick tests that import a module of the product which imports this one, nearest folders first."""
+    name = _dotted(root, module)
+    users = {_dotted(root, path) for path in _sources(root) if path != module and name in imported(root, path)}
+    found = [path for path in _quick_tests(root) if users & imported(root, path)]
+    own = module.relative_to(root).parts
+
+    def distance(path: Path) -> int:
+        return -sum(part in own for part in path.relative_to(root / "tests").parts)
+
+    return sorted(found, key=lambda path: (distance(path), path))
+
+
+@cache
+def _sources(root: Path) -> tuple[Path, ...]:
+    return tuple(path for room in rooms(root) for path in modules(root / room))
+
+
+@cache
+def _quick_tests(root: Path) -> tuple[Path, ...]:
+    return tuple(path for path in (root / "tests").rglob("test_*.py") if "system" not in path.parts)
+
+
+def _dotted(root: Path, module: Path) -> str:
+    return ".".join(module.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+
+
+@cache
 def imported(root: Path, path: Path) -> set[str]:
     """Modules of the product that a file imports, directly or by a name that a package passes on."""
     names: set[str] = set()
@@ -264,10 +293,14 @@ def judge(root: Path, chosen: Sequence[str], sample: int, seed: int) -> Iterator
         for room in chosen:
             for mutant in drawn(copy, room, sample, seed):
                 tests = covering_tests(copy, mutant.module)
+                users = tests_of_users(copy, mutant.module)
                 before = mutant.module.read_text(encoding="utf-8")
                 after = mutant.apply(before)
                 mutant.module.write_text(after, encoding="utf-8")
                 outcome, failed = run(copy, tests)
+                if outcome == "survived" and (further := [path for path in users if path not in tests]):
+                    outcome, failed = run(copy, further)
+                    tests = further
                 mutant.module.write_text(before, encoding="utf-8")
                 if outcome == "killed":
                     noticed = (failed,) if failed else tuple(tests)

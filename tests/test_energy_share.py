@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metasched.energy_share import Occupant, share_of_run, shares
+from metasched.blocks.entry import Entry, Kind, Quantity
+from metasched.energy_share import Occupant, as_node, share_of_run, shares
 from metasched.jobs import EndedJob
 from metasched.schedulers.slurm.energy import Accounted, energies
 from monitors.sources.power_history import Drawn, PowerHistory
@@ -38,6 +39,16 @@ def test_shares_and_what_is_nobodys_add_up_to_what_was_measured(
     taken, nobodys = shares(drawn, jobs, processors, idle, 0.0, 100.0)
     assert sum(taken) + nobodys == pytest.approx(drawn.joules(0.0, 100.0), rel=1e-9, abs=1e-6)
     assert min([*taken, nobodys]) >= -1e-6
+
+
+def test_only_packages_whose_line_to_the_node_is_known_become_the_node() -> None:
+    known = {"node_offset": Quantity(60.0, "W", "x"), "node_factor": Quantity(1.2, "1", "x")}
+    packages, node = (Drawn(covers, np.array([0.0, 10.0]), np.array([87.0])) for covers in ("package", "node"))
+    line = Entry("n", Kind.cluster, "", known)
+    assert as_node(packages, line).covers == "node"
+    assert as_node(node, line) is node
+    assert as_node(packages, None) is packages
+    assert as_node(packages, Entry("n", Kind.cluster, "", {})) is packages
 
 
 def test_idle_power_goes_by_processors_and_the_rest_by_processor_time() -> None:

@@ -111,6 +111,19 @@ def test_a_module_is_tested_by_its_doctests_its_mirrored_folder_and_whoever_impo
     ]
 
 
+def test_tests_of_a_module_that_imports_it_are_run_where_its_own_notice_nothing(tree: Path) -> None:
+    (tree / "monitors/toy/uses.py").write_text(
+        "from monitors.toy.sums import unused\n\n\ndef less(value):\n    return unused(value)\n"
+    )
+    test = tree / "tests/further/test_uses.py"
+    test.parent.mkdir()
+    test.write_text("from monitors.toy.uses import less\n\n\ndef test_less():\n    assert less(4) == 3\n")
+    assert test not in mutation.covering_tests(tree, tree / "monitors/toy/sums.py")
+    assert mutation.tests_of_users(tree, tree / "monitors/toy/sums.py") == [test]
+    found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=9, seed=3)]
+    assert [verdict.change for verdict in found if verdict.outcome != "killed"] == []
+
+
 def test_a_seed_draws_the_same_mutants_again_whatever_other_rooms_are_judged(tree: Path) -> None:
     assert mutation.rooms(tree) == ["monitors/toy"]
     assert mutation.drawn(tree, "monitors/toy", 2, 5) == mutation.drawn(tree, "monitors/toy", 2, 5)

@@ -12,7 +12,7 @@ from known_model import Known
 
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.explaining.documents import RankingTable, ranking_document
+from metasched.placement.explaining.documents import PlacementTable, RankingTable, ranking_document
 from metasched.placement.ranking.query import Question, Ranking
 from metasched.placement.ranking.ranker import rank
 from metasched.records import Interval
@@ -71,3 +71,9 @@ def test_what_nothing_is_predicted_for_is_left_out_of_the_curve() -> None:
     time[2] = np.nan
     table = read(replace(ranking, curve=replace(ranking.curve, execution_time=time)))
     assert table.curve().processors.tolist() == [1, 2, 4, 5, 6]
+
+
+def test_a_placement_that_stands_alone_is_the_first() -> None:
+    document = ranking_document("cg", 10.0, ranked())["placements"][0]
+    alone = PlacementTable.model_validate({name: value for name, value in document.items() if name != "rank"})
+    assert alone.rank == 1

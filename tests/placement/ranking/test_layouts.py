@@ -130,6 +130,8 @@ def test_layouts_are_those_that_it_has_run_with_and_that_fit() -> None:
     assert layouts([state], [model], Settings(2)) == ()
     assert layouts([state], [model], DEFAULT_SETTINGS) == (Settings(1), Settings(4))
     assert layouts([state], [model], DEFAULT_SETTINGS, most=3) == ()
+    assert layouts([state], [Laid(known=((2, 1),))], DEFAULT_SETTINGS) == ()
+    assert layouts([state], [Laid(known=((1, 1), (4, 1)))], DEFAULT_SETTINGS) == (Settings(1), Settings(4))
     assert layouts([state], [model], Settings(threads=4)) == (Settings(1, 4),)
     some = layouts([state], [model], Settings(parameters=(("k", 1.0),)), any_threads=True)
     assert [(one.processes_per_node, one.threads) for one in some] == [(1, 1), (1, 4), (4, 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -114,6 +116,24 @@ def test_runs_on_another_cluster_tell_its_speeds(rules: Application) -> None:
     for n in (64, 128):
         predicted = predictor.predict(Request(SIZE, n, 1.0, 1000.0)).execution_time
         assert predicted == pytest.approx(true_time(rules, there, n), rel=0.05)
+
+
+def test_the_terms_of_phases_are_corrected_as_their_sum_is(rules: Application) -> None:
+    """Computation that takes half as long again as the rules say, and communication four times as long."""
+    slower = [
+        replace(run, execution_time=time)
+        for run in runs_on(rules, machine())
+        for computation, latencies, bytes_ in [apart(rules, machine(), run.processors).sum(axis=0)]
+        for time in [
+            1.5 * computation / run.min_avg_avail_cpu
+            + 4.0 * (latencies + bytes_ * 1000.0 / run.request.available_bandwidth)
+        ]
+    ]
+    predictor = SignaturePredictor(rules, machine(), problem_size=SIZE).fit(slower)
+    asked = Request(SIZE, 32, 0.8, 500.0)
+    terms = predictor.breakdown(asked)
+    assert predictor.factors[1] > 2.0 * predictor.factors[0]
+    assert sum(term.seconds for term in terms) == pytest.approx(predictor.predict(asked).execution_time)
 
 
 def test_traced_runs_stand_in_for_runs_and_rehearse(rules: Application) -> None:
