@@ -93,7 +93,10 @@ class Channel:
         if not hmac.compare_digest(seal, self._seal(not self._server, self._received, body)):
             raise MembershipError("a message is forged")
         self._received += 1
-        message = json.loads(body)
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError):
+            message = None
         if not isinstance(message, dict):
             raise MembershipError("a message is not an object")
         return message

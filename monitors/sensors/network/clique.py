@@ -119,10 +119,12 @@ class Clique:
     def _look(self, other: str) -> None:
         try:
             link = self._probe.measure(*self._members[other])
+            self._found(other, link)
         except OSError as error:
             _log.info("clique: no probe to %s: %s", other, error)
-        else:
-            self._found(other, link)
+        except Exception:
+            # The others wait for the token.
+            _log.exception("clique: the probe to %s failed", other)
 
     def _pass(self, other: str, number: int) -> bool:
         try:

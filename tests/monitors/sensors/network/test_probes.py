@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -42,7 +43,7 @@ def test_transfers_grow_until_one_takes_long_enough_or_is_the_largest(
 ) -> None:
     tried: list[int] = []
 
-    def transfer(channel: Channel, size: int) -> tuple[float, float]:
+    def transfer(channel: Channel, size: int, ends: float) -> tuple[float, float]:
         tried.append(size)
         return 8e-6 * size / mbit, 1e6 * mbit
 
@@ -179,3 +180,99 @@ def test_an_old_token_is_refused() -> None:
     assert not cliques["b"].take({"number": "6"})
     for server in servers.values():
         server.server_close()
+
+
+class Liar(ProbeServer):
+    """A member that takes a transfer in and reports whatever it likes."""
+
+    report: object = None
+
+    def _take_in(self, channel: Channel, size: object) -> dict[str, object]:
+        super()._take_in(channel, size)
+        return self.report  # type: ignore[return-value]
+
+
+@pytest.fixture
+def liar() -> Iterator[Liar]:
+    with Liar(("127.0.0.1", 0), SECRET, timeout=2.0) as server:
+        server.start()
+        yield server
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {}, {"done": True}, {"seconds": 1.0}, {"seconds": "1", "rate": 1e6}, {"seconds": 1.0, "rate": None},
+        {"seconds": True, "rate": True}, {"seconds": 1.0, "rate": -5.0}, {"seconds": 1.0, "rate": 10**400},
+        {"seconds": [], "rate": {}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_member_that_reports_nonsense_is_a_failed_probe(liar: Liar, report: object) -> None:
+    liar.report = report
+    with pytest.raises(ConnectionError, match="reports"):
+        BandwidthProbe(SECRET).measure("127.0.0.1", liar.port)
+
+
+@pytest.mark.parametrize("body", [b"NaN", b"[" * 16_000, b"\xff", b"{", b"7"], ids=lambda body: repr(body[:4]))
+def test_a_message_that_is_no_object_is_a_lost_member(body: bytes) -> None:
+    made: list[Channel] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        answer = lambda: made.append(Channel(listening.accept()[0], SECRET, server=True))  # noqa: E731
+        thread = threading.Thread(target=answer)
+        thread.start()
+        caller = Channel.call("127.0.0.1", listening.getsockname()[1], SECRET)
+        thread.join()
+    with caller, made[0]:
+        made[0].connection.sendall(struct.pack("!I", len(body)) + made[0]._seal(True, 0, body) + body)
+        with pytest.raises(MembershipError):
+            caller.receive()
+
+
+def test_a_member_that_claims_more_than_it_took_in_is_believed_no_further_than_the_time_it_took(liar: Liar) -> None:
+    liar.report = {"done": True, "seconds": 1.0, "rate": 1e15}
+    probe = BandwidthProbe(SECRET)
+    began = time.perf_counter()
+    link = probe.measure("127.0.0.1", liar.port)
+    least = 8e-6 * link.transferred / (time.perf_counter() - began)
+    assert least <= link.bandwidth < 1e9
+
+
+def test_a_member_that_takes_nothing_in_is_given_up_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.settimeout(30.0)
+                channel = Channel(connection, SECRET, server=True)
+                while channel.receive()["verb"] == "echo":
+                    channel.send({"done": True})
+                channel.send({"done": True})
+                while connection.recv(1):  # byte by byte, for ever
+                    time.sleep(0.02)
+
+        threading.Thread(target=serve, daemon=True).start()
+        with pytest.raises(OSError):
+            BandwidthProbe(SECRET, timeout=0.5).measure("127.0.0.1", listening.getsockname()[1])
+
+
+def test_a_member_that_probes_badly_does_not_end_the_round() -> None:
+    class Broken(BandwidthProbe):
+        def measure(self, host: str, port: int) -> Link:
+            raise RuntimeError("a defect")
+
+    cliques, servers, _, _ = clique(["a", "b"], period=0.2)
+    a = cliques["a"]
+    a._probe = Broken(SECRET)
+    thread = threading.Thread(target=a.run, daemon=True)
+    thread.start()
+    while cliques["b"]._highest < 0:  # until the token was passed on
+        time.sleep(0.02)
+    a.stop()
+    thread.join(10)
+    for server in servers.values():
+        server.shutdown()
+        server.server_close()
+    assert not thread.is_alive()
