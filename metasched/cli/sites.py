@@ -79,14 +79,17 @@ def site_status(
         return
     if not answer["sites"]:
         raise InputError("no site is configured, expected [[site]] in the daemon's configuration")
-    table = Table("site", "asked", "answers in", "bandwidth", "takes", "outcomes", "open", "fault", box=box.SIMPLE)
+    table = Table(
+        "site", "asked", "answers in", "bandwidth", "by", "takes", "outcomes", "open", "fault", box=box.SIMPLE
+    )
     for each in answer["sites"]:
         asked = "never" if each["asked"] is None else f"{span(each['asked'])} ago"
         width = "–" if each["bandwidth"] is None else f"{plain(each['bandwidth'])} Mbit/s"
         trust = each["trust"]
         table.add_row(
-            each["site"], asked, span(each["seconds"]), width, f"{trust['multiplier']:.2g} times as long as it says",
-            f"{trust['outcomes']}", f"{each['open']}", Text(one_line(each["fault"])),
+            each["site"], asked, span(each["seconds"]), width, _measured(each),
+            f"{trust['multiplier']:.2g} times as long as it says", f"{trust['outcomes']}", f"{each['open']}",
+            Text(one_line(each["fault"])),
         )  # fmt: skip
     output.out.print(table)
     if answer["jobs"]:
@@ -97,6 +100,13 @@ def site_status(
                 span(each["took"]),
             )  # fmt: skip
         output.out.print(jobs)
+
+
+def _measured(site: dict[str, Any]) -> str:
+    """What the bandwidth to a site is known by, and how long ago probes measured it."""
+    if site["bandwidth_source"] != "probes":
+        return site["bandwidth_source"] or "–"
+    return f"probes {span(site['bandwidth_age'])} ago, round trip {1e3 * site['round_trip']:.3g} ms"
 
 
 @sites.command("submit")

@@ -168,6 +168,22 @@ class SiteJobIn(Message):
     stays: bool = False
 
 
+class SiteLinkIn(Message):
+    """What an agent measured of the link to a site: bandwidth (Mbit/s), round trip (s), and how long ago (s)."""
+
+    site: Annotated[str, Field(min_length=1, max_length=64)]
+    bandwidth: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
+    round_trip: Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
+    age: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = 0.0
+
+
+class SiteLinksIn(Message):
+    """What the agent of a node measured of the links to other sites."""
+
+    node: Name
+    links: Annotated[list[SiteLinkIn], Field(min_length=1, max_length=1000)]
+
+
 class RunningIn(Message):
     """A job that runs and is asked about: by its number, or by what it is and where.
 

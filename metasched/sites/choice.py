@@ -122,7 +122,9 @@ def ranked_sites(
     ...     Offer("west", "w", 4, 30.0, 50.0, 70.0, 90.0, free=0, capacity=16),
     ... ]
     >>> from metasched.sites.data import transfers
-    >>> near, far = transfers(["east", "west"], 0.0, {}), transfers(["east", "west"], 5.0, {"east": 900, "west": 600})
+    >>> from metasched.sites.links import SiteLink
+    >>> links = {"east": SiteLink(900.0), "west": SiteLink(600.0)}
+    >>> near, far = (transfers(["east", "west"], size, links) for size in (0.0, 5.0))
     >>> [[each.offer.site for each in ranked_sites(offers, {}, there)] for there in (near, far)]
     [['west', 'east'], ['east', 'west']]
     """

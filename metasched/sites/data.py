@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from metasched.sites.links import SiteLink, lowest
+
 #: Megabits in a gigabyte.
 MEGABITS = 8000.0
 
@@ -22,9 +24,9 @@ class Transfer:
 
 
 def transfers(
-    sites: Collection[str], size: float | None, bandwidths: Mapping[str, float], held_by: Collection[str] = ()
+    sites: Collection[str], size: float | None, links: Mapping[str, SiteLink], held_by: Collection[str] = ()
 ) -> dict[str, Transfer]:
-    """The time to bring the data to each site.
+    """The time to bring the data to each site: a round trip, and the data by the bandwidth.
 
     A bandwidth that is not known counts as the lowest that is: a site gains nothing by what nobody knows of it.
 
@@ -32,19 +34,19 @@ def transfers(
     ----------
     sites : names of the sites.
     size : of the data (GB), None where it is not known.
-    bandwidths : to each site where it is known (Mbit/s).
+    links : to each site where it is known.
     held_by : sites that hold the data already.
 
     Examples
     --------
-    >>> found = transfers(["a", "b", "c"], 10.0, {"a": 1000.0, "c": 500.0}, held_by=["c"])
+    >>> links = {"a": SiteLink(1000.0, 0.5), "c": SiteLink(500.0)}
+    >>> found = transfers(["a", "b", "c"], 10.0, links, held_by=["c"])
     >>> [(each.seconds, each.counted) for each in found.values()]
-    [(80.0, 80.0), (None, 160.0), (0.0, 0.0)]
-    >>> transfers(["a"], None, {"a": 1000.0})["a"].how
+    [(80.5, 80.5), (None, 160.0), (0.0, 0.0)]
+    >>> transfers(["a"], None, links)["a"].how
     'the size of the data is unknown, so the time to transfer it is not counted'
     """
-    lowest = min((width for name, width in bandwidths.items() if name in sites), default=None)
-    found = {}
+    least, found = lowest(links, [*sites]), {}
     for site in sites:
         if size == 0.0:
             found[site] = Transfer(0.0, 0.0, "")
@@ -53,12 +55,13 @@ def transfers(
         elif size is None:
             how = "the size of the data is unknown, so the time to transfer it is not counted"
             found[site] = Transfer(None, 0.0, how)
-        elif site in bandwidths:
-            seconds = MEGABITS * size / bandwidths[site]
-            found[site] = Transfer(seconds, seconds, f"{size:g} GB at {bandwidths[site]:g} Mbit/s")
-        elif lowest is not None:
-            how = f"the bandwidth to it is unknown, the lowest of the others is assumed, {lowest:g} Mbit/s"
-            found[site] = Transfer(None, MEGABITS * size / lowest, how)
+        elif site in links:
+            link = links[site]
+            seconds = (link.round_trip or 0.0) + MEGABITS * size / link.bandwidth
+            found[site] = Transfer(seconds, seconds, f"{size:g} GB at {link.words()}")
+        elif least is not None:
+            how = f"the bandwidth to it is unknown, the lowest of the others is assumed, {least:g} Mbit/s"
+            found[site] = Transfer(None, MEGABITS * size / least, how)
         else:
             how = "no bandwidth is known, so the time to transfer the data is not counted"
             found[site] = Transfer(None, 0.0, how)

@@ -18,6 +18,7 @@ from metasched.sites.choice import SitePlacement, ranked_sites
 from metasched.sites.data import transfers
 from metasched.sites.lending import NEWEST as NEWEST_RUNS
 from metasched.sites.lending import REMEMBERED, lent_document, lent_to, runs_in
+from metasched.sites.links import Probe, SiteLink, as_document
 from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, runs_known
 from metasched.sites.question import SitesQuestion
 from metasched.sites.sent_jobs import Sent, SentJobs
@@ -126,14 +127,19 @@ class Sites:
             self._heard[table.name] = answer, self._now()
         names = [table.name for table in asked]
         known = {name: replace(each, warnings=notes.get(name, ())) for name, each in self.sent.known(names).items()}
-        times = transfers(names, question.data, self.bandwidths(), question.held_by)
+        times = transfers(names, question.data, self.links(), question.held_by)
         places = ranked_sites(offers, known, times)
         return SitesRanking(tuple(places), left_out, tuple(_doubts(question, places)))
 
-    def bandwidths(self) -> dict[str, float]:
-        """The bandwidth to each site (Mbit/s): as transfers have shown it, else as it is configured."""
-        configured = {name: table.bandwidth for name, table in self.tables.items() if table.bandwidth is not None}
-        return configured | self.sent.bandwidths()
+    def links(self) -> dict[str, SiteLink]:
+        """The link to each site where it is known: as probes and transfers have shown it, else as it is configured."""
+        configured = {name: table.bandwidth for name, table in self.tables.items()}
+        return self.sent.links(configured)
+
+    def measured(self, links: Mapping[str, Probe]) -> list[str]:
+        """Note what an agent here has measured of the links to sites; the names of those that there are not."""
+        self.sent.measured({name: link for name, link in links.items() if name in self.tables})
+        return [name for name in links if name not in self.tables]
 
     def now(self) -> float:
         """The time by the monotonic clock by which jobs were sent (s)."""
@@ -198,7 +204,7 @@ class Sites:
 
     def status(self) -> list[dict[str, Any]]:
         """How each site did when it was last asked, how far it is believed, and what was sent there."""
-        now, found, widths = self._now(), [], self.bandwidths()
+        now, found, links = self._now(), [], self.links()
         known = self.sent.known([*self.tables])
         for name, table in self.tables.items():
             heard, at = self._heard.get(name, (None, now))
@@ -209,7 +215,7 @@ class Sites:
                     "asked": None if heard is None else now - at,
                     "seconds": None if heard is None else heard.seconds,
                     "fault": "" if heard is None else heard.why,
-                    "bandwidth": widths.get(name),
+                    **as_document(links.get(name)),
                     "trust": {"multiplier": site.trust.multiplier, "low": site.trust.low, "high": site.trust.high,
                               "outcomes": site.trust.outcomes},
                     "open": len(site.sent),

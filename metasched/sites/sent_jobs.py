@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from metasched.records import InputError
 from metasched.sites.choice import Known, SitePlacement
 from metasched.sites.data import MEGABITS
+from metasched.sites.links import STALE, Probe, SiteLink, site_link
 from metasched.sites.pending import SentJob
 from metasched.sites.question import SitesQuestion
 from metasched.sites.trust import REMEMBERED, trust
@@ -26,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 #: Jobs that are remembered, and how long one may be without an outcome (s).
 MOST, KEPT = 10_000, 30 * 86_400.0
-#: What the newest transfer counts against those before it.
+#: What the newest transfer or probe counts against those before it.
 NEWEST = 0.3
 
 State = Literal["chosen", "submitted", "withdrawing", "ended", "failed", "withdrawn", "unknown"]
@@ -79,17 +80,37 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """Ratios of the time taken to the time predicted, the bandwidth (Mbit/s), and when it was chosen last (s)."""
+    """What is known of a site.
+
+    Parameters
+    ----------
+    ratios : of the time taken to the time predicted.
+    bandwidth : that transfers got (Mbit/s).
+    last : when it was chosen last (s).
+    probed, round_trip : what probes found (Mbit/s, s).
+    probed_at : when (s).
+    share : what transfers got of what probes had found.
+    """
 
     ratios: tuple[float, ...] = ()
     bandwidth: float | None = None
     last: float | None = None
+    probed: float | None = None
+    round_trip: float | None = None
+    probed_at: float | None = None
+    share: float | None = None
+
+    def probe(self, now: float) -> Probe | None:
+        """What probes found, with its age."""
+        if self.probed is None or self.round_trip is None or self.probed_at is None:
+            return None
+        return Probe(self.probed, self.round_trip, now - self.probed_at)
 
 
 _Kept = TypeVar("_Kept", Sent, _Site)
 _SENT, _SITE = TypeAdapter(Sent), TypeAdapter(_Site)
 #: Fields that hold moments. In the database they are times of day, since a monotonic clock ends with its machine.
-_MOMENTS: Mapping[type, Sequence[str]] = {Sent: ("chosen_at", "submitted_at", "seen_at"), _Site: ("last",)}
+_MOMENTS: Mapping[type, Sequence[str]] = {Sent: ("chosen_at", "submitted_at", "seen_at"), _Site: ("last", "probed_at")}
 
 
 class SentJobs:
@@ -166,8 +187,10 @@ class SentJobs:
             now = self._now()
             known = replace(self._of(site), last=now)
             if gigabytes > 0.0 and seconds > 0.0:
-                width, before = MEGABITS * gigabytes / seconds, known.bandwidth
-                known = replace(known, bandwidth=width if before is None else before + NEWEST * (width - before))
+                width, probe = MEGABITS * gigabytes / seconds, known.probe(now)
+                known = replace(known, bandwidth=_led_on(known.bandwidth, width))
+                if probe is not None and probe.age <= STALE:
+                    known = replace(known, share=_led_on(known.share, width / probe.bandwidth))
             if job.state == "submitted" and (job.site, job.job) == (site, number):
                 return job  # reported again
             again = job.state == "withdrawing"
@@ -273,10 +296,43 @@ class SentJobs:
                 found[name] = Known(trust(site.ratios), tuple(jobs), last)
         return found
 
-    def bandwidths(self) -> dict[str, float]:
-        """The bandwidth to each site that transfers have shown (Mbit/s)."""
+    def measured(self, links: Mapping[str, Probe]) -> None:
+        """Note what probes found of the links to sites.
+
+        Raises
+        ------
+        StoreError
+            When it cannot be stored; then nothing is noted.
+        """
+        now = self._now()
         with self._lock:
-            return {name: site.bandwidth for name, site in self._sites.items() if site.bandwidth is not None}
+            sites = {}
+            for name, link in links.items():
+                known, at = self._of(name), now - link.age
+                if known.probed_at is None or at > known.probed_at:
+                    width, trip = _led_on(known.probed, link.bandwidth), _led_on(known.round_trip, link.round_trip)
+                    sites[name] = replace(known, probed=width, round_trip=trip, probed_at=at)
+            if self._kept is not None and sites:
+                offset = self._wall() - now
+                written = {name: _shifted(each, offset) for name, each in sites.items()}
+                self._kept.save_sites({name: _SITE.dump_python(each, mode="json") for name, each in written.items()})
+            self._sites |= sites
+
+    def links(self, configured: Mapping[str, float | None]) -> dict[str, SiteLink]:
+        """The link to each site where it is known.
+
+        Parameters
+        ----------
+        configured : bandwidth to each site as the administrator states it (Mbit/s), None where it is not stated.
+        """
+        now, found = self._now(), {}
+        with self._lock:
+            for name, width in configured.items():
+                known = self._of(name)
+                link = site_link(width, known.bandwidth, known.probe(now), known.share)
+                if link is not None:
+                    found[name] = link
+        return found
 
     def _open(self, uid: str) -> Sent:
         job = self._jobs.get(uid)
@@ -328,6 +384,10 @@ def _as_load(job: Sent, now: float) -> SentJob:
     submitted = None if job.submitted_at is None else now - job.submitted_at
     return SentJob(place.offer.cluster, place.offer.processors, place.offer.execution_time, place.transfer.counted,
                    now - job.chosen_at, submitted)  # fmt: skip
+
+
+def _led_on(before: float | None, newest: float) -> float:
+    return newest if before is None else before + NEWEST * (newest - before)
 
 
 def _names(places: Sequence[SitePlacement]) -> str:

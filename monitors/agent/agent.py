@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -14,6 +15,7 @@ from monitors.agent.delays import DelayFile
 from monitors.agent.sender import Sender
 from monitors.agent.server import SampleServer
 from monitors.agent.settings import Settings, address
+from monitors.agent.site_links import SiteLinks
 from monitors.agent.spool import Spool
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.network.clique import Clique
@@ -51,9 +53,10 @@ class Agent:
         self._watch = StepWatch()
         self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
         self._server = self._listen()
-        self._clique: Clique | None = None
         self._delays = DelayFile(settings.delays, settings.node) if settings.delays else None
-        self._probe_server = self._join()
+        daemon = settings.daemon
+        self._site_links = SiteLinks(settings.node, daemon, settings.token) if daemon and settings.sites else None
+        self._cliques = [each for each in (self._among_nodes(), self._among_sites()) if each is not None]
 
     def sample(self) -> None:
         """Take one sample and store it in the spool; a failure is logged and loses that sample only."""
@@ -71,6 +74,8 @@ class Agent:
         """Send the samples that wait on disk to the daemon, where one is configured."""
         if self._sender:
             self._sender.send()
+        if self._site_links:
+            self._site_links.send()
 
     def run(self) -> None:
         """Sample, send and answer until :meth:`stop` is called; returns when everything has ended."""
@@ -81,9 +86,9 @@ class Agent:
         self._scheduler.start()
         if self._server:
             self._server.start()
-        if self._probe_server and self._clique:
-            self._probe_server.start()
-            threading.Thread(target=self._clique.run, daemon=True).start()
+        for clique, server in self._cliques:
+            server.start()
+            threading.Thread(target=clique.run, daemon=True).start()
         _log.info("agent of node %s runs, %d unsent samples", self._settings.node, len(self._spool))
         while not self._stop.wait(interval):
             self._mind_the_clock()
@@ -112,17 +117,26 @@ class Agent:
             return None
         return SampleServer(address(self._settings.listen), self._settings.token, lambda: self._latest)
 
-    def _join(self) -> ProbeServer | None:
+    def _among_nodes(self) -> tuple[Clique, ProbeServer] | None:
         settings = self._settings
         if not settings.probe_listen or not settings.members:
             return None
-        secret = settings.probe_secret.encode()
-        if len(secret) < 16:
-            raise ValueError(f"probe_secret has {len(secret)} bytes, expected at least 16 before probes are answered")
-        members = {name: address(place) for name, place in settings.members.items()}
-        probe = BandwidthProbe(secret)
-        self._clique = Clique(settings.node, members, probe, secret, self._found, settings.probe_period)
-        return ProbeServer(address(settings.probe_listen), secret, take_token=self._clique.take)
+        probe = BandwidthProbe(_secret("probe_secret", settings.probe_secret))
+        return _joined(
+            settings.node, settings.members, settings.probe_listen, probe, settings.probe_secret, self._found,
+            settings.probe_period,
+        )  # fmt: skip
+
+    def _among_sites(self) -> tuple[Clique, ProbeServer] | None:
+        """The clique of one agent of each site; what it finds says nothing of this node's own link."""
+        settings, links = self._settings, self._site_links
+        if not settings.sites_listen or links is None:
+            return None
+        probe = BandwidthProbe(_secret("sites_secret", settings.sites_secret), largest=settings.sites_transfer)
+        return _joined(
+            settings.site, settings.sites, settings.sites_listen, probe, settings.sites_secret, links.note,
+            settings.sites_period,
+        )  # fmt: skip
 
     def _found(self, other: str, link: Link) -> None:
         _log.debug("%s: %.1f Mbit/s, round trip %.2f ms", other, link.bandwidth, 1e3 * link.round_trip)
@@ -136,12 +150,33 @@ class Agent:
 
     def _end(self) -> None:
         self._scheduler.shutdown(wait=True)
-        for server in (self._server, self._probe_server):
+        for server in (self._server, *(server for _, server in self._cliques)):
             if server:
                 server.shutdown()
                 server.server_close()
-        if self._clique:
-            self._clique.stop()
+        for clique, _ in self._cliques:
+            clique.stop()
         self.send()
         self._spool.close()
         _log.info("agent of node %s ends", self._settings.node)
+
+
+def _secret(name: str, text: str) -> bytes:
+    if len(text.encode()) < 16:
+        raise ValueError(f"{name} has {len(text.encode())} bytes, expected at least 16 before probes are answered")
+    return text.encode()
+
+
+def _joined(
+    name: str,
+    members: Mapping[str, str],
+    listen: str,
+    probe: BandwidthProbe,
+    secret: str,
+    found: Callable[[str, Link], None],
+    period: float,
+) -> tuple[Clique, ProbeServer]:
+    """The part in a clique, and the server that answers its members."""
+    places = {each: address(place) for each, place in members.items()}
+    clique = Clique(name, places, probe, secret.encode(), found, period)
+    return clique, ProbeServer(address(listen), secret.encode(), take_token=clique.take)

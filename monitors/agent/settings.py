@@ -33,6 +33,10 @@ class Settings(BaseModel):
     probe_period : between probes of one link (s).
     members : addresses of the nodes that are probed, by name.
     delays : file that the delays between nodes are written to.
+    site : the site that this agent probes other sites for; empty where it probes none.
+    sites : addresses of the agents that do so, one of each site, by name.
+    sites_listen, sites_secret, sites_period : as for the members; the secret is that of the sites' agents.
+    sites_transfer : bytes of one transfer to another site at most.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,13 +56,19 @@ class Settings(BaseModel):
     probe_period: float = Field(120.0, ge=1)
     members: dict[str, str] = Field(default_factory=dict)
     delays: Path | None = None
+    site: str = ""
+    sites: dict[str, str] = Field(default_factory=dict)
+    sites_listen: str | None = None
+    sites_secret: str = ""
+    sites_period: float = Field(600.0, ge=1)
+    sites_transfer: int = Field(64 << 20, ge=64 << 10, le=256 << 20)
 
-    @field_validator("listen", "probe_listen")
+    @field_validator("listen", "probe_listen", "sites_listen")
     @classmethod
     def _an_address(cls, value: str | None) -> str | None:
         return value if value is None else "{}:{}".format(*address(value))
 
-    @field_validator("members")
+    @field_validator("members", "sites")
     @classmethod
     def _addresses(cls, value: dict[str, str]) -> dict[str, str]:
         return {name: "{}:{}".format(*address(place)) for name, place in value.items()}
@@ -89,8 +99,8 @@ def read_settings(path: Path | None, environment: Mapping[str, str] = os.environ
     Raises
     ------
     ValueError : one line that names the file or variable, what is wrong there, and what was expected. Where a file
-        named ``..._FILE`` holds a secret, ``METASCHED_AGENT_TOKEN_FILE`` or ``METASCHED_AGENT_PROBE_SECRET_FILE``
-        names it, so that the secret shows in no process list.
+        named ``..._FILE`` holds a secret, as ``METASCHED_AGENT_TOKEN_FILE`` or ``METASCHED_AGENT_PROBE_SECRET_FILE``
+        name it, the secret shows in no process list.
     """
     values: dict[str, Any] = {}
     if path is not None:
@@ -102,10 +112,10 @@ def read_settings(path: Path | None, environment: Mapping[str, str] = os.environ
         if not variable.startswith(PREFIX):
             continue
         name = variable.removeprefix(PREFIX).lower()
-        if name in ("token_file", "probe_secret_file"):
+        if name in ("token_file", "probe_secret_file", "sites_secret_file"):
             values[name.removesuffix("_file")] = _secret(variable, Path(text))
         else:
-            values[name] = _members(variable, text) if name == "members" else text
+            values[name] = _members(variable, text) if name in ("members", "sites") else text
     try:
         return Settings(**values)
     except ValidationError as error:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from metasched.sites.choice import Known, ranked_sites
 from metasched.sites.data import transfers
+from metasched.sites.links import SiteLink
 from metasched.sites.offer import Offer
 from metasched.sites.pending import RESERVED, UNSEEN, SentJob, pending_wait
 from metasched.sites.trust import LARGEST, PRIOR, trust
@@ -27,7 +28,9 @@ OFFERS = st.builds(
 
 def sites(*offers: Offer, data: float | None = 0.0, bandwidths: dict[str, float] | None = None, **known: Known) -> list:
     names = [each.site for each in offers]
-    return ranked_sites(offers, known, transfers(names, data, bandwidths or {}))
+    return ranked_sites(
+        offers, known, transfers(names, data, {name: SiteLink(width) for name, width in (bandwidths or {}).items()})
+    )
 
 
 def names(found: list) -> list[str]:

@@ -201,7 +201,7 @@ def test_transfers_teach_the_bandwidth() -> None:
     sites = grid(daemons, ["east"], bandwidth=100.0)
     uid = sites.sent.send(sites.rank(QUESTION).places).uid
     sites.sent.submitted(uid, "east", "7", gigabytes=1.0, seconds=8.0)
-    assert sites.bandwidths() == {"east": 1000.0}
+    assert {name: link.bandwidth for name, link in sites.links().items()} == {"east": 1000.0}
 
 
 def test_what_was_not_sent_or_is_reported_twice_is_refused() -> None:

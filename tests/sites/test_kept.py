@@ -54,7 +54,7 @@ def all_of(jobs: SentJobs, now: float) -> tuple[Any, ...]:
     known = jobs.known(NAMES)
     ages = {name: (each.trust, each.last and round(each.last, 3), len(each.sent)) for name, each in known.items()}
     rows = [job.as_dict(now) for job in jobs.newest(100)]
-    return ages, jobs.bandwidths(), [row | {"age": round(row["age"], 3)} for row in rows]
+    return ages, jobs.links(dict.fromkeys(NAMES)), [row | {"age": round(row["age"], 3)} for row in rows]
 
 
 def test_a_restart_loses_nothing_and_ages_go_on(machine: Machine) -> None:
@@ -80,7 +80,7 @@ def test_a_restart_loses_nothing_and_ages_go_on(machine: Machine) -> None:
     )  # fmt: skip
     assert again.known(NAMES)["west"].trust.outcomes == 1
     assert again.known(NAMES)["west"].last == pytest.approx(360.0, abs=1e-3)
-    assert again.bandwidths() == {"west": 1000.0}
+    assert again.links({"west": None})["west"].bandwidth == 1000.0
     again.ended(second, 350.0)
     assert machine.start().open() == []
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from metasched.sites.choice import SitePlacement
 from metasched.sites.data import transfers
+from metasched.sites.links import SiteLink
 from metasched.sites.sent_jobs import Sent
 from metasched.sites.trust import Trust, trust
 from metasched.sites.withdrawal import MOST_RESENT, Verdict, verdict
@@ -20,7 +21,7 @@ NOW, RESTED = 10_000.0, 300.0
 
 
 def place(site: str, wait: float = 0.0, time: float = 100.0, data: float = 0.0) -> SitePlacement:
-    return SitePlacement(offer(site, wait, time), 0.0, transfers([site], data, {site: 800.0})[site], Trust())
+    return SitePlacement(offer(site, wait, time), 0.0, transfers([site], data, {site: SiteLink(800.0)})[site], Trust())
 
 
 def sent(ago: float = 1000.0, data: float = 0.0, **fields: Any) -> Sent:

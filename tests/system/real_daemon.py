@@ -23,7 +23,7 @@ class Daemon:
         self, folder: Path, configuration: str, *, database: str | None = None, port: int = 0, listen: str = ""
     ) -> None:
         self.folder = folder
-        self.socket = str(folder / "d.sock")
+        self.port, self.socket = port, str(folder / "d.sock")
         self.database = database or str(folder / "metasched.db")
         (folder / "metasched.toml").write_text(
             f'database = "{self.database}"\n{configuration}\n[listen]\nport = {port}\n'

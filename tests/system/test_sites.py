@@ -99,7 +99,8 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grid]:
         SITE.format(name="hangs", url=f"http://{hanging.address}", bandwidth=80.0, more="deadline = 0.5"),
         SITE.format(name="circle", url="d.sock", bandwidth=80.0, more="grid = true\ndeadline = 2.0"),
     ]
-    made = Grid(near, far, Daemon(above / "grid", "".join(tables) + "[periods]\nsites = 1.0"))
+    own = Daemon(above / "grid", "".join(tables) + "[periods]\nsites = 1.0", port=free_port())
+    made = Grid(near, far, own)
     for daemon in (near, far, old, made.grid):
         daemon.start()
     yield made
@@ -118,6 +119,48 @@ def test_sites_are_ranked_and_the_others_named_with_why(grid: Grid) -> None:
     assert "\n" not in why["old"]
     assert "in time" in why["hangs"] or "within" in why["hangs"]
     assert "in a cycle" in why["circle"] or "no site" in why["circle"]
+
+
+def test_agents_of_two_sites_measure_the_link_between_them_for_the_ranking(grid: Grid, tmp_path: Path) -> None:
+    places = {name: f"127.0.0.1:{free_port()}" for name in ("home", "far")}
+    with Store.open(grid.grid.database) as store:
+        token = store.tokens.add("probing", "agent", node="home-n1")
+    (tmp_path / "token").write_text(token)
+    (tmp_path / "secret").write_text("sixteen bytes of secret")
+    time.sleep(1.5)  # until the daemon has read the token
+    agents = []
+    for name, place in places.items():
+        settings = {
+            "NODE": f"{name}-n1", "DAEMON": f"http://127.0.0.1:{grid.grid.port}",
+            "TOKEN_FILE": f"{tmp_path}/token", "INTERVAL": "0.5",
+            "SPOOL": f"{tmp_path}/{name}.db", "INTERFACE": "lo", "PROBE_BUDGET": "0", "SITE": name,
+            "SITES": ",".join(f"{each}={at}" for each, at in places.items()), "SITES_LISTEN": place,
+            "SITES_PERIOD": "1", "SITES_SECRET_FILE": f"{tmp_path}/secret",
+        }  # fmt: skip
+        environment = os.environ | {f"METASCHED_AGENT_{key}": value for key, value in settings.items()}
+        agents.append(subprocess.Popen([sys.executable, "-m", "monitors.agent"], cwd=ROOT, env=environment))
+    try:
+        end = time.monotonic() + 60.0
+        while (far := site_of(grid, "far"))["bandwidth_source"] != "probes":
+            assert time.monotonic() < end
+            time.sleep(0.2)
+    finally:
+        for agent in agents:
+            agent.terminate()
+            agent.wait(30)
+    assert far["bandwidth"] > 80.0  # as configured, and the loopback interface is faster
+    assert 0.0 < far["round_trip"] < 1.0
+    (found,) = grid.rank(data=1.0, sites=["far"])["sites"]
+    assert 0.0 < found["transfer"] < 100.0
+    assert "measured" in found["reason"]
+    shown = " ".join(grid.verb("sites", "status").stdout.split())
+    assert "probes" in shown
+    # What transfers and the configuration say counts for the other tests.
+    assert site_of(grid, "near")["bandwidth_source"] != "probes"
+
+
+def site_of(grid: Grid, name: str) -> Any:
+    return next(each for each in grid.grid.ask("GET", "/v1/sites")["sites"] if each["site"] == name)
 
 
 def test_jobs_sent_one_after_another_go_to_both_sites(grid: Grid) -> None:

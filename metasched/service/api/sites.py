@@ -8,10 +8,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Path
 
 from metasched import __version__
-from metasched.service.api.dependencies import Leading, Reader, Scheduler, TheSites, WholeDaemon
+from metasched.service.api.dependencies import Leading, Reader, Scheduler, TheSites, WholeDaemon, Writing
 from metasched.service.refusals import NotNowError
-from metasched.service.schemas import SiteJobIn, SitesIn
+from metasched.service.schemas import SiteJobIn, SiteLinksIn, SitesIn
 from metasched.sites.grid import answer_document
+from metasched.sites.links import Probe
 
 router = APIRouter(prefix="/v1/sites")
 
@@ -69,6 +70,15 @@ async def withdraw_job(uid: Uid, sites: TheSites, client: Scheduler) -> dict[str
     """
     found, ranking = await asyncio.get_running_loop().run_in_executor(sites.pool, sites.reconsider, uid)
     return found.as_dict() | {"sites": [each.as_dict() for each in ranking.places]}
+
+
+@router.post("/links", dependencies=[Leading])
+def take_links(report: SiteLinksIn, sites: TheSites, client: Writing) -> dict[str, Any]:
+    """Store what an agent measured of the links to sites; names that are no site of this daemon are returned."""
+    if client.role == "agent" and client.node != report.node:
+        raise HTTPException(403, f"this agent may only report links of node {client.node}")
+    unknown = sites.measured({each.site: Probe(each.bandwidth, each.round_trip, each.age) for each in report.links})
+    return {"taken": len(report.links) - len(unknown), "unknown": unknown}
 
 
 @router.get("")

@@ -47,10 +47,14 @@ class SentJobRecords:
         """
         with writing(self._engine) as connection:
             _put(connection, table(SentJobRow), "uid", uid, {"document": dict(document)}, chosen_at=chosen_at)
-            for site, known in sites.items():
-                _put(connection, table(KnownSiteRow), "site", site, {"document": dict(known)})
+            _put_sites(connection, sites)
             if forgotten:
                 connection.execute(delete(SentJobRow).where(SentJobRow.uid.in_(list(forgotten))))
+
+    def save_sites(self, sites: Mapping[str, Mapping[str, Any]]) -> None:
+        """Store what is known of sites now, by name, in one transaction."""
+        with writing(self._engine) as connection:
+            _put_sites(connection, sites)
 
     def jobs(self) -> dict[str, dict[str, Any]]:
         """The documents of all jobs by uid, the oldest first."""
@@ -62,6 +66,11 @@ class SentJobRecords:
         """The documents of all sites by name."""
         with reading(self._engine) as connection:
             return {row[0]: row[1] for row in connection.execute(select(KnownSiteRow.site, KnownSiteRow.document))}
+
+
+def _put_sites(connection: Connection, sites: Mapping[str, Mapping[str, Any]]) -> None:
+    for site, known in sites.items():
+        _put(connection, table(KnownSiteRow), "site", site, {"document": dict(known)})
 
 
 def _put(connection: Connection, into: Table, key: str, value: str, row: Mapping[str, Any], **new: float) -> None:

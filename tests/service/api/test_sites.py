@@ -74,6 +74,31 @@ def test_only_schedulers_send_and_report_jobs(daemon: Daemon, client: TestClient
     assert (missing.status_code, missing.json()["detail"]) == (422, f"no job {UID} was sent")
 
 
+LINK = {"site": "far", "bandwidth": 940.0, "round_trip": 0.01}
+
+
+def test_agents_report_links_of_their_own_node_and_they_are_shown(daemon: Daemon, client: TestClient) -> None:
+    agent = {"Authorization": f"Bearer {daemon.store.tokens.add('agent of n1', 'agent', node='n1')}"}
+    daemon.access.refresh()
+    report = {"node": "n1", "links": [LINK | {"age": 30.0}, LINK | {"site": "else"}]}
+    assert client.post("/v1/sites/links", json=report, headers=as_(daemon, "reader")).status_code == 403
+    assert client.post("/v1/sites/links", json=report | {"node": "n2"}, headers=agent).status_code == 403
+    assert client.post("/v1/sites/links", json=report, headers=agent).json() == {"taken": 1, "unknown": ["else"]}
+    (site,) = client.get("/v1/sites", headers=as_(daemon, "reader")).json()["sites"]
+    assert (site["bandwidth"], site["round_trip"], site["bandwidth_source"]) == (940.0, 0.01, "probes")
+    assert site["bandwidth_age"] >= 30.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"bandwidth": 0}, {"bandwidth": "fast"}, {"bandwidth": 1e10}, {"round_trip": -1}, {"age": -5}, {"age": 1e9}],
+    ids=str,
+)
+def test_links_that_cannot_be_are_refused(wrong: dict[str, object], daemon: Daemon, client: TestClient) -> None:
+    report = {"node": "n1", "links": [LINK | wrong]}
+    assert client.post("/v1/sites/links", json=report, headers=as_(daemon, "scheduler")).status_code == 422
+
+
 @pytest.mark.parametrize(
     "wrong", [{"data": -1}, {"sites": ["x"]}, {"via": 17 * ["a"]}, {"within": 0}, {"lag": 1}], ids=str
 )

@@ -1,0 +1,75 @@
+"""What an agent measured of the links to other sites, and sends to the daemon of its own."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Lock
+
+import requests
+
+from monitors.sensors.network.probe import Link
+
+_log = logging.getLogger(__name__)
+
+#: Where the daemon takes them in.
+PATH = "/v1/sites/links"
+
+
+class SiteLinks:
+    """The newest measurement of each link, until a daemon has taken it.
+
+    Parameters
+    ----------
+    node : whose token the agent has.
+    daemon : URL of the daemon; of several, with spaces between, the next is tried where one takes none.
+    token : sent as a bearer token.
+    timeout : seconds to wait for an answer.
+    clock : monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        daemon: str,
+        token: str,
+        *,
+        timeout: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._node, self._urls = node, [each.rstrip("/") + PATH for each in daemon.split()]
+        self._timeout, self._clock, self._lock = timeout, clock, Lock()
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._newest: dict[str, tuple[Link, float]] = {}
+
+    def note(self, site: str, link: Link) -> None:
+        """Keep what was measured of the link to a site."""
+        if link.bandwidth > 0 and link.round_trip > 0:
+            with self._lock:
+                self._newest[site] = link, self._clock()
+
+    def send(self) -> bool:
+        """Send what is not sent yet; whether nothing is left. Ages are sent, not times: no clock must be right."""
+        with self._lock:
+            waiting, now = dict(self._newest), self._clock()
+        if not waiting:
+            return True
+        links = [
+            {"site": site, "bandwidth": round(link.bandwidth, 3), "round_trip": link.round_trip, "age": now - at}
+            for site, (link, at) in waiting.items()
+        ]
+        for url in self._urls:
+            try:
+                answer = requests.post(
+                    url, json={"node": self._node, "links": links}, headers=self._headers, timeout=self._timeout
+                )
+            except requests.RequestException as error:
+                _log.debug("no answer from %s: %s", url, error)
+                continue
+            if answer.status_code == 200:
+                with self._lock:
+                    self._newest = {site: each for site, each in self._newest.items() if waiting.get(site) != each}
+                return True
+            _log.warning("the daemon takes no links between sites: HTTP %d", answer.status_code)
+        return False
