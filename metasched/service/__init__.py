@@ -1,1 +1,1 @@
-"""The daemon: keeps what nodes and jobs tell it, learns from it, and answers where a job should run."""
+"""The daemon: stores the reports of nodes and jobs, learns from them, and advises where a job should run."""

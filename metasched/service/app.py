@@ -24,7 +24,7 @@ RETRY_AFTER = 5
 
 
 def make_app(daemon: Daemon) -> FastAPI:
-    """The application that speaks for a daemon.
+    """The HTTP application of a daemon.
 
     The pages on which FastAPI shows the OpenAPI document load scripts from elsewhere, so they are left out; the
     document itself is at ``/v1/openapi.json``.
@@ -47,7 +47,7 @@ def make_app(daemon: Daemon) -> FastAPI:
 
 
 async def _unsound(_: Request, error: Exception) -> JSONResponse:
-    """Name the first field that is wrong. The value is left out: it may be anything, of any size."""
+    """Name the first invalid field, without its value, which may be anything, of any size."""
     assert isinstance(error, RequestValidationError)  # noqa: S101
     first = error.errors()[0]
     return _line(422, f"{'.'.join(str(step) for step in first['loc'])}: {first['msg']}")
@@ -58,7 +58,7 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _unavailable(_: Request, error: Exception) -> JSONResponse:
-    """Nothing is wrong with the request: the same one is answered once the database is there again."""
+    """The request is valid: it can be sent again once the database is available."""
     return _line(503, str(error), {"Retry-After": str(RETRY_AFTER)})
 
 

@@ -1,4 +1,4 @@
-"""Who is asking, and whether they may: tokens, roles, and a bucket of requests for each client."""
+"""Authentication and authorisation of clients: tokens, roles, and a bucket of requests for each client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from metasched.store.database.tokens import Token, Tokens, digest
 from metasched.store.roles import Role
 
 NO_OTHERS = Authentication()
-#: Clients whose buckets are remembered; beyond, the one that has been silent longest is forgotten.
+#: Largest number of clients with buckets; beyond, the one without requests for longest is removed.
 MOST_CLIENTS = 10_000
 #: How long a browser stays logged in (s), and how many do at once.
 SESSION, MOST_SESSIONS = 43_200.0, 1000
@@ -29,7 +29,7 @@ SESSION, MOST_SESSIONS = 43_200.0, 1000
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Whoever is asking: a name for the log and the limits, a role, and the node that an agent speaks for.
+    """A client: a name for the log and the limits, a role, and the node of an agent.
 
     ``users`` is what schedulers may call the user: by name, and by number.
     """
@@ -45,16 +45,16 @@ class Client:
 
     @property
     def sees_all(self) -> bool:
-        """Whether everybody's jobs are shown: to administrators, and to schedulers, which tell of them."""
+        """Whether the client sees the jobs of all users: administrators do, and schedulers, which report them."""
         return self.may("scheduler")
 
     @property
     def shown(self) -> frozenset[str] | None:
-        """Whose jobs are shown: everybody sees their own; None for all."""
+        """The user whose jobs the client may see, which is its own; None for all users."""
         return None if self.sees_all else self.users
 
     def sees(self, user: str) -> bool:
-        """Whether a job of a user is shown."""
+        """Whether the client may see a job of a user."""
         return self.sees_all or user in self.users
 
 
@@ -63,7 +63,7 @@ NOBODY = Client("nobody", None)
 
 @lru_cache(maxsize=10_000)
 def local_client(user: int, groups: frozenset[int]) -> Client:
-    """Who asks by the Unix socket, by the numbers of the user and of its groups, as the system tells them.
+    """The client on the Unix socket, by the numbers of its user and groups that the system reports.
 
     Root, the daemon's own user and its group are its scheduler, whose hooks they run; anybody else is a reader.
     """
@@ -77,7 +77,7 @@ def local_client(user: int, groups: frozenset[int]) -> Client:
 
 @lru_cache(maxsize=10_000)
 def called(user: str | None) -> frozenset[str]:
-    """What a user is called: as it is given, and by its name and number where this host knows it."""
+    """The names of a user: the given one, and its name and number if this host knows them."""
     if not user:
         return frozenset()
     try:
@@ -104,7 +104,7 @@ class KnownTokens:
         return node in self._nodes
 
     def client(self, authorization: str | None) -> Client:
-        """The client that an Authorization header stands for: a bearer token, or the password of a browser."""
+        """The client of an Authorization header: with a bearer token, or the password of a browser."""
         scheme, _, value = (authorization or "").partition(" ")
         secret = value.strip()
         if scheme.lower() == "basic":
@@ -123,7 +123,7 @@ class KnownTokens:
 
 
 class Sessions:
-    """Browsers that have logged in: each has a random word of its own, so that its cookie holds no token.
+    """Sessions of browsers that have logged in: each has its own random word, so that the cookie contains no token.
 
     A session ends after some hours, when its browser logs out, when the token it began with is revoked, and when the
     daemon ends.
@@ -150,12 +150,12 @@ class Sessions:
         return word
 
     def token(self, word: str, now: float | None = None) -> str | None:
-        """The digest of the token that a session began with; None where there is no such session any more."""
+        """The digest of the session's token; None if there is no such session any more."""
         found = self._open.get(digest(word))
         return found[0] if found and found[1] > (time.monotonic() if now is None else now) else None
 
     def end(self, word: str) -> None:
-        """End a session: its cookie is worth nothing from now on."""
+        """End a session: its cookie becomes invalid."""
         with self._lock:
             self._open.pop(digest(word), None)
 
@@ -178,7 +178,7 @@ class Buckets:
         self._lock = Lock()
 
     def wait(self, name: str, now: float | None = None, *, count: int = 1) -> float:
-        """Take a request, or what it counts for, from a client's bucket: 0 where it may pass, else seconds to wait.
+        """Take one or more requests from a client's bucket: 0 if it may pass, else the seconds to wait.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Buckets:
 
 
 class Access:
-    """Who may ask the daemon, and how often.
+    """The access rules of the daemon: which clients may send requests, and how often.
 
     Parameters
     ----------
@@ -223,12 +223,12 @@ class Access:
 
     def refresh(self) -> None:
         """Read which tokens are valid now."""
-        with self._reading:  # Else what was read before a token was made could replace what was read after it.
+        with self._reading:  # Otherwise a list read before a token was created could replace a newer one.
             self.known.replace(self._tokens.all())
 
     @property
     def challenges(self) -> str:
-        """What a client without a token is answered that it may use."""
+        """The schemes that a client without a token is offered."""
         return ", ".join(['Basic realm="metasched"', *(["MUNGE"] if self._munge else [])])
 
     async def other(self, authorization: str, request: str, host: str) -> Client:
@@ -244,7 +244,7 @@ class Access:
         if self._web is not None and scheme.lower() == "bearer":
             named = self._web.user(value.strip())
             return NOBODY if named is None else self._user(*named)
-        # A credential costs a process: as many as requests are allowed, whether it is valid or not.
+        # Each credential costs a process, so invalid ones count against the limit of requests, too.
         if self._munge is not None and scheme.lower() == "munge" and not self.buckets.wait(f"credentials of {host}"):
             number = await self._munge.user(value.strip(), request)
             return NOBODY if number is None else self._user(f"{number}")

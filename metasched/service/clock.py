@@ -1,4 +1,4 @@
-"""What time it is: seconds since 1970 that pass as the monotonic clock does, whatever becomes of the time of day."""
+"""The daemon's time: seconds since 1970 that advance with the monotonic clock when the system clock is set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from threading import Lock
 
 #: Differences up to this are a clock being slewed, and followed at once (s).
 SLEWED = 2.0
-#: For how long the clock of a node that was heard bears witness, and how many nodes are needed to doubt ours.
+#: For how long the reported clock of a node counts, and how many nodes are needed to question the daemon's clock.
 HEARD, WITNESSES = 300.0, 3
 #: For how long health reports a time of day that was set (s).
 REPORTED = 3600.0
@@ -55,7 +55,7 @@ class Clock:
         return self.steady() + self._offset
 
     def heard(self, node: str, newest: float) -> None:
-        """Take note of the newest sample (s) in what a node has just sent."""
+        """Record the time of the newest sample (s) that a node has just sent."""
         with self._lock:
             self._heard[node] = self.steady(), newest - self.now()
 
@@ -72,7 +72,7 @@ class Clock:
             self._heard = {node: (at, each - astray) for node, (at, each) in self._heard.items()}
 
     def fault(self) -> str:
-        """What is wrong with the clock, in one line; empty where nothing is."""
+        """The fault of the clock in one line; empty if there is none."""
         astray, lead = self._astray(), self._lead()
         if abs(astray) > SLEWED:
             return f"the clock was set by {astray:.0f} s; the daemon keeps its own time, which the nodes confirm"
@@ -83,7 +83,7 @@ class Clock:
         return ""
 
     def may_be(self, moment: float) -> bool:
-        """Whether it may be so late (s) already: as our clock shows, or as it does where that is in doubt."""
+        """Whether this time (s) may have been reached, by the daemon's clock or, if uncertain, by the nodes'."""
         lead = self._lead()
         doubted = lead if lead is not None and len(self._heard) >= WITNESSES else 0.0
         return moment <= self.now() + max(self._astray(), doubted, 0.0) + self._ahead

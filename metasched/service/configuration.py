@@ -76,7 +76,7 @@ class Munge(_Table):
 
 
 class Authentication(_Table):
-    """Who may ask besides those with a token or on the daemon's host: readers, and these administrators."""
+    """Further clients, without a token and on other hosts: readers, and the named administrators."""
 
     administrators: list[str] = []
     jwt: WebTokens | None = None
@@ -84,7 +84,7 @@ class Authentication(_Table):
 
 
 class Limits(_Table):
-    """What one client may ask for: the size of a request, and requests a second with so many at once.
+    """Limits of one client: the size of a request, requests per second, and the size of a burst.
 
     A node may send ``samples_per_second`` in the long run, and ``samples_at_once`` after a silence.
     ``clock`` and ``bandwidth`` say which loads are believed: how far a node's clock may run ahead (s), and the fastest
@@ -128,7 +128,7 @@ class Periods(_Table):
 
 
 class Keep(_Table):
-    """How long things are kept (days)."""
+    """For how long data are stored (days)."""
 
     loads: Seconds = 30.0
     placements: Seconds = 365.0
@@ -158,7 +158,7 @@ class Fitting(_Table):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether models are fitted by other processes at all."""
+        """Whether models are fitted by other processes."""
         return bool(self.processes) or self.scheduler is not None
 
     @property
@@ -168,7 +168,7 @@ class Fitting(_Table):
 
 
 class EnergyChoice(_Table):
-    """How energy counts where jobs are placed whose models tell it; see ``metasched rank`` for the words.
+    """How energy counts for jobs whose models predict it; ``metasched rank`` has the same options.
 
     ``set_frequency`` allows the hook to set the clock of a job that is placed in mode "act".
     """
@@ -192,7 +192,7 @@ class Moving(_Table):
 
 
 class _Scheduled(_Table):
-    """What every cluster with a scheduler has; models are kept by ``platform``, the name where that is empty."""
+    """Settings of every cluster with a scheduler; models are stored by ``platform``, or by the name if empty."""
 
     name: Annotated[str, Field(min_length=1)]
     partitions: list[str] = []
@@ -299,7 +299,7 @@ class SimulatedApplication(_Table):
 
 
 class Configuration(_Table):
-    """All that an administrator may set."""
+    """The complete configuration of the daemon."""
 
     database: str | None = None
     mode: Mode = "shadow"

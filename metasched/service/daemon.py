@@ -1,4 +1,4 @@
-"""The parts of the daemon put together, started and stopped in the right order."""
+"""Assembles the parts of the daemon, and starts and stops them in the right order."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ from monitors.sources.settings import SourceTable
 
 _log = logging.getLogger(__name__)
 
-#: How long after it leads the daemon asks for jobs that ended while nobody did (s): what epilogs have kept is more
+#: Time after becoming the leader when the daemon asks for jobs that ended before (s): reports of epilogs are more
 #: exact and should come first.
 CATCH_UP_AFTER = 5.0
-#: How often the lead is looked after (s), and how old the view of placements may be before the daemon is unwell.
+#: How often the leadership is checked (s), and the age of the view for placements from which on it is a fault.
 LEAD, LATE = 1.0, 10.0
 #: Of so many seconds a daemon that follows reads the newest loads.
 FOLLOWED = 60.0
@@ -134,7 +134,7 @@ class Daemon:
         self.long_questions = asyncio.Lock()
 
     def start(self) -> None:
-        """Read what is kept, and begin the periodic work.
+        """Read the stored data, and begin the periodic work.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Daemon:
         periods = self.configuration.periods
         self.work.every(periods.loads, self.views.refresh)
         self.work.every(periods.loads, self.access.refresh)
-        for source in self.sources:  # each by itself: one that takes its time holds up no other
+        for source in self.sources:  # each separately, so that a slow one does not delay the others
             self.work.every(periods.partitions, partial(self.views.ask, source))
         self.work.every(periods.partitions, self.views.show_described)
         self.work.every(periods.forecasts, self.views.forecast)
@@ -184,7 +184,7 @@ class Daemon:
             self.work.every(LEAD, self.look_after_lead)
 
     def stop(self) -> None:
-        """End the periodic work; write and save what is waiting."""
+        """End the periodic work, and write all unsaved data."""
         self.load_sources.stop()
         self.work.stop()
         self.sites.stop()
@@ -194,24 +194,24 @@ class Daemon:
         self.leadership.release()
 
     def follow(self) -> None:
-        """Read what the daemon that leads has learned and received."""
+        """Read what the leading daemon has learned and received."""
         if not self.leads:
             self.models.read()
             self.mode.read()
             self.sites.sent.restore()
 
     def follow_history(self) -> None:
-        """Learn the past jobs that the daemon that leads has stored."""
+        """Learn the past jobs that the leading daemon has stored."""
         if not self.leads:
             self.job_history.follow()
 
     def follow_loads(self) -> None:
-        """Read the loads that the daemon that leads has taken."""
+        """Read the loads that the leading daemon has stored."""
         if not self.leads:
             self.views.read_loads(FOLLOWED)
 
     def look_after_lead(self) -> None:
-        """Take the lead where nobody has it; end where another has taken it meanwhile, to be started anew."""
+        """Become the leader if there is none; exit if another daemon has become the leader, to be started again."""
         if self.leads and self.leadership.holds():
             return
         if not self.leadership.take():
@@ -225,7 +225,7 @@ class Daemon:
             self._end("another daemon has been the leader in the meantime")
 
     def release(self, source: Source) -> None:
-        """Let go the jobs of a scheduler that wait for the nodes that they were sent to."""
+        """Release the pending jobs of a scheduler that are bound to nodes."""
         if not any(each.releases for each in self.clusters.view.partitions if each.scheduler == source.name):
             return
         try:
@@ -234,7 +234,7 @@ class Daemon:
             self.metrics.unheard(source.name, error)
 
     def faults(self) -> dict[str, str]:
-        """What is wrong with the daemon, by one word for each, in one line that names nobody; the worst first."""
+        """The faults of the daemon by keyword, the worst first, each one line without names of users."""
         age = self.clock.now() - self.clusters.view.made_at
         late = f"the view for placements is {age:.0f} s old" if age > LATE * self.configuration.periods.loads else ""
         damaged = "the database is damaged: metasched db check shows where" if self.upkeep.damage else ""
@@ -242,12 +242,12 @@ class Daemon:
         return {name: fault for name, fault in found.items() if fault}
 
     def move(self, source: MovesJobs) -> None:
-        """Move the running jobs of a scheduler that allow it and gain by it, where that is configured."""
+        """If configured, move the running jobs of a scheduler that allow it and benefit from it."""
         if self.mode.mode == "act":
             self.moves.look(source, self.clusters.view, self.clock.now())
 
     def look(self, source: Source) -> None:
-        """Take the jobs of a scheduler that ended lately, where no epilog reports them."""
+        """Learn the recently ended jobs of a scheduler without an epilog."""
         self.jobs.look(source, self.clock.now())
 
     def _observed(self, nodes: tuple[str, ...], start: float, end: float) -> tuple[float, float]:

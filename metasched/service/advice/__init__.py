@@ -1,1 +1,1 @@
-"""Answers to where a job should run, how the partitions rank, and why."""
+"""Advice: where a job should run, how the partitions rank, and why."""

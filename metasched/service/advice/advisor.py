@@ -1,4 +1,4 @@
-"""Answers where a job should run, from memory alone: no scheduler is asked and nothing is searched or learned here.
+"""Chooses where a job should run, from memory alone: it neither asks a scheduler nor learns.
 
 A question becomes an answer in five steps: constraints and usable partitions, the loads that count, the ranking (the
 fast path where it can be, else the ranker), and the answer in words.
@@ -36,9 +36,9 @@ from metasched.service.state.load_forecasts import LoadForecaster
 from metasched.service.state.models import Models
 from metasched.service.state.running_jobs import RunningJobs
 
-#: Applications and sizes whose last completion is remembered at most.
+#: Largest number of applications and sizes whose last completion is cached.
 MOST_COMPLETIONS = 10_000
-#: Numbers that an answer may compute for contention, some hundredths of a second.
+#: Limit of operations for contention in one answer, some hundredths of a second.
 EFFORT = 1e7
 
 
@@ -75,11 +75,11 @@ class Placer:
         self._completions: dict[tuple[str, int], float] = {}
 
     def configure(self, configuration: Configuration) -> None:
-        """Answer by another configuration from the next question on."""
+        """Use another configuration from the next question on."""
         self._configuration = configuration
 
     def answer(self, ask: Ask, now: float) -> Answer:
-        """The best placement, or why there is none. Never raises for a question that is sound by itself.
+        """The best placement, or why there is none. It never raises an exception for a valid question.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class Placer:
         doubts: tuple[str, ...] = ()
         try:
             known = self._models.on(ask.application, usable, ask.settings, user=ask.user)
-        except InputError as error:  # of a parameter not learned yet the placement need not fail
+        except InputError as error:  # a parameter that is not learned yet must not make the placement fail
             known, doubts = self._models.on(ask.application, usable, user=ask.user), (str(error),)
         if not known:
             return nothing(uid, f"no model of {ask.application} yet", configuration)
@@ -155,18 +155,18 @@ class Placer:
             if max(ask.time_limit or 0.0, found.slowdown * found.prediction.interval.high) <= longest:
                 reaches[each.name] = _reach(found)
         ties = near_ties(reaches)
-        # A partition that is sooner in this shape alone was not the best one for other reasons.
+        # A partition that completes earlier only in this shape was not the best one for other reasons.
         return [name for name in ties if name != chosen.name] if chosen.name in ties else []
 
     def running(self, partitions: list[Partition]) -> tuple[dict[str, tuple[RunningJob, ...]], tuple[str, ...]]:
-        """The jobs that run on the partitions and are taken to share, and what to say of those that are not."""
+        """The running jobs of the partitions that share nodes, and a warning about those that are not considered."""
         found = {each.state.name: self._sharing.on(each) for each in partitions}
         # Partitions of one scheduler may name the same jobs.
         notes = tuple(dict.fromkeys(line for _, lines in found.values() for line in lines))
         return {name: tuple(jobs) for name, (jobs, _) in found.items() if jobs}, notes
 
     def loads(self, now: float, *, forecast: bool = True, first_horizon: float = FIRST_HORIZON) -> Loads:
-        """What is known of the loads besides what was measured last: their forecasts, and the jobs placed just now.
+        """The known loads besides the latest measurements: forecasts, and recently placed jobs.
 
         Parameters
         ----------
@@ -188,10 +188,10 @@ class Placer:
         uid: str,
         now: float,
     ) -> tuple[Placement, Mapping[str, ClusterState], tuple[str, ...]]:
-        """The best placement, the clusters as counted, and what the user should know."""
+        """The best placement, the clusters with the loads that count, and warnings."""
         able = [each for each in able if not constraints.clusters or each.state.name in constraints.clusters] or able
         known = {each.state.name: known[each.state.name] for each in able}
-        # The horizon is not known beforehand: the last completion of a problem of about this size is tried first.
+        # The horizon is unknown at first: the last completion of a problem of about this size is tried first.
         alike = ask.application, round(2.0 * math.log2(ask.problem_size))
         loads = self.loads(now, first_horizon=self._completions.get(alike, FIRST_HORIZON))
         running, notes = self.running(able)
@@ -216,7 +216,7 @@ class Placer:
             ),
             max_slowdown=chosen.max_slowdown if metered else None,
             power_cap=chosen.power_cap if metered else None,
-            # Among equal nodes others come first in each view, so that not all jobs go to the same ones.
+            # The order of equal nodes changes with each view, so that not all jobs go to the same ones.
             rotation=f"{view.made_at}",
             running=running,
         )
@@ -229,7 +229,7 @@ class Placer:
                 if alike in self._completions or len(self._completions) < MOST_COMPLETIONS:
                     self._completions[alike] = found.placement.completion
                 return found.placement, found.clusters, found.warnings + notes
-        # An answer names no harm, and no policy weighs it.
+        # Harm is not needed: it is not in the answer, and no policy has a weight for it.
         contention = self.contention(able, running, known, ask.problem_size, notes, loads, harm=False)
         ranking = rank(states, known, replace(question, contention=contention, rotation=uid))
         return ranking.placements[0], ranking.clusters, ranking.warnings
@@ -250,7 +250,7 @@ class Placer:
         return Coscheduled(running, known, problem_size, whole, notes, EFFORT, harm)
 
     def constraints(self, asked: Demands) -> Constraints:
-        """What is demanded: by the description of the application, unless the question says otherwise.
+        """The constraints: of the application's description, unless the question has others.
 
         Raises
         ------
@@ -270,7 +270,7 @@ def _reach(placement: Placement) -> Reach:
 def _within(
     constraints: Constraints, partitions: list[Partition], holder: Holder
 ) -> tuple[list[Partition], Constraints]:
-    """The partitions that a job of somebody is not too large for, and the constraints within what all of them allow."""
+    """The partitions whose limits admit the job of a user, and the constraints within all of these limits."""
     least = max(constraints.min_processors, min(constraints.processors, default=1))
     most = {each.state.name: each.limits(holder).processors for each in partitions}
     open_to = [each for each in partitions if (limit := most[each.state.name]) is None or limit >= least]
@@ -281,7 +281,7 @@ def _within(
 
 
 def usable_for(view: View, ask: Demands) -> list[Partition]:
-    """The partitions that a question names, all where it names none."""
+    """The partitions that a question names, or all if it names none."""
     return [
         each
         for each in view.partitions

@@ -1,4 +1,4 @@
-"""A placement in the words of an answer: the line that people read, the time limit, and what steers the scheduler."""
+"""Turns a placement into an answer: the message for users, the time limit, and the fields for the scheduler."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from metasched.records import Placement
 from metasched.service.advice.recent import places
 from metasched.service.configuration import Configuration
 
-#: Slowdowns by jobs already there from which on the answer mentions them.
+#: The answer mentions slowdowns by running jobs from this factor on.
 WORTH_SAYING = 1.01
 
 
 def nothing(uid: str, why: str, configuration: Configuration) -> Answer:
-    """The answer where nothing is advised."""
+    """The answer if there is no advice."""
     return Answer(id=uid, mode=configuration.mode, steer=configuration.steer, placed=False, message=why)
 
 
 def holder_of(ask: Ask) -> Holder:
-    """Whose job is asked about, for what limits jobs."""
+    """The owner of a job, to whom limits apply."""
     return Holder(ask.qos, ask.login, ask.account)
 
 
@@ -60,7 +60,7 @@ def answer(
     return Answer(
         id=uid,
         mode=configuration.mode,
-        # Nodes of one partition would keep the job from the others.
+        # Names of nodes of one partition would exclude the others.
         steer="partition" if ties else _steer(chosen, configuration),
         placed=True,
         message=f"{ask.application} n={ask.problem_size:g} on {sets.processors} processors of "
@@ -84,7 +84,7 @@ def answer(
 
 
 def _steer(chosen: Partition, configuration: Configuration) -> str:
-    """What steers the scheduler: a job is bound to nodes only where it can be let go if they are not to be had."""
+    """The fields for the scheduler: a job is only bound to nodes if it can be released when these are not available."""
     return "features" if configuration.steer == "nodes" and not chosen.releases else configuration.steer
 
 
@@ -96,7 +96,7 @@ def _time_limit(
     predictor: Predictor,
     configuration: Configuration,
 ) -> float | None:
-    """A limit that the run should hardly reach: the interval's upper end, never above what holds already."""
+    """A time limit that the run will hardly reach: the interval's upper end, at most the present limit."""
     p, cpu, bandwidth = (
         best.resource_set.processors,
         best.resource_set.available_cpu,
@@ -112,7 +112,7 @@ def _time_limit(
 
 
 def _common_feature(state: ClusterState, nodes: tuple[str, ...]) -> str:
-    """The feature that all these nodes have and the fewest others, empty where there is none."""
+    """The feature that all these nodes have and the fewest others; empty if there is none."""
     place = places(state.nodes)
     common = frozenset.intersection(*(state.features[place[node]] for node in nodes))
     if not common:

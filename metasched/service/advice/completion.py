@@ -1,4 +1,4 @@
-"""When a job would be done in each of some partitions: the wait there, plus what the daemon predicts."""
+"""The completion of a job in each of some partitions: the wait there, plus the predicted execution time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Ask = Callable[[str, str, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """When a job would be done (s from now).
+    """The predicted completion of a job (s from now).
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Estimate:
 def estimates(
     ask: Ask, application: str, problem_size: float, processors: int, waits: Mapping[tuple[str, str], QueueWait]
 ) -> list[Estimate]:
-    """When a job would be done in each partition that the daemon has a model for, soonest first.
+    """The completion of a job in each partition for which the daemon has a model, the earliest first.
 
     Parameters
     ----------

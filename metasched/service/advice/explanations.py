@@ -1,4 +1,4 @@
-"""Explains a placement: with the model and the loads of the time when it was made, as far as they are kept."""
+"""Explains a placement, with the model and the loads of the time when it was made, as far as they are stored."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from metasched.service.state.models import Models
 from metasched.store import documents
 from metasched.store.database.store import Store
 
-#: Nodes whose loads of the time are read at most: beyond, those of now are shown.
+#: Largest number of nodes whose past loads are read; for more, present loads are shown.
 MOST_NODES = 1024
 
 
 def explain_answer(asked: ExplainIn, view: View, models: Models) -> dict[str, Any]:
-    """One placement of a ranking taken apart, with the models and loads of now.
+    """The explanation of one placement of a ranking, with the present models and loads.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def explain_answer(asked: ExplainIn, view: View, models: Models) -> dict[str, An
 
 
 def explain_advice(advice: AdvisedPlacement, view: View, models: Models, store: Store) -> dict[str, Any]:
-    """A placement that was advised taken apart, with the model and the loads of then.
+    """The explanation of an advised placement, with the model and the loads of that time.
 
     Of the versions saved about then and the model of now that one is taken whose prediction is nearest to what was
     answered; where none agrees, what was learned since is a part of its own.
@@ -83,7 +83,7 @@ def _model_then(
     if not able:
         raise InputError(f"no model of {advice.application} on {platform}")
 
-    with suppress(InputError):  # a model of then may not know what was learned since
+    with suppress(InputError):  # an old model may not know later parameters
         settings = advice.question.settings
         settings = replace(settings, frequency=placement.frequency or settings.frequency)
         able = [under(predictor, settings) for predictor in able]
@@ -98,7 +98,7 @@ def _model_then(
 
 
 def _loads_then(state: ClusterState, placement: PlacementTable, made_at: float, store: Store) -> ClusterState:
-    """The cluster with the loads that the placement's nodes had when it was made, those of now where none are kept."""
+    """The cluster with the loads of the placement's nodes when it was made; present loads if none are stored."""
     last = []
     for node in placement.nodes[:MOST_NODES]:
         kept = store.loads.all(node=node, since=made_at - STALE_AFTER, until=made_at)

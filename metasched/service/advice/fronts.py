@@ -1,4 +1,4 @@
-"""The fronts that quick answers are found on: made once for each view, horizon and admission of nodes, then kept."""
+"""A cache of the fronts for quick answers, computed once for each view, horizon and set of admitted nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metasched.placement.search.cpu_bandwidth_fronts import Fronts
 from metasched.service.state.live_clusters import View
 from metasched.service.state.load_forecasts import Forecasts, nearest_horizon
 
-#: Fronts kept at most while a view is up.
+#: Largest number of cached fronts of a view.
 MOST_FRONTS = 200
 
 
@@ -25,7 +25,7 @@ Kept = TypeVar("Kept")
 
 @lru_cache(maxsize=MOST_FRONTS)
 def _admission(constraints: Constraints) -> Constraints:
-    """The constraints as far as they say which nodes may be taken."""
+    """The constraints as far as they concern which nodes may be used."""
     return constraints.model_copy(
         update={"processors": (), "min_processors": 1, "max_processors": None, "least_efficiency": 0.0}
     )
@@ -36,7 +36,7 @@ Key = tuple[str, Constraints, int | None]
 
 
 class FrontCache:
-    """The fronts of the view and the forecasts that are up; once jobs were placed, the loads before these count."""
+    """The fronts of the current view and forecasts, from the loads without recently placed jobs."""
 
     def __init__(self) -> None:
         self._of: tuple[View, Forecasts] | None = None
@@ -51,7 +51,7 @@ class FrontCache:
         forecasts: Forecasts,
         horizon: float | None,
     ) -> list[Fronts]:
-        """The fronts of some partitions over a horizon (s): as kept, unless a job was placed since.
+        """The fronts of some partitions over a horizon (s): from the cache, unless a job was placed since.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""When a job would be done in partitions where it has to wait first: what a grid compares the sites by."""
+"""The completion of a job in partitions where it has to wait, by which a grid compares its sites."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTS = 8
 
 
 def later(asked: RankIn, view: View, models: Models | WithLent, placer: Placer, queues: Queues) -> list[dict[str, Any]]:
-    """The number of processors with which the job would be done soonest in each partition, behind the jobs there.
+    """The number of processors with the earliest completion in each partition, after the jobs there.
 
     Nobody knows which nodes will be free then, so the run is predicted for what the partition's nodes have to spare
     on average now.
@@ -61,7 +61,7 @@ def later(asked: RankIn, view: View, models: Models | WithLent, placer: Placer, 
 
 
 def described(live: LiveClusters, now: float) -> dict[str, dict[str, Any]]:
-    """What each cluster has, and how old the knowledge of its scheduler is (s).
+    """The processors of each cluster, and the age of its scheduler's report (s).
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def described(live: LiveClusters, now: float) -> dict[str, dict[str, Any]]:
 
 
 def _counts(constraints: Constraints, partition: Partition) -> list[int]:
-    """The numbers of processors to try: those that are asked for, else powers of two."""
+    """The numbers of processors to try: the requested ones, else powers of two."""
     free = int(partition.state.processors[partition.state.up].sum())
     most = min(constraints.max_processors or 1 << 20, max(partition.total or free, free))
     least = constraints.min_processors
@@ -94,7 +94,7 @@ def _counts(constraints: Constraints, partition: Partition) -> list[int]:
 def _wait(
     asked: RankIn, partition: Partition, predictor: Predictor, processors: int, queues: Queues
 ) -> dict[str, Any] | None:
-    """The wait and the run with some processors; None where there can be none."""
+    """The wait and the run with some processors; None if the job cannot run."""
     state = partition.state
     cpu, bandwidth = (float(np.mean(values[state.up])) for values in (state.available_cpu, state.available_bandwidth))
     try:
@@ -117,7 +117,7 @@ def _request(asked: RankIn, processors: int, cpu: float, bandwidth: float, setti
 
 
 def _limit(partition: Partition, prediction: Prediction) -> float:
-    """The time limit that the job would have (s): what it hardly exceeds, as far as the partition allows it."""
+    """The time limit that the job would have (s): one that it will hardly exceed, within the partition's limit."""
     wanted = prediction.interval.high
     if partition.time_limit is None:
         return wanted

@@ -1,4 +1,4 @@
-"""Advises jobs that run whether to move, from the live view: those of schedulers by number, others as described."""
+"""Advises whether running jobs should move, from the live view: jobs of schedulers, or described ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Observed = Callable[[tuple[str, ...], float, float], tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a running job is advised, and the job that it is about.
+    """The advice for a running job, with the job.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class RunningAdvisor:
         self._placer, self._models, self._observed, self._moving = placer, models, observed, moving
 
     def asked(self, asked: RunningIn, view: View, now: float, sees: Callable[[str], bool]) -> Moved | None:
-        """What a question is answered; None where no such job of a user that the client may see is known.
+        """The answer to a question; None if no such job of a user that the client may see is known.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class RunningAdvisor:
     def about(
         self, job: StartedJob, view: View, now: float, *, asked: RunningIn | None = None, within: str = ""
     ) -> Moved:
-        """What a running job is advised; ``within`` a scheduler, where one is named, it stays in its partition.
+        """The advice for a running job; if a scheduler is named, the job stays ``within`` its partition.
 
         Raises
         ------
@@ -144,13 +144,13 @@ class RunningAdvisor:
         return Moved(job, mark, partition, advice)
 
     def identified(self, view: View, sees: Callable[[str], bool]) -> list[StartedJob]:
-        """The running jobs of all schedulers that say what they are a run of, of users that a client may see."""
+        """The running jobs of all schedulers with a known application, of users that a client may see."""
         return [
             each for each in _running(view, "") if sees(each.user) and (each.application or read_mark(each.comment))
         ]
 
     def movable(self, view: View, scheduler: str) -> Sequence[StartedJob]:
-        """The running jobs of a scheduler that say in their comment that they may be moved."""
+        """The running jobs of a scheduler whose comment allows to move them."""
         jobs = [each for each in _running(view, scheduler) if each.number and each.comment and not each.devices]
         return [each for each in jobs if (mark := read_mark(each.comment)) and mark.checkpoint is not None]
 

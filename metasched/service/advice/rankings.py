@@ -1,4 +1,4 @@
-"""Answers how the partitions rank for an application, as ``metasched rank`` does, by the same loads."""
+"""Ranks the partitions for an application, like ``metasched rank``, with the same loads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from metasched.service.state.models import Models
 
 
 def ranked(asked: RankIn, view: View, models: Models | WithLent, placer: Placer, now: float) -> dict[str, Any]:
-    """A ranking as a JSON document; nothing is noted, and no nodes are taken for used.
+    """A ranking as a JSON document; it is not recorded, and its nodes do not count as used.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The jobs that were placed just now, remembered until their own scheduler's account holds them."""
+"""Recently placed jobs, stored until their scheduler reports them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_PLACED, ALLOCATED_WITHIN = 10_000, 2.0
 
 
 class RecentPlacements:
-    """What was placed, the oldest first."""
+    """Recently placed jobs, the oldest first."""
 
     def __init__(self) -> None:
         self._placed = PlacedJobs()
         self._forgotten_in: View | None = None
 
     def add(self, best: Placement, partition: Partition, state: ClusterState, view: View, now: float) -> None:
-        """Remember a placement: its processors spread over its nodes as far as each has some free.
+        """Add a placement, with its processors distributed over the free ones of its nodes.
 
         Parameters
         ----------
@@ -45,7 +45,7 @@ class RecentPlacements:
             others = len(chosen.nodes) - position - 1
             taken.append(max(1, min(int(state.processors[place[node]]), left - others)))
             left -= taken[-1]
-        if len(self._placed) >= MOST_PLACED:  # some at once: each time all others are copied
+        if len(self._placed) >= MOST_PLACED:  # several at once, since each time all others are copied
             self._placed = self._placed.only(np.arange(MOST_PLACED) >= MOST_PLACED // 8)
         self._placed = self._placed.plus(
             RecentPlacement(
@@ -55,11 +55,11 @@ class RecentPlacements:
         )  # fmt: skip
 
     def now(self) -> PlacedJobs:
-        """Those that count; others may be asking at the same time."""
+        """The jobs that count at present; thread-safe."""
         return self._placed
 
     def forget(self, view: View, seen_at: Mapping[str, float], now: float) -> None:
-        """Forget jobs that their scheduler's own account holds by now, and those that should be over.
+        """Remove jobs that their scheduler reports by now, and those that should have ended.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Jobs that were sent to certain nodes and do not start there are let go to any others.
+"""Releases jobs that are bound to nodes and do not start there, so that they may run on any others.
 
 A placement names the nodes that were the best ones when it was made. A job that starts at once has them. One that waits
 would be bound for as long as they are drained, reserved or taken, and what was known of their loads is out of date by
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def release(source: Source, placements: PlacementRecords, view: View, after: float) -> int:
-    """Let go the jobs that have waited for their nodes for so long (s); return how many.
+    """Release the jobs that have waited for their nodes for some time (s); return how many.
 
     Jobs whose user named the nodes stay bound.
 

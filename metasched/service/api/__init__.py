@@ -1,1 +1,1 @@
-"""The routes of the daemon, by noun, with what stands before them: authentication, limits, slow clients."""
+"""The routes of the daemon, by noun, with authentication, limits and protection against slow clients."""

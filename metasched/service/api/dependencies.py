@@ -31,7 +31,7 @@ from metasched.store.roles import Role
 
 
 def _part(name: str) -> Any:
-    """A dependency that is one part of the daemon which the application belongs to."""
+    """A dependency on one part of the application's daemon."""
 
     async def part(request: Request) -> Any:
         return getattr(request.app.state.daemon, name)
@@ -43,7 +43,7 @@ async def _daemon(request: Request) -> Any:
     return request.app.state.daemon
 
 
-#: All of it, for what shows all of it: the status and the dashboard.
+#: The whole daemon, for the status and the dashboard.
 WholeDaemon = Annotated[Daemon, Depends(_daemon)]
 TheAccess = Annotated[Access, _part("access")]
 TheStore = Annotated[Store, _part("store")]
@@ -61,7 +61,7 @@ TheAdvisor = Annotated[Placer, _part("placer")]
 TheSites = Annotated[Sites, _part("sites")]
 TheMode = Annotated[ModeSwitch, _part("mode")]
 TheClock = Annotated[Clock, _part("clock")]
-#: Held while something longer is computed, one at a time: placements go on being answered beside it.
+#: Lock of longer computations, one at a time, so that placements are still answered.
 OneAtATime = Annotated[Lock, _part("long_questions")]
 
 
@@ -91,7 +91,7 @@ TheClient = Annotated[Client, Depends(client_of)]
 
 
 class Allowed(HTTPBearer):
-    """A dependency that lets clients of some roles pass, and admins; one step, since each costs every request."""
+    """A dependency that admits clients of some roles, and admins; a single step, since each costs time."""
 
     def __init__(self, *roles: Role) -> None:
         super().__init__(scheme_name="HTTPBearer", description="A token made by `metasched token add`.")

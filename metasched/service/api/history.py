@@ -92,7 +92,7 @@ async def wait_of_one_more(
 
 
 def _expected(question: ExpectIn, history: JobHistory, sized: SizedJobs, now: float) -> dict[str, Any]:
-    """What is expected of a job: by its history, or by a model where its name tells its problem size."""
+    """The predicted run time of a job: from its history, or from a model if its name contains its problem size."""
     found = history.predict(
         question.user, question.processors, question.requested_time, now, cluster=question.cluster, name=question.name,
         partition=question.partition, account=question.account,

@@ -23,7 +23,7 @@ class LoopLag:
 
     @property
     def busy(self) -> bool:
-        """Whether there is more to do than time."""
+        """Whether the daemon is overloaded at present."""
         return self.seconds > BUSY
 
     async def watch(self) -> None:

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from metasched.service.api.loop_lag import LoopLag
 from metasched.service.metrics import Metrics
 
-#: Methods of requests that say something.
+#: Methods of requests with a body.
 WITH_BODY = ("POST", "PUT", "PATCH")
 #: Where agents send their samples.
 LOADS = "/v1/loads"
@@ -21,7 +21,7 @@ class TooLargeError(Exception):
 
 
 class Gate:
-    """Refuses bodies that are too large, whether they say so or not, or not said to be JSON, and counts requests.
+    """Refuses bodies that are too large, declared or not, or not declared as JSON, and counts requests.
 
     A page of another site can have a browser send a form or plain text, but not JSON. While the event loop is late,
     samples are taken one batch at a time, so that placements need not wait for them: agents keep what is put off.
@@ -56,7 +56,7 @@ class Gate:
 
         async def noted(message: Message) -> None:
             nonlocal status
-            if refused:  # The application took the exception for a broken connection: it answers something else.
+            if refused:  # The application treated the exception as a broken connection, and answers something else.
                 raise TooLargeError
             if message["type"] == "http.response.start":
                 status = message["status"]

@@ -1,4 +1,4 @@
-"""Models without the names of the users whose runs taught them, for those who may not know them."""
+"""Removes the names of users from models, for clients that may not see them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NAMED = ("users", "doubted")
 
 
 def without_names(document: Any, known: Collection[str]) -> Any:
-    """A model's document where each user but the known ones is called by a number: it predicts the same.
+    """A model's document with numbers instead of names of users, except known ones; it predicts the same.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def forget_runs(asked: ForgetIn, models: TheModels, client: Admin) -> dict[str, 
 def take_job(job: JobIn, jobs: TheJobs, client: Scheduler) -> dict[str, Any]:
     """Store a finished job: its run with the loads of its nodes, and the outcome of its placement."""
     fields = job.model_dump(exclude={"nodes", "devices"})
-    # Parameters that no run can have are refused with their names.
+    # Impossible parameters are refused, with their names.
     devices = (
         None
         if job.devices is None

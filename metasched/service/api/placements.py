@@ -59,7 +59,7 @@ async def place(ask: Ask, request: Request, client: Reader) -> Response:
         daemon.metrics.placements.labels("placed" if answer.placed else "nothing").inc()
         daemon.jobs.askers.note(ask)
         daemon.writes.placements([AdvisedPlacement(now, ask, answer)])
-    # Spelt out here: the framework would check what was checked when it was made.
+    # Written out here, since the framework would validate the answer a second time.
     return Response(answer.model_dump_json(), media_type="application/json")
 
 

@@ -23,7 +23,7 @@ SHOWN = 100
 
 @router.post("/rankings")
 async def rank_sites(asked: SitesIn, daemon: WholeDaemon, client: Reader) -> dict[str, Any]:
-    """When a job would be done at which site, its data brought there; sites that do not answer are named with why.
+    """The completion of a job at each site, including the transfer of its data; sites that do not answer have a reason.
 
     With ``send`` the job counts as load at the first site from now on, and the answer has the ``id`` by which its
     submission is to be reported.
@@ -58,13 +58,13 @@ def report_job(uid: Uid, report: SiteJobIn, sites: TheSites, client: Scheduler) 
 
 @router.get("/jobs/{uid}")
 def sent_job(uid: Uid, sites: TheSites, client: Scheduler) -> dict[str, Any]:
-    """What is known of a job that was sent."""
+    """The state of a job that was sent."""
     return sites.sent.find(uid).as_dict(sites.now())
 
 
 @router.post("/jobs/{uid}/withdrawal", dependencies=[Leading])
 async def withdraw_job(uid: Uid, sites: TheSites, client: Scheduler) -> dict[str, Any]:
-    """Whether a job that waits should be withdrawn from its site, and the sites as they rank now.
+    """Whether a pending job should be withdrawn from its site, and the present ranking of the sites.
 
     If it should, it counts as being withdrawn from now on: report where it was submitted, or that it stays.
     """
@@ -83,6 +83,6 @@ def take_links(report: SiteLinksIn, sites: TheSites, client: Writing) -> dict[st
 
 @router.get("")
 def site_status(sites: TheSites, client: Reader) -> dict[str, Any]:
-    """How each site did, how far it is believed, and to schedulers and administrators the jobs sent last."""
+    """The outcomes and the correction of each site, and for schedulers and administrators the latest sent jobs."""
     jobs = [job.as_dict(sites.now()) for job in sites.sent.newest(SHOWN)] if client.sees_all else []
     return {"sites": sites.status(), "jobs": jobs}

@@ -22,7 +22,7 @@ WITHIN = 20.0
 PEER_SCOPE = "metasched.peer"
 #: Largest head of a request (bytes).
 MOST_HEAD = 65_536
-#: Linux's option that tells the groups of who connected (asm-generic/socket.h), and the longest answer that Python
+#: Linux's option that returns the groups of the peer (asm-generic/socket.h), and the longest answer that Python
 #: takes, of 256 groups.
 SO_PEERGROUPS, MOST_BYTES = 59, 1024
 
@@ -36,7 +36,7 @@ class Peer:
 
 
 def peer_of(connection: socket.socket) -> Peer:
-    """Who connected.
+    """The peer of a connection.
 
     Raises
     ------

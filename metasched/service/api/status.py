@@ -68,7 +68,7 @@ def status(daemon: WholeDaemon, client: Reader) -> dict[str, Any]:
 
 
 def _advice(daemon: Daemon) -> dict[str, Any]:
-    """How good the advice was or would have been, what to make of it, and the same of each application and cluster."""
+    """The quality of the advice, the verdict, and both for each application and cluster."""
     report, mode = daemon.jobs.ledger.report(), daemon.mode.mode
     judged = verdict(report.overall)
     return {

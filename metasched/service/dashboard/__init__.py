@@ -1,1 +1,1 @@
-"""The dashboard: pages that show what the daemon knows, to a browser that has logged in."""
+"""The dashboard: pages about the daemon for browsers that have logged in."""

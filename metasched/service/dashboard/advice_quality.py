@@ -1,4 +1,4 @@
-"""What the dashboard says of how good the advice is, as a whole and of each application, and what to do next."""
+"""The quality of the advice on the dashboard, in total and for each application, and the next step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LISTED = 50
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The advice on one application on one cluster, in words; empty where no job tells."""
+    """The advice on one application on one cluster, in words; empty without finished jobs."""
 
     application: str
     cluster: str
@@ -29,7 +29,7 @@ class Part:
 
 
 def figures(quality: Quality) -> Iterator[tuple[str, str, str]]:
-    """The figures of the advice: title, value, and what it means."""
+    """The figures of the advice: title, value and meaning."""
     yield "finished jobs with advice", f"{quality.jobs}", f"{quality.failed} more failed or were killed"
     if quality.jobs:
         agreeing = f"ran on the nodes advised, {quality.same_partition} in the partition"

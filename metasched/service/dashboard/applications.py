@@ -1,4 +1,4 @@
-"""What the dashboard says of each model: the top of its sorted lists, and what it predicted beside what came."""
+"""The models on the dashboard: the top of their sorted lists, and predicted against actual times."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Shown:
 
 
 def summary(application: str, platform: str, models: Models) -> Summary:
-    """A model in one line: its runs, those without loads, its recent median error (%) and what intervals held."""
+    """A model in one line: its runs, those without loads, its recent median error (%) and coverage."""
     key = application, platform
     predictor, runs = models.all()[key], models.recent.of(*key)
     return Summary(

@@ -1,4 +1,4 @@
-"""What the dashboard says of each cluster: what it has to spare now, and how its loads went."""
+"""The clusters on the dashboard: their available resources now, and their loads over time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.service.dashboard.formats import figure
 from metasched.service.state.load_history import LoadHistory, Row
 
-#: Nodes listed by name, the ones with the least to spare, and rows of the table beside a picture.
+#: Number of listed nodes, those with the least available, and of rows in the table beside a picture.
 TIGHTEST, ROWS = 8, 12
 
 
 @dataclass(frozen=True, slots=True)
 class Tight:
-    """A node with little to spare: share of a processor, bandwidth (Mbit/s), and the age of its sample (s)."""
+    """A loaded node: available share of a processor, bandwidth (Mbit/s), and the age of its sample (s)."""
 
     name: str
     cpu: float

@@ -1,4 +1,4 @@
-"""How the pages say ages, moments and counts."""
+"""Formats of ages, times and counts on the pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ago(age: float) -> str:
 
 
 def moment(at: float | None) -> str:
-    """A moment in UTC, as HTML's ``datetime`` spells it; empty where it is not known or no calendar has it."""
+    """A time in UTC in the format of HTML's ``datetime``; empty if it is unknown or out of range."""
     try:
         return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""What the dashboard says of the daemon's own health."""
+"""The daemon's own health on the dashboard."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.service.daemon import Daemon
 from metasched.service.dashboard.formats import ago, count
 
-#: How late a scheduler's own account may be, in periods.
+#: How old a scheduler's report may be, in periods.
 UNHEARD = 4.0
-#: Batches and runs that may wait before somebody should look.
+#: Waiting batches and runs from which on the check fails.
 BATCHES, RUNS = 1000, 500
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of health: what is checked, whether it is well, and what was found."""
+    """One line of health: the subject, whether it is well, and the findings."""
 
     name: str
     well: bool

@@ -1,4 +1,4 @@
-"""What the dashboard says of jobs that run, whether they should move, and of the moves that were made."""
+"""Running jobs on the dashboard, whether they should move, and the moves that were made."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Moved:
 
 
 def running(job: StartedJob, daemon: Daemon, now: float) -> Running:
-    """A running job with what it is advised; where nothing can be said, with the reason.
+    """A running job with its advice, or the reason why there is none.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def running(job: StartedJob, daemon: Daemon, now: float) -> Running:
 
 
 def moved(made: Made) -> Moved:
-    """A move with what came of it."""
+    """A move of a job, with its outcome."""
     advice, answer = made.advice, made.advice.answer
     move = answer.move
     went = "" if move is None else f"{move.cluster}: {move.nodes} → {answer.partition}: {answer.nodes}"

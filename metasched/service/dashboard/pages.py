@@ -40,7 +40,7 @@ from metasched.store.errors import StoreError
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
-#: Nothing may come from elsewhere, nothing may be written into the page, no other site may frame it.
+#: No content from other servers, no inline scripts, no framing by other sites.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -81,7 +81,7 @@ def dashboard(
     application: Annotated[str, Query(max_length=255)] = "",
     day: bool = False,
 ) -> Response:
-    """The dashboard; whoever may not read is sent to log in."""
+    """The dashboard; clients without the right to read are redirected to the login."""
     reader = _reader(request, daemon, client)
     if reader is None:
         return RedirectResponse("/login", 303, HEADERS)
@@ -94,7 +94,7 @@ def dashboard(
 def simulation_page(
     request: Request, daemon: WholeDaemon, client: TheClient, kept: Annotated[int, Query(ge=0, le=10**12)] = 0
 ) -> Response:
-    """The simulator: editors, and one of the simulations that are kept; whoever may not read is sent to log in."""
+    """The simulator: editors, and one of the stored simulations; clients without the right to read have to log in."""
     reader = _reader(request, daemon, client)
     if reader is None:
         return RedirectResponse("/login", 303, HEADERS)
@@ -105,7 +105,7 @@ def simulation_page(
 
 @router.post("/simulation")
 async def simulate(request: Request, daemon: WholeDaemon, client: TheClient) -> Response:
-    """Run a simulation beside the daemon, and show what came of it."""
+    """Run a simulation in a separate process, and show its result."""
     reader = _reader(request, daemon, client)
     if reader is None:
         return RedirectResponse("/login", 303, HEADERS)
@@ -122,7 +122,7 @@ async def simulate(request: Request, daemon: WholeDaemon, client: TheClient) -> 
 
 
 def _reader(request: Request, daemon: Daemon, client: Client) -> Client | None:
-    """Who asks for a page, by token, socket or session; None for whoever may not read."""
+    """The client of a page, by token, socket or session; None if it may not read."""
     if client is NOBODY:
         client = daemon.access.client_of_session(request.cookies.get(COOKIE, ""))
     return client if client.may("reader", "scheduler") else None
@@ -168,7 +168,7 @@ async def log_out(request: Request, access: TheAccess, client: TheClient) -> Res
 
 
 def content(daemon: Daemon, now: float, client: Client, *, application: str = "", day: bool = False) -> dict[str, Any]:
-    """All that the dashboard shows, from memory but for the newest placements: those that the client may see."""
+    """The contents of the dashboard, from memory except for the newest placements: those that the client may see."""
     partitions = sorted(daemon.clusters.view.partitions, key=lambda each: each.state.name)
     models = daemon.models
     order = applications.in_order(models, application)
