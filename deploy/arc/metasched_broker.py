@@ -10,15 +10,22 @@ Python 3.11 or later.
 
 import configparser
 import contextlib
+import http.client
+import os
+import ssl
 import sys
+import threading
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import arc
 
 HERE = Path(__file__).resolve().parent
-#: The longest deadline that is taken from the settings (s).
-LONGEST = 10.0
+#: The longest deadline that is taken from the settings (s), and the part of it in which servers tell sizes of files.
+LONGEST, SIZES = 10.0, 0.5
+#: Files whose sizes are asked for at most.
+MOST_FILES = 32
 
 
 class Broker:
@@ -84,15 +91,16 @@ class Broker:
             link["token"] = Path(daemon["token_file"]).expanduser().read_text().strip()
         sites = {name: value.replace(",", " ").split() for name, value in settings["sites"].items()}
         asked = {"sites": list(sites), "processors": [max(1, job.Resources.SlotRequirement.NumberOfSlots)]}
-        size = gigabytes(job) if "data" not in mark else float(mark["data"])
+        timeout = min(daemon.getfloat("deadline", 2.0), LONGEST)
+        ends = time.monotonic() + timeout
+        size = gigabytes(job, SIZES * timeout) if "data" not in mark else float(mark["data"])
         if size is not None:
             asked["data"] = size
         if daemon.getboolean("send", False):
             asked["send"] = True
-        timeout = min(daemon.getfloat("deadline", 2.0), LONGEST)
         self._best = ranked_sites(
-            daemon["address"], mark["app"], float(mark["n"]), verify=daemon.get("ca_file", True), timeout=timeout,
-            **link, **asked,
+            daemon["address"], mark["app"], float(mark["n"]), verify=daemon.get("ca_file", True),
+            timeout=ends - time.monotonic(), **link, **asked,
         )  # fmt: skip
         if not self._best:
             raise ValueError(f"no sound answer within {timeout:g} s")
@@ -121,19 +129,63 @@ def say(level, text):
         arc.Logger(arc.Logger.getRootLogger(), "metasched").msg(level, text.replace("%", "%%"))
 
 
-def gigabytes(job):
+def gigabytes(job, timeout):
     """How much data a job needs that each site would have to get (GB), None where the size of a file is not known.
 
     Parameters
     ----------
-    job : its description; files on this machine have their size, others what it states.
+    job : its description; files on this machine have their size, others what it states, or what their server says.
+    timeout : how long servers may take to say it (s).
     """
-    total = 0
+    total, asked = 0, []
     for each in job.DataStaging.InputFiles:
         size, sources = each.FileSize, list(each.Sources)
         if size < 0 and sources and sources[0].Protocol() == "file":
             size = Path(sources[0].Path()).stat().st_size
-        if size < 0 and sources:
+        if size < 0 and sources and sources[0].Protocol() in ("http", "https"):
+            asked.append(sources[0])
+        elif size < 0 and sources:
             return None
         total += max(size, 0)
-    return total / 1e9
+    sizes = remote_sizes(asked, timeout)
+    return None if sizes is None else (total + sum(sizes)) / 1e9
+
+
+def remote_sizes(urls, timeout):
+    """What the servers of files say about their sizes (bytes), None where one does not say it in time.
+
+    Parameters
+    ----------
+    urls : of the files, by http or https.
+    timeout : how long all servers may take together (s).
+    """
+    if len(urls) > MOST_FILES:
+        return None
+    ends, sizes = time.monotonic() + timeout, {}
+
+    def ask(place, url):
+        with contextlib.suppress(Exception):
+            sizes[place] = _remote_size(url, timeout)
+
+    threads = [threading.Thread(target=ask, args=each, daemon=True) for each in enumerate(urls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, ends - time.monotonic()))
+    found = [sizes.get(place) for place in range(len(urls))]
+    return None if None in found else found
+
+
+def _remote_size(url, timeout):
+    if url.Protocol() == "https":
+        context = ssl.create_default_context()
+        if os.environ.get("X509_CERT_DIR"):
+            context.load_verify_locations(capath=os.environ["X509_CERT_DIR"])
+        connection = http.client.HTTPSConnection(url.Host(), url.Port(), timeout=timeout, context=context)
+    else:
+        connection = http.client.HTTPConnection(url.Host(), url.Port(), timeout=timeout)
+    with contextlib.closing(connection):
+        connection.request("HEAD", url.FullPath())
+        answer = connection.getresponse()
+        length = answer.headers.get("Content-Length", "")
+        return int(length) if answer.status == 200 and length.isdecimal() and len(length) <= 15 else None

@@ -145,6 +145,16 @@ def test_the_data_of_a_job_are_asked_about(
     order: Any, more: str, mark: str, size: float | None, tmp_path: Path
 ) -> None:
     (tmp_path / "input").write_bytes(b"x" * 2000)
+    question = asked_of(order, more.format(file=tmp_path / "input"), "app=cg,n=500" + mark)
+    assert question.pop("data", None) == size
+    assert 0.1 < question.pop("within") <= 0.321
+    assert question == {
+        "application": "cg", "problem_size": 500.0, "processors": [4], "sites": ["east", "west"], "send": True,
+    }  # fmt: skip
+
+
+def asked_of(order: Any, more: str, mark: str = "app=cg,n=500") -> dict[str, Any]:
+    """What the daemon is asked about a job."""
     asked: list[Any] = []
 
     class Recording(Bad):
@@ -157,10 +167,36 @@ def test_the_data_of_a_job_are_asked_about(
                 connection.sendall(http(json.dumps(SOUND).encode()))
 
     with closing(Recording(hang)) as daemon:
-        order(f"http://{daemon.address}", "app=cg,n=500" + mark, more.format(file=tmp_path / "input"), "send = yes")
+        order(f"http://{daemon.address}", mark, more, "send = yes")
     (question,) = asked
-    assert question.pop("data", None) == size
-    assert question.pop("within") == pytest.approx(0.32)
-    assert question == {
-        "application": "cg", "problem_size": 500.0, "processors": [4], "sites": ["east", "west"], "send": True,
-    }  # fmt: skip
+    return dict(question)
+
+
+#: What a server answers to the question for a file's size.
+SIZED = b"HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n"
+
+
+def test_servers_of_input_files_tell_their_sizes(order: Any, tmp_path: Path) -> None:
+    (tmp_path / "input").write_bytes(b"x" * 2000)
+    with closing(Bad(lambda link: link.sendall(SIZED))) as server:
+        files = f'("a" "http://{server.address}/far/a?v=1") ("b" "{tmp_path}/input") ("c" "http://{server.address}/c")'
+        assert asked_of(order, f"(inputfiles={files})")["data"] == pytest.approx(6.002e-3)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"garbage\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: http://x/\r\nContent-Length: 5\r\n\r\n", b"",
+        SIZED.replace(b"3000000", b"-5"), SIZED.replace(b"3000000", b"9" * 30), None,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_server_that_tells_no_size_leaves_the_data_unknown_and_the_order_in_time(
+    order: Any, said: bytes | None
+) -> None:
+    with closing(Bad(hang if said is None else lambda link: link.sendall(said))) as server:
+        question = asked_of(order, f'(inputfiles=("a" "http://{server.address}/a"))')
+    assert "data" not in question
+    many = " ".join(f'("a{number}" "http://127.0.0.1:1/{number}")' for number in range(40))
+    assert "data" not in asked_of(order, f"(inputfiles={many})")

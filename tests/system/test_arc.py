@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -140,6 +143,45 @@ def test_the_time_to_bring_data_counts(sites: Sites) -> None:
     sites.load(east=0.5, west=1.0)
     job, said = sites.submit(",data=500")
     assert job.startswith("https://east.example"), said
+
+
+class Files(BaseHTTPRequestHandler):
+    """A file of 3 MB, whoever asks, and all that was asked for."""
+
+    asked: ClassVar[list[str]] = []
+    body = b"staged\n" + bytes(3_000_000 - 7)
+
+    def do_HEAD(self) -> None:
+        self.asked.append(self.command)
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.do_HEAD()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_rex_stages_a_file_from_its_url_and_the_broker_counts_it(sites: Sites) -> None:
+    sites.load(east=0.9, west=0.2)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Files) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        sites.arc.asks(f"address = {sites.east.socket}\ndeadline = 5")
+        url = f"http://127.0.0.1:{server.server_address[1]}/far/mesh"
+        job, said = sites.arc.arcsub(JOB.format(data=url, more="").replace("cat data", "head -n 1 data"))
+        assert job.startswith("https://east.example"), said
+        assert "0.003 GB at 8000 Mbit/s" in said
+        assert Files.asked[0] == "HEAD"
+        sites.arc.wait(lambda: "Finished" in sites.arc.run("arcstat", job).stdout, 120.0)
+        server.shutdown()
+    # The client has sent no data: A-REX fetched it itself.
+    assert "GET" in Files.asked
+    sites.arc.run("arcget", "--dir=staged", job)
+    (out,) = (sites.arc.folder / "home" / "staged").glob("*/out")
+    assert out.read_text() == "staged\n"
 
 
 @pytest.mark.parametrize("fault", ["is down", "hangs", "answers byte by byte", "answers without end", "lies"])
