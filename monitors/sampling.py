@@ -80,7 +80,7 @@ class Sampler:
         self._scheduler.add_job(
             self._sample, "interval", seconds=self._interval, coalesce=True, max_instances=1, misfire_grace_time=None
         )
-        # Where no more threads may be had.
+        # If no more threads can be started.
         with suppress(RuntimeError):
             self._scheduler.start()
 

@@ -81,7 +81,7 @@ class LoadDoubt:
 
 
 def widened(found: Predictions, at_ends: Floats) -> Predictions:
-    """Predictions whose intervals hold the doubt about the loads too.
+    """Predictions whose intervals include the uncertainty of the loads.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """From a network to its solution: which method suits it, and whether that fits into memory.
 
-Exact wherever it can be had for a small price, approximate with bounds and an error estimate elsewhere.
+Exact wherever that is cheap, otherwise approximate with bounds and an error estimate.
 """
 
 from __future__ import annotations

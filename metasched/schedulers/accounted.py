@@ -57,12 +57,12 @@ class Accounted:
 
     @property
     def fate(self) -> Fate:
-        """How it ended, as the contract of schedulers tells it: whether it went well, and its times."""
+        """How the job ended, in the form of the contract of schedulers: whether it succeeded, and its times."""
         return Fate(self.completed, self.submitted or None, self.start or None, self.slots, self.kind)
 
 
 def logged(jobs: Iterable[Accounted], since: float) -> JobLog | None:
-    """The jobs that ended after a time (s), as a job log; None where there are none.
+    """The jobs that ended after a time (s), as a job log; None if there are none.
 
     Examples
     --------

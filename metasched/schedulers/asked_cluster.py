@@ -1,4 +1,4 @@
-"""What every cluster with a batch scheduler has: its commands, how jobs are handed to it, and what our user may do."""
+"""The common part of all clusters with a batch scheduler: commands, submission, and the rights of the daemon's user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class AskedCluster:
-    """One cluster whose scheduler is asked by its commands; see :class:`metasched.schedulers.contract.Source`.
+    """A cluster whose scheduler is queried by its commands; see :class:`metasched.schedulers.contract.Source`.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class AskedCluster:
     kind: str
     #: The command that submits a job.
     command: str
-    #: What the words of that command ask for, and the words with a partition.
+    #: Reads the requests from the words of that command, and adds a partition to the words.
     _asked_for: Callable[[Sequence[str]], Asked]
     _placed: Callable[[Sequence[str], str], list[str]]
 
@@ -37,11 +37,11 @@ class AskedCluster:
         self._operates: bool | None = None
 
     def asked(self, words: Sequence[str]) -> Asked:
-        """What the words of its submit command ask for; see the contract."""
+        """The requests in the words of its submit command; see the contract."""
         return self._asked_for(words)
 
     def submission(self, words: Sequence[str], partition: str = "") -> Submission:
-        """Its submit command, with the partition that the job is to have, as the words say where that is empty."""
+        """Its submit command with the chosen partition; if that is empty, with the partition in the words."""
         handed = self._placed(words, partition) if partition else words
         return Submission((self.command, *handed), self._commands.environment)
 

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 Found = TypeVar("Found")
 
-#: How long a command may take (s), and how much it may print (bytes): the jobs of a large cluster take some 100 MB.
+#: Time limit of a command (s), and the limit of its output (bytes): the jobs of a large cluster take some 100 MB.
 TIMEOUT, MOST_OUTPUT = 30.0, 1 << 29
-#: Bytes of what it says on stderr that are kept.
+#: Bytes of its stderr that are stored.
 _MOST_SAID = 65_536
 
 
@@ -50,7 +50,7 @@ class Commands:
         return run(*words, environment={**self.environment, **self.spelling}, timeout=self.timeout)
 
     def json(self, *words: str) -> Any:
-        """Run a command that prints JSON; control characters may stand in its texts, since users choose names freely.
+        """Run a command that prints JSON; its strings may contain control characters, since users choose names freely.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Commands:
             raise RuntimeError(f"{' '.join(words)} does not print JSON: {error}") from None
 
     def read(self, parse: Callable[[Any], Found], *words: str) -> Found:
-        """Run a command that prints JSON, and parse what it says.
+        """Run a command that prints JSON, and parse the output.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ def count(value: Any) -> int:
 
 
 def seconds(value: Any) -> float | None:
-    """A time or a span (s) in a document; None where there is none."""
+    """A time or a duration (s) in a document; None if it is missing."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
         return None
     return float(value)
@@ -176,7 +176,7 @@ def run(*words: str, environment: Mapping[str, str], timeout: float = TIMEOUT, g
 
 
 def _read(process: subprocess.Popen[bytes], end: float) -> tuple[bytearray, bytearray]:
-    """What a process prints on stdout and stderr until it closes both."""
+    """The output of a process on stdout and stderr until it closes both."""
     found = (bytearray(), bytearray())
     with selectors.DefaultSelector() as selector:
         for stream, kept in zip((process.stdout, process.stderr), found, strict=True):

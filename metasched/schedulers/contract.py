@@ -1,4 +1,4 @@
-"""What is asked of a batch scheduler: by the daemon, and by who submits a job."""
+"""The contract of batch schedulers, for the daemon and for submitting jobs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class MovesJobs(Protocol):
 
 
 class Source(Protocol):
-    """A cluster with a batch scheduler. Asking may take seconds, so it is asked beforehand and its answer kept.
+    """A cluster with a batch scheduler. Its answers may take seconds, so they are read in advance and cached.
 
     What cannot be learned now, but perhaps later, raises RuntimeError.
     """
@@ -81,7 +81,7 @@ class Source(Protocol):
         ...
 
     def accounted(self, since: float) -> JobLog | None:
-        """All jobs that ended after a time (s), as accounting tells of them; None where it tells of none."""
+        """All jobs that ended after a time (s), by accounting; None without accounting."""
         ...
 
     def bound(self) -> Sequence[BoundJob]:
@@ -105,7 +105,7 @@ class Source(Protocol):
         ...
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
-        """What became of each of these jobs; those that the scheduler has forgotten are missing."""
+        """How each of these jobs ended; those that the scheduler no longer knows are missing."""
         ...
 
     def finished(self, since: float) -> Sequence[EndedJob]:
@@ -113,7 +113,7 @@ class Source(Protocol):
         ...
 
     def asked(self, words: Sequence[str]) -> Asked:
-        """What the words of its submit command ask for, and the lines of the script that say the same."""
+        """The requests in the words of its submit command, and in the directives of the script."""
         ...
 
     def submission(self, words: Sequence[str], partition: str = "") -> Submission:

@@ -6,7 +6,7 @@ import math
 
 
 def seconds(text: str) -> float | None:
-    """A limit, such as 3600, 1:0:0 or infinity, in seconds; None where there is none.
+    """A limit, such as 3600, 1:0:0 or infinity, in seconds; None if there is none.
 
     Examples
     --------

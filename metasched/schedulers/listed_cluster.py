@@ -1,4 +1,4 @@
-"""A cluster whose scheduler lists its nodes and jobs, and those that ended: all else follows from both."""
+"""A cluster whose scheduler lists its nodes, its jobs, and ended jobs, from which all else is derived."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class ListedCluster(AskedCluster, ABC):
 
     @abstractmethod
     def _listing(self) -> Listing:
-        """The partitions and jobs as they are now; RuntimeError when the scheduler does not tell."""
+        """The present partitions and jobs; RuntimeError if the scheduler does not answer."""
 
     @abstractmethod
     def _ended(self) -> Iterable[Accounted]:
-        """The jobs that have ended, as long as they are remembered; RuntimeError when the scheduler does not tell."""
+        """The ended jobs that the scheduler still knows; RuntimeError if it does not answer."""
 
     def _comments(self, jobs: Sequence[Listed]) -> Mapping[str, str]:
-        """What says the marks of jobs, by their numbers, without those of tasks."""
+        """The texts with the marks of jobs, by the numbers of the jobs without tasks."""
         return {job.number: job.comment for job in jobs}
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
@@ -106,7 +106,7 @@ class ListedCluster(AskedCluster, ABC):
         return logged(self._ended(), since)
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
-        """What became of each of these jobs; those still to be accounted for are not settled."""
+        """How each of these jobs ended; those that are not in the accounting yet are not settled."""
         # First, so that no job that ends meanwhile is in neither.
         there = {job.number for job in self._listing().jobs if job.number in jobs}
         found = {job.number: job.fate for job in self._ended() if job.number in jobs}
@@ -114,7 +114,7 @@ class ListedCluster(AskedCluster, ABC):
         return dict.fromkeys(unsettled, Fate(None)) | found | dict.fromkeys(there, Fate(None))
 
     def finished(self, since: float) -> Sequence[EndedJob]:
-        """Jobs that ended after a time (s), from the accounting, as far as it tells all of their nodes."""
+        """Jobs that ended after a time (s), from the accounting, as far as it has all of their nodes."""
         return [
             self._ended_job(job)
             for job in self._ended()
@@ -140,7 +140,7 @@ class ListedCluster(AskedCluster, ABC):
 
 
 def _uid(owner: str) -> str:
-    """The number of a user, as hooks tell it; the name where this host does not know it."""
+    """The number of a user, as in reports of hooks; the name if this host does not know it."""
     try:
         return str(pwd.getpwnam(owner).pw_uid)
     except (KeyError, ValueError):

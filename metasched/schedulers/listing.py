@@ -1,4 +1,4 @@
-"""What a scheduler lists: the parts of its partitions on each node, and the jobs that run and wait."""
+"""The listing of a scheduler: its partitions by node, and its running and pending jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Here, on this host: start a command at once, watch it, and say how long it took and what it found.
+"""Runs a command on this host at once, under the monitors, and records its time and loads.
 
 The job comes first. Its input and output are its own, signals reach it, its exit status is passed on, and nothing that
 goes wrong with the monitors keeps it from running to its end.
@@ -30,7 +30,7 @@ from monitors.sensors.network.corrected import LOOPBACK, CorrectedLink
 from monitors.sensors.power.found import find_meter, fixed_clock
 from monitors.sensors.processor_time import busy_seconds, seconds_of_children
 
-#: Signals that are handed on to the job. What the terminal sends to everybody anyway comes first.
+#: Signals that are forwarded to the job; the first are those that a terminal sends to all its processes anyway.
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _FORWARDED = (*_FROM_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -52,7 +52,7 @@ class CommandError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A job that has ended: its record, and what the monitors could not do."""
+    """A job that has ended: its record, and warnings of the monitors."""
 
     record: RecordedRun
     warnings: tuple[str, ...]
@@ -106,7 +106,7 @@ def run(
     if not 0.0 <= idle_watts < math.inf:
         raise InputError(f"idle_watts is {idle_watts:g}, expected a finite number of watts of at least 0")
     cluster = cluster or host_name()
-    # What is wrong with the request is found before the job has run for a day.
+    # An invalid request is refused before the job has run for a day.
     Run(application, cluster, problem_size, processors, 1.0, 1.0, 1.0, phase=phase, extra=settings.cells)
     if not application:
         raise InputError("application is empty, expected a name")

@@ -15,7 +15,7 @@ from metasched.records import InputError
 from metasched.schedulers.submission import Asked
 from metasched.slurm_times import span
 
-#: What is written into a script as it is; PSI/J would change anything else.
+#: Texts that can be written into a script unchanged; PSI/J would change others.
 _PLAIN = re.compile(r"[\w@%+=:,./-]{1,1000}", re.ASCII)
 
 
@@ -43,7 +43,7 @@ class Portable:
 
     @property
     def context(self) -> str:
-        """The mark as a variable of Grid Engine, whose jobs have no comment; empty where there is none."""
+        """The mark as a variable of Grid Engine, whose jobs have no comment; empty if there is none."""
         mark = self.comment.partition("metasched:")[2]
         return f"metasched={mark}" if mark else ""
 

@@ -1,4 +1,4 @@
-"""What is known of a job before it is submitted, and how it is handed to its scheduler: an argument list, no shell."""
+"""The requests of a job before its submission, and the submission by an argument list, without a shell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_FOUND = 127
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a job asks for: its mark, the number of processors, and the partitions, none where it does not say."""
+    """The requests of a job: its mark, the number of processors, and the partitions, empty if it names none."""
 
     mark: Mark | None
     processors: int

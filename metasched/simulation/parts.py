@@ -42,7 +42,7 @@ def parts(
 
     once = time(1.0, 1.0)
     work, sent = (max(time(*slower) - once, 0.0) for slower in ((2.0, 1.0), (1.0, 2.0)))
-    # Another process may end last than the one whose time is taken apart.
+    # Another process may end last than the one whose time is split into parts.
     over = max((work + sent) / max(once, 1e-300), 1.0)
     work, sent = work / over, sent / over
     return np.array([work, max(once - work - sent, 0.0), sent])

@@ -23,7 +23,7 @@ MOST_OPEN = 16
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a site answered and how long that took (s); ``why`` says why there is no answer."""
+    """The answer of a site and its response time (s); ``why`` is the reason if there is none."""
 
     answer: Any = None
     seconds: float = 0.0
@@ -31,7 +31,7 @@ class Heard:
 
 
 def ask_site(table: SiteTable, method: str, path: str, document: Any = None, timeout: float | None = None) -> Any:
-    """Ask one site and return what it answers.
+    """Ask one site and return its answer.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def ask_site(table: SiteTable, method: str, path: str, document: Any = None, tim
 
 
 class Asker:
-    """Asks sites, each in a thread that nobody waits for after the deadline.
+    """Asks sites, each in its own thread; after the deadline the caller does not wait for it.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Asker:
     def ask_all(
         self, tables: Sequence[SiteTable], questions: Mapping[str, tuple[str, str, Any]], within: float
     ) -> dict[str, Heard]:
-        """What each site answers.
+        """The answers of all sites, within their deadlines.
 
         Parameters
         ----------

@@ -12,13 +12,13 @@ from metasched.sites.offer import Offer
 from metasched.sites.pending import SentJob, pending_wait
 from metasched.sites.trust import Trust
 
-#: Sites whose completions differ by less than this part of the soonest are equal: jobs go to them in turn.
+#: Sites whose completions differ by less than this share of the earliest are equal: jobs go to them in turn.
 TIE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a site besides its offers.
+    """The known state of a site besides its offers.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class SitePlacement:
 
     @property
     def predicted(self) -> float:
-        """Wait and execution time as the site says, behind the jobs that it does not know of yet (s)."""
+        """Wait and execution time by the site's prediction, after the jobs that it does not know yet (s)."""
         return self.offer.wait + self.pending + self.offer.execution_time
 
     @property
@@ -71,7 +71,7 @@ class SitePlacement:
 
     @property
     def reason(self) -> str:
-        """Why the completion is what it is, in one line."""
+        """The parts of the completion, in one line."""
         parts = [
             f"runs {span(self.offer.execution_time)} on {self.offer.processors} processors of {self.offer.cluster}"
         ]

@@ -1,4 +1,4 @@
-"""How long it takes to bring a job's data to a site."""
+"""The time to transfer a job's data to a site."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEGABITS = 8000.0
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The time to bring the data (s), None where it cannot be known, and why it is what it is.
+    """The time to transfer the data (s), None if it is unknown, and its explanation.
 
     ``counted`` is what a comparison of sites counts for it (s).
     """

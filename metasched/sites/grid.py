@@ -1,4 +1,4 @@
-"""The sites of a grid: asked for one ranking, and what became of the jobs that were sent to them."""
+"""The sites of a grid: one ranking of all, and the outcomes of the jobs that were sent to them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ MOST_HOPS, LEFT = 4, 0.8
 TOGETHER = 8
 #: Placements of a site that are asked for to find outcomes, and jobs that are looked for in its queue at a time.
 NEWEST, LOOKED_FOR = 1000, 50
-#: How long after its submission a job that its site has never shown is given up (s).
+#: Time after its submission when a job that its site has never reported is given up (s).
 NEVER_SEEN = 3600.0
-#: What the time of a job that ended while nobody looked may be off by to be learned from: seconds, or a part of it.
+#: Largest uncertainty of the end of a job from which a site is learned: seconds, or a share of the time.
 OFF, OFF_PART = 60.0, 0.1
 
 
@@ -86,7 +86,7 @@ class Sites:
         self._lendable: dict[tuple[str, str], tuple[tuple[Run, ...], float]] = {}
 
     def rank(self, question: SitesQuestion) -> SitesRanking:
-        """Ask the sites at the same time, and rank what they offer.
+        """Ask the sites at the same time, and rank their offers.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Sites:
         return self._now()
 
     def look(self) -> None:
-        """Ask the sites what became of the jobs that were sent there; silent ones are asked again the next time."""
+        """Ask the sites for the outcomes of the jobs sent there; those that do not answer are asked again later."""
         open_jobs: dict[str, list[Sent]] = {}
         for job in self.sent.open():
             open_jobs.setdefault(job.site, []).append(job)
@@ -203,7 +203,7 @@ class Sites:
         return found, ranking
 
     def status(self) -> list[dict[str, Any]]:
-        """How each site did when it was last asked, how far it is believed, and what was sent there."""
+        """The latest answer of each site, its correction, and the jobs sent there."""
         now, found, links = self._now(), [], self.links()
         known = self.sent.known([*self.tables])
         for name, table in self.tables.items():
@@ -263,7 +263,7 @@ class Sites:
                 lenders[table.name] = tuple(dict.fromkeys(run.cluster.partition("/")[0] for run in lent))
         tables = [table for table in poor if table.name in again]
         for name, answer in self._asker.ask_all(tables, again, max(until - self._now(), 0.0)).items():
-            if answer.why:  # what it said by itself still stands
+            if answer.why:  # its own answer is used
                 del lenders[name]
             else:
                 answers[name] = replace(answer, seconds=heard[name].seconds + answer.seconds)

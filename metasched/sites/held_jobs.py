@@ -14,7 +14,7 @@ from metasched.sites import ssh
 from metasched.sites.resending import Fate
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
-#: What Slurm says of a pending job that somebody holds.
+#: Slurm's reasons of a pending job that is held.
 _HELD = ("JobHeldUser", "JobHeldAdmin")
 _WORDS = {
     "slurm": {
@@ -28,7 +28,7 @@ _WORDS = {
 
 
 def slurm_fate(listed: str, job: str) -> Fate:
-    r"""What squeue says of a job.
+    r"""The state of a job by squeue.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def slurm_fate(listed: str, job: str) -> Fate:
 
 
 def grid_engine_fate(listed: str, job: str) -> Fate:
-    """What qstat says of a job, which forgets jobs when they end.
+    """The state of a job by qstat, which does not show ended jobs.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class SshHands:
     held_by: Collection[str] = ()
 
     def fate(self, site: str, job: str) -> Fate:
-        """What the site's scheduler says of a job of ours."""
+        """The state of a job by the site's scheduler."""
         _, scheduler = self._reached(site)
         listed = self._run(site, "fate")
         return slurm_fate(listed, job) if scheduler == "slurm" else grid_engine_fate(listed, job)
@@ -118,11 +118,11 @@ class SshHands:
         self._run(site, "cancel", job)
 
     def submit_held(self, site: str, partition: str) -> tuple[str, float, float]:
-        """Bring the data and submit the job as a held one: its number, the data (GB) and how long that took (s)."""
+        """Transfer the data and submit the job as a held one: its number, the data (GB) and the duration (s)."""
         return self.submit(site, partition, held=True)
 
     def submit(self, site: str, partition: str, *, held: bool = False) -> tuple[str, float, float]:
-        """Bring the data and submit the job: its number, the data (GB) and how long that took (s).
+        """Transfer the data and submit the job: its number, the data (GB) and the duration (s).
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a site's daemon offers a job, read from its answer: nothing in it is believed before it is checked.
+"""The offers of a site's daemon for a job, read from its answer, which is fully validated.
 
 A site answers ``POST /v1/rankings`` with the placements that can start on free processors or wait in a known queue,
 and, where that is asked for, with the partitions in which the job would have to wait first (``later``).
@@ -75,7 +75,7 @@ class AnswerTable(_Table):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """When a site says that a job would be done in one of its clusters, its data being there (s from now).
+    """The completion of a job in one of a site's clusters by the site's prediction, without data transfer (s from now).
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
 
 
 def runs_known(answer: Any) -> int | None:
-    """How many runs of the application a site has learned by its answer; None where it does not say so."""
+    """The number of runs of the application that a site has learned, by its answer; None if unknown."""
     runs = answer.get("runs") if isinstance(answer, dict) and answer.get("format") == FORMAT else None
     return runs if type(runs) is int and runs >= 0 else None
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from metasched.placement.clusters.queue_wait import earliest_start
 from metasched.sites.offer import Offer
 
-#: How long a job counts that was not reported as submitted (s), besides the time that its data takes.
+#: For how long a job counts that was not reported as submitted (s), in addition to its data transfer.
 RESERVED = 120.0
-#: How long a job counts where a site does not say how old its knowledge is (s).
+#: For how long a job counts if a site does not state the age of its answer (s).
 UNSEEN = 300.0
 #: How much later than a submission a site must have heard of its jobs (s): a scheduler lists a job a moment later.
 MARGIN = 1.0
@@ -55,7 +55,7 @@ class SentJob:
 
 
 def pending_wait(offer: Offer, sent: Sequence[SentJob]) -> float:
-    """How much longer a job would wait for those that were sent to the same cluster and are not shown yet (s).
+    """Additional wait of a job for those that were sent to the same cluster and are not reported yet (s).
 
     Parameters
     ----------
@@ -97,5 +97,5 @@ def pending_wait(offer: Offer, sent: Sequence[SentJob]) -> float:
 
 
 def _left(job: SentJob) -> float:
-    """How long a job still holds its processors (s)."""
+    """For how long a job still uses its processors (s)."""
     return max(job.execution_time - (job.submitted or 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""What is asked of the sites of a grid: :class:`SitesQuestion`."""
+"""The question to the sites of a grid: :class:`SitesQuestion`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SitesQuestion:
-    """What is asked of the sites.
+    """The question to the sites of a grid.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from metasched.validation import first_error
 
 @dataclass(frozen=True, slots=True)
 class KeptJob:
-    """A job that may be sent elsewhere, and all that its submission takes.
+    """A job that may be sent elsewhere, with all that is needed to submit it.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def folder() -> Path:
 
 
 def keep(uid: str, job: Portable, paths: Sequence[Path], there: str, held_by: Sequence[str]) -> None:
-    """Keep a job that was submitted, with a copy of its script: what is sent elsewhere is what was submitted.
+    """Store a submitted job with a copy of its script, so that exactly this can be submitted elsewhere.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def alone() -> Iterator[None]:
 
 
 def save(kept: KeptJob) -> None:
-    """Write down how far a job has got, before anything else is done with it."""
+    """Record the state of a job before its next step."""
     write_text_atomically(folder() / f"{kept.state.uid}.json", _KEPT.dump_json(kept).decode(), mode=0o600)
 
 

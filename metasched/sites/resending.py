@@ -1,9 +1,9 @@
 """Withdraws a job that waits and submits it elsewhere: never lost, and never run twice.
 
 A job is held before it is cancelled, so that it cannot start in between, and it is submitted elsewhere as a held one,
-which is let go once its number is known and noted. Each step is written down before the next one begins, and can be
-done again: whatever fails or is killed, the next attempt goes on from there. A submission whose number never came back
-may leave a held job behind, which does not run.
+which is released once its number is known and recorded. Each step is written down before the next one begins, and can
+be done again: whatever fails or is killed, the next attempt goes on from there. A submission whose number never came
+back may leave a held job behind, which does not run.
 
 ====== ============================================ =================================================================
 step   what is certain                              what is done next
@@ -12,7 +12,7 @@ sent   it was submitted                             the grid's daemon says wheth
 leaves the grid's daemon has noted that it leaves   it is held; one that has started stays, and is reported so
 held   it is held at its site                       it is cancelled
 gone   it is at its site no more                    it is submitted elsewhere, held; where none takes it, again later
-there  it is held elsewhere, its number known       the number is reported, and it is let go
+there  it is held elsewhere, its number known       the number is reported, and it is released
 ====== ============================================ =================================================================
 """
 
@@ -27,7 +27,7 @@ from metasched.client.soundness import one_line
 from metasched.records import InputError
 
 Step = Literal["sent", "leaves", "held", "gone", "there"]
-#: What a scheduler says of a job: waiting, held, started (it runs or has ended), cancelled, or nothing at all.
+#: States of a job by its scheduler: pending, held, started (it runs or has ended), cancelled, or unknown.
 Fate = Literal["waiting", "held", "started", "cancelled", "unknown"]
 
 
@@ -52,7 +52,7 @@ class Resendable:
 
 
 class Hands(Protocol):
-    """What is done at sites; each raises RuntimeError where a site cannot be reached or refuses."""
+    """The operations at sites; each raises RuntimeError if a site cannot be reached or refuses."""
 
     def fate(self, site: str, job: str) -> Fate:
         """What the site's scheduler says of a job."""
@@ -67,7 +67,7 @@ class Hands(Protocol):
         """End a job that waits or is held, before it has run."""
 
     def submit_held(self, site: str, partition: str) -> tuple[str, float, float]:
-        """Bring the data and submit the job as a held one: its number, the data (GB) and how long that took (s)."""
+        """Transfer the data and submit the job as a held one: its number, the data (GB) and the duration (s)."""
 
 
 #: Asks the grid's daemon: method, path, document.
@@ -75,7 +75,7 @@ Ask = Callable[[str, str, Any], Any]
 
 
 def resend(job: Resendable, hands: Hands, ask: Ask, save: Callable[[Resendable | None], None]) -> str:
-    """Take a job as far as it gets: to another site if it should go there; what came of it, in one line.
+    """Perform all possible steps of moving a job to another site; return the result in one line.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def resend(job: Resendable, hands: Hands, ask: Ask, save: Callable[[Resendable |
         if fate == "waiting":
             return f"it is pending at {job.site}, which does not hold it yet"
         if fate != "held":
-            # It has started, or somebody else has taken it away: its site is asked about it as before.
+            # It has started, or somebody else has cancelled it: its site is asked about it as before.
             stays()
             return f"it stays at {job.site}, where it is no longer pending"
         job = note(step="held")

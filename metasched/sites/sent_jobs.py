@@ -1,4 +1,4 @@
-"""Jobs that were sent to sites: what was predicted of them, whether they count as load there, and what they took."""
+"""Jobs that were sent to sites: their predictions, their load there, and their outcomes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class _Site:
     share: float | None = None
 
     def probe(self, now: float) -> Probe | None:
-        """What probes found, with its age."""
+        """The result of probes, with its age."""
         if self.probed is None or self.round_trip is None or self.probed_at is None:
             return None
         return Probe(self.probed, self.round_trip, now - self.probed_at)
@@ -114,7 +114,7 @@ _MOMENTS: Mapping[type, Sequence[str]] = {Sent: ("chosen_at", "submitted_at", "s
 
 
 class SentJobs:
-    """The jobs that were sent to sites, and what they teach of the sites' forecasts and links.
+    """The jobs that were sent to sites, and what is learned from them about the sites' predictions and links.
 
     What is noted is stored first: it outlives the daemon, and what cannot be stored is not noted.
 
@@ -136,7 +136,7 @@ class SentJobs:
         self._sites: dict[str, _Site] = {}
 
     def restore(self) -> None:
-        """Take up what is stored; a row that cannot be understood is left out.
+        """Restore the stored state; invalid rows are left out.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class SentJobs:
         return job
 
     def submitted(self, uid: str, site: str, number: str, gigabytes: float = 0.0, seconds: float = 0.0) -> Sent:
-        """Note that a job was submitted, and how long its data took.
+        """Record that a job was submitted, and the duration of its data transfer.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class SentJobs:
             return self._note(new, known)
 
     def withdraw(self, uid: str, places: Sequence[SitePlacement]) -> Sent:
-        """Note that a job is about to be withdrawn from its site, and where it may go; again where that changes.
+        """Record that a job will be withdrawn from its site, and where it may go; again if that changes.
 
         Raises
         ------
@@ -225,7 +225,7 @@ class SentJobs:
             return self._note(replace(job, state="submitted")) if job.state == "withdrawing" else job
 
     def find(self, uid: str) -> Sent:
-        """What is known of a job.
+        """The known state of a job, by its id.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class SentJobs:
             self._note(replace(self._jobs[uid], seen_at=self._now()))
 
     def ended(self, uid: str, took: float, *, failed: bool = False) -> None:
-        """Note that a job ended, how long that took from its submission on (s), and learn from one that did well."""
+        """Record that a job ended, its time since the submission (s), and learn it if it succeeded."""
         with self._lock:
             job = self._jobs[uid]
             site = self._of(job.site)
@@ -283,7 +283,7 @@ class SentJobs:
             return list(self._jobs.values())[: -count - 1 : -1]
 
     def known(self, sites: Sequence[str]) -> Mapping[str, Known]:
-        """What is known of each site: how far it is believed, and what was sent there and may not be visible."""
+        """The known state of each site: its correction, and the jobs that were sent there and may not be visible."""
         now, found = self._now(), {}
         sent: dict[str, list[SentJob]] = {name: [] for name in sites}
         with self._lock:
@@ -346,7 +346,7 @@ class SentJobs:
         return self._sites.get(site, _Site())
 
     def _note(self, job: Sent, site: _Site | None = None, forgotten: Sequence[str] = ()) -> Sent:
-        """Store what is new of a job and of its site, then know it."""
+        """Store the changes of a job and of its site, then apply them."""
         sites = {} if site is None else {job.site: site}
         if self._kept is not None:
             offset = self._wall() - self._now()

@@ -20,9 +20,9 @@ from pathlib import Path
 from metasched.schedulers.commands import ExitError, run
 from metasched.schedulers.portable import Portable
 
-#: How long a submission may take, and a connection that nobody uses stays (s).
+#: Time limit of a submission, and for how long an unused connection stays open (s).
 TIMEOUT, PERSISTS = 60.0, 600
-#: How long data may take to be brought (s).
+#: Time limit of a data transfer (s).
 LONGEST = 86_400.0
 #: The exit status of OpenSSH where the connection failed or was lost.
 LOST = 255
@@ -127,7 +127,7 @@ def command(destination: str, words: Sequence[str], *, ssh: Sequence[str] = ("ss
 def bring(
     destination: str, paths: Sequence[Path], folder: str = "", *, scp: Sequence[str] = ("scp",)
 ) -> tuple[float, float]:
-    """Copy files and folders to a site; how much that was (GB), and how long it took (s).
+    """Copy files and folders to a site; return the size (GB) and the duration (s).
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def bring(
 
 
 def size_of(paths: Sequence[Path]) -> float:
-    """How much files and folders hold (GB); links are not followed."""
+    """The size of files and folders (GB); links are not followed."""
     files = [each for path in paths for each in ([path] if not path.is_dir() else path.rglob("*"))]
     return sum(each.lstat().st_size for each in files if not each.is_dir()) / _GIGABYTE
 

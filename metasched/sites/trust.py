@@ -1,4 +1,4 @@
-"""How far a site's forecasts are believed: by what its jobs took compared with what it said.
+"""The correction of a site's predictions, by the actual times of its jobs.
 
 The logarithm of the ratio of the time taken to the time predicted is averaged, with weights that halve every
 ``HALF_LIFE`` outcomes, and shrunk towards no error by ``PRIOR`` outcomes that agree. The mean of a lognormal ratio is
@@ -21,7 +21,7 @@ _Z90 = 1.645
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What a site's predictions are multiplied by, and the ends of the interval that its outcomes span (factors).
+    """The factor on a site's predictions, and the ends of the interval of its outcomes (factors).
 
     ``outcomes`` tells how many there are.
     """
@@ -32,7 +32,7 @@ class Trust:
     outcomes: int = 0
 
     def words(self) -> str:
-        """The trust in words, empty where nothing is known of the site."""
+        """The correction in words; empty if nothing is known about the site."""
         if not self.outcomes:
             return ""
         jobs = "job" if self.outcomes == 1 else "jobs"

@@ -1,4 +1,4 @@
-"""Whether a job that waits at a site should be withdrawn and sent elsewhere: by what it gains beyond all doubt.
+"""Decides whether a pending job should be withdrawn and sent elsewhere: if the gain exceeds its uncertainty.
 
 What it has left at its site is the wait, as the site predicts it now from the jobs before it, and the run; elsewhere it
 is what the site offers now, its data brought there. Both are as far believed as each site's outcomes justify. As for

@@ -54,7 +54,7 @@ class Partition:
     scheduler : the cluster's name for its scheduler, empty where there is none.
     name : the partition's name for its scheduler.
     time_limit : the longest that a job may run there (s), None where there is no limit.
-    releases : whether a job that waits for nodes that it was bound to can be let go to others.
+    releases : whether a pending job that is bound to nodes can be released to run on others.
     default_time : what a job may run that names no limit (s), None where there is no limit.
     total : processors of its nodes that are up, whether free or not; None where only the free ones are known.
     limits : what a job of somebody may have at most.

@@ -1,1 +1,1 @@
-"""Flux: what its commands print, and how jobs are submitted to it."""
+"""Flux: reading the output of its commands, and submitting jobs."""

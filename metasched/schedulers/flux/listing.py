@@ -1,4 +1,4 @@
-"""What ``flux resource R``, ``flux config get queues`` and ``flux jobs`` print: resources (RFC 20), queues and jobs.
+"""Reads ``flux resource R``, ``flux config get queues`` and ``flux jobs``: resources (RFC 20), queues and jobs.
 
 ``flux jobs`` tells nothing of the attribute that holds a job's mark: jobs are matched with placements by user, name and
 time of submission.
@@ -26,7 +26,7 @@ _WAITS, _RUNS = frozenset({"DEPEND", "PRIORITY", "SCHED"}), frozenset({"RUN", "C
 
 
 def cores(document: Any) -> dict[str, int]:
-    """Cores of each node of a set of resources, none where it is empty.
+    """Cores of each node of a set of resources; empty if the set is.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def cores(document: Any) -> dict[str, int]:
 
 
 def properties(document: Any) -> dict[str, frozenset[str]]:
-    """What queues require of nodes: the words by which an administrator tells them apart, by node."""
+    """The properties of nodes by which administrators define queues, by node."""
     names, ranks = _names(document), list(_by_rank(document))
     known = document.get("execution", {}).get("properties", {})
     held = {name: frozenset(_ids(text)) for name, text in known.items()}

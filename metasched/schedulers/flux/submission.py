@@ -1,4 +1,4 @@
-"""What the words of ``flux submit`` and ``flux batch`` ask for, and how a queue is put among them."""
+"""Reads the requests of ``flux submit`` and ``flux batch``, and adds a queue to the command."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def asked_for(words: Sequence[str]) -> Asked:
 
 
 def placed(words: Sequence[str], queue: str) -> list[str]:
-    """The words with a queue, which stands last of the options and so goes over what they say.
+    """The words with a queue, which is the last option and so overrides another one.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Grid Engine: what its queues are now, and which jobs have ended."""
+"""Grid Engine: its queues, its jobs, and the jobs that ended."""

@@ -1,4 +1,4 @@
-"""A cell of Grid Engine as the daemon knows it: its queues now, and its jobs that ended while nobody listened."""
+"""A cell of Grid Engine as a source of the daemon: its queues, and jobs that ended while the daemon was down."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 #: Where Debian has SGE_ROOT.
 ROOT = "/var/lib/gridengine"
-#: What lets a job that was bound to hosts run on any.
+#: The change by which a job that is bound to hosts may run on any.
 ANYWHERE = "*"
 
 
@@ -75,7 +75,7 @@ class GridEngineSource(ListedCluster):
     def _is_operator(self) -> bool:
         """Whether Grid Engine lets our user change others' requests: as a manager or operator, past the verifier."""
         user = pwd.getpwuid(os.geteuid()).pw_name
-        # Operators are asked for second: where there are none qconf fails.
+        # Operators are queried second, since qconf fails if there are none.
         those = any(user in self._commands.run("qconf", words).split() for words in ("-sm", "-so"))
         settings = self._commands.run("qconf", "-sconf").replace("\\\n", " ")
         url, allowed = (re.search(rf"(?m)^{key}\s+(.*)$", settings) for key in ("jsv_url", "jsv_allowed_mod"))
@@ -92,7 +92,7 @@ class GridEngineSource(ListedCluster):
             raise RuntimeError(f"{' '.join(WORDS)} prints unexpected output: {error}") from None
 
     def _comments(self, jobs: Sequence[Listed]) -> Mapping[str, str]:
-        """What the contexts of all jobs say, spelt as comments are, by the jobs' numbers."""
+        """The contexts of all jobs in the form of comments, by the jobs' numbers."""
         try:
             document = self._commands.xml("qstat", "-xml", "-j", "*")
         except RuntimeError as error:  # as where the last job has ended meanwhile

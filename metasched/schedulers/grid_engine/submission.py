@@ -1,4 +1,4 @@
-"""What the words of a qsub command ask for, and how a queue is put among them."""
+"""Reads the requests of a qsub command, and adds a queue to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from metasched.jobs import read_mark
 from metasched.schedulers.submission import Asked, directives
 
-#: qsub's options that stand alone; -pe is followed by two words, -binding by one or two, all others by one.
+#: qsub's options without a value; -pe is followed by two words, -binding by one or two, all others by one.
 _ALONE = frozenset(
     {"-clear", "-cwd", "-h", "-hard", "-help", "-nostdin", "-notify", "-soft", "-terse", "-V", "-verbose", "-verify"}
 )
@@ -34,7 +34,7 @@ def options(words: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def asked_for(words: Sequence[str]) -> Asked:
-    """What the words of a qsub command ask for, and the ``#$`` lines of its script, over which words go.
+    """The requests of a qsub command, and of the ``#$`` lines of its script, which the command overrides.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def placed(words: Sequence[str], queue: str) -> list[str]:
 
 
 def comment(context: str) -> str:
-    """The mark in a job's context, spelt as in a comment, empty where there is none.
+    """The mark in a job's context, in the form of a comment; empty if there is none.
 
     ``qsub -ac metasched=app=cg,n=1400`` makes variables of a context of the words between its commas; those after
     ``metasched`` belong to the mark. The hooks read them in the same way.

@@ -1,1 +1,1 @@
-"""HTCondor: what its commands print, and how jobs are submitted to it."""
+"""HTCondor: reading the output of its commands, and submitting jobs."""

@@ -1,4 +1,4 @@
-"""What ``condor_status``, ``condor_q`` and ``condor_history`` print as JSON: lists of ClassAds.
+"""Reads the JSON of ``condor_status``, ``condor_q`` and ``condor_history``: lists of ClassAds.
 
 HTCondor has no queues. A partition is the machines whose ClassAd says so by ``MetaschedPartition``; all others are the
 partition ``pool``. A job has one machine.
@@ -18,7 +18,7 @@ from metasched.schedulers.listing import Instance, Listed
 
 #: The partition of machines that name none.
 POOL = "pool"
-#: The attributes that say a machine's, or a job's, partition, and a job's mark.
+#: The attributes with the partition of a machine or a job, and with the mark of a job.
 PARTITION, MARK = "MetaschedPartition", "Metasched"
 #: Ended jobs that are asked for at most, the newest first.
 MOST_ENDED = 10_000
@@ -118,7 +118,7 @@ def ended(jobs: Any) -> tuple[Accounted, ...]:
 
 
 def comment(mark: Any) -> str:
-    """The mark in a job's ClassAd, spelt as in a comment, empty where there is none.
+    """The mark in a job's ClassAd, in the form of a comment; empty if there is none.
 
     Examples
     --------

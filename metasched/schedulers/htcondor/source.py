@@ -33,7 +33,7 @@ class HTCondorSource(ListedCluster):
     def __init__(
         self, name: str, partitions: Sequence[str] = (), *, platform: str = "", pool: str = "", timeout: float = TIMEOUT
     ) -> None:
-        # Where there is no job some versions print nothing.
+        # Without jobs some versions print nothing.
         super().__init__(
             name, partitions, platform, Commands({"_CONDOR_COLLECTOR_HOST": pool} if pool else {}, timeout, nothing=[])
         )

@@ -1,4 +1,4 @@
-"""What the words of condor_submit ask for, and how a partition is put among them."""
+"""Reads the requests of condor_submit, and adds a partition to the command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE = re.compile(r"\s*(?:\+|[Mm][Yy]\.)?(\w{1,100})\s*=\s*(.{0,2000})")
 
 
 def asked_for(words: Sequence[str]) -> Asked:
-    """What the words of a condor_submit command ask for, and the lines of its description, over which words go.
+    """The requests of a condor_submit command, and of its description, which the command overrides.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def asked_for(words: Sequence[str]) -> Asked:
 
 
 def _values(lines: Iterable[str]) -> dict[str, str]:
-    """What lines set, by names in small letters; texts without their quotes."""
+    """The values that lines set, by name in lower case; strings without their quotes."""
     found = (_LINE.match(line) for line in lines)
     return {each[1].lower(): each[2].strip().strip('"') for each in found if each}
 

@@ -1,1 +1,1 @@
-"""OAR: what its commands print, and how jobs are submitted to it."""
+"""OAR: reading the output of its commands, and submitting jobs."""

@@ -1,4 +1,4 @@
-"""What ``oarnodes -J`` and ``oarstat -f -J`` print: resources and jobs.
+"""Reads ``oarnodes -J`` and ``oarstat -f -J``: resources and jobs.
 
 A resource of OAR's type ``default`` is one processor of a node. OAR's queues are classes of priority that share all
 resources; a property of the resources, such as ``cluster``, makes partitions.
@@ -17,7 +17,7 @@ from metasched.schedulers.accounted import Accounted
 from metasched.schedulers.commands import count
 from metasched.schedulers.listing import Instance, Listed
 
-#: The partition where no property tells any apart.
+#: The partition if no property distinguishes any.
 ANONYMOUS = "default"
 #: The words that print resources and jobs; ``ended`` gives those that print jobs that have ended.
 RESOURCES, JOBS = ("oarnodes", "-J"), ("oarstat", "-f", "-J")
@@ -25,7 +25,7 @@ RESOURCES, JOBS = ("oarnodes", "-J"), ("oarstat", "-f", "-J")
 REMEMBERED = 2 * 86_400.0
 _RUNS = frozenset({"Launching", "Running", "Suspended", "Resuming", "Finishing"})
 _WAITS = frozenset({"Waiting", "Hold", "toLaunch", "toAckReservation"})
-#: How many resources a job asks for, and for how long: ``R=4,W=2:0:0,...``.
+#: Requested resources and time limit of a job: ``R=4,W=2:0:0,...``.
 _ASKED = re.compile(r"R=(\d{1,9}),W=(\d{1,6}):(\d{1,2}):(\d{1,2})(?!\d)")
 
 
@@ -156,7 +156,7 @@ def accounted(jobs: Any, known: Mapping[int, Resource]) -> tuple[Accounted, ...]
 
 
 def comment(command: str) -> str:
-    """What says the mark of a job: the variable that its command begins with.
+    """The text with the mark of a job: the variable at the beginning of its command.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def comment(command: str) -> str:
 
 
 def partitions_in(properties: str, attribute: str) -> tuple[str, ...]:
-    """The partition that a condition in SQL names, none where it leaves that open.
+    """The partition that a condition in SQL names; empty if it names none.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def _assigned(job: Any) -> list[int]:
 
 
 def _asked(job: Any) -> tuple[int, float | None]:
-    """How many processors a job asks for, and its time limit (s)."""
+    """The requested number of processors of a job, and its time limit (s)."""
     found = _ASKED.match(str(job.get("message") or ""))
     limit = _seconds(job.get("walltime"))
     if found is None:
@@ -207,7 +207,7 @@ def _asked(job: Any) -> tuple[int, float | None]:
 
 
 def _seconds(value: Any) -> float | None:
-    """A time or a span (s), None where there is none."""
+    """A time or a duration (s); None if there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
         return None
     return float(value)

@@ -41,7 +41,7 @@ class OarSource(ListedCluster):
         property: str = "",
         timeout: float = TIMEOUT,
     ) -> None:
-        # oarstat prints nothing where there are no jobs.
+        # oarstat prints nothing if there are no jobs.
         super().__init__(name, partitions, platform, Commands({}, timeout, nothing={}))
         self._property = property
         self._asked_for = partial(asked_for, attribute=property)

@@ -1,4 +1,4 @@
-"""What the words of ``oarsub`` ask for, and how a partition is put among them."""
+"""Reads the requests of ``oarsub``, and adds a partition to the command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALONE = frozenset(
     {"-I", "--interactive", "-S", "--scanscript", "-k", "--use-job-key", "--hold", "-D", "--dumper", "-X", "--xml",
      "-Y", "--yaml", "-J", "--json", "-h", "--help", "-V", "--version"}
 )  # fmt: skip
-#: What the options are called in both ways.
+#: The short and the long names of options.
 _LONG = {"-l": "--resource", "-p": "--property"}
 
 

@@ -1,1 +1,1 @@
-"""OpenPBS: what its commands print, and how jobs are submitted to it."""
+"""OpenPBS: reading the output of its commands, and submitting jobs."""

@@ -1,4 +1,4 @@
-"""What ``pbsnodes`` and ``qstat`` of OpenPBS print as JSON: nodes, queues, and jobs that run, wait or have ended.
+"""Reads the JSON of OpenPBS's ``pbsnodes`` and ``qstat``: nodes, queues, and running, pending and ended jobs.
 
 A vnode is a part of a host; a host's vnodes are taken together, since loads are measured for hosts.
 """
@@ -34,7 +34,7 @@ _KILOBYTES = {"b": 1 / 1024.0, "kb": 1.0, "mb": 1024.0, "gb": 1024.0**2, "tb": 1
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host: its processors, those in use, whether jobs may start, its memory (MB), and what ties it to queues."""
+    """A host: its processors, those in use, whether jobs may start, its memory (MB), and its queues."""
 
     slots: int
     used: int
@@ -162,7 +162,7 @@ def number(name: str) -> str:
 
 
 def exit_status(status: int) -> int:
-    """A job's exit status as shells tell it: PBS adds 256 to a signal's number, and it is negative where PBS failed.
+    """A job's exit status as in shells: PBS adds 256 to a signal's number, and it is negative if PBS failed.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def placed_on(exec_vnode: str) -> dict[str, int]:
 
 
 def bound_to(select: str) -> frozenset[str]:
-    """The hosts of a selection all of whose chunks name one, none where a chunk does not.
+    """The hosts of a selection; empty unless each of its chunks names one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A server of OpenPBS as the daemon knows it: its queues now, and its jobs that ended while nobody listened."""
+"""A server of OpenPBS as a source of the daemon: its queues, and jobs that ended while the daemon was down."""
 
 from __future__ import annotations
 

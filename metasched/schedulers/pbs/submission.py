@@ -1,4 +1,4 @@
-"""What the words of OpenPBS's qsub ask for, and how a queue is put among them."""
+"""Reads the requests of OpenPBS's qsub, and adds a queue to the command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def options(words: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
 
 
 def processors(select: str) -> int:
-    """How many processors a selection of chunks asks for, one where it is none.
+    """The number of processors of a selection of chunks; one if there is no selection.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def processors(select: str) -> int:
 
 
 def asked_for(words: Sequence[str]) -> Asked:
-    """What the words of a qsub command ask for, and the ``#PBS`` lines of its script, over which words go.
+    """The requests of a qsub command, and of the ``#PBS`` lines of its script, which the command overrides.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def placed(words: Sequence[str], queue: str) -> list[str]:
 
 
 def comment(mark: str) -> str:
-    """The mark in a job's variable, spelt as in a comment, empty where there is none.
+    """The mark in a job's variable, in the form of a comment; empty if there is none.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Slurm: what its partitions are now, and which jobs have ended."""
+"""Slurm: its partitions, its jobs, and the jobs that ended."""

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping
 from metasched.jobs import Devices
 from metasched.records import LONGEST_WORD
 
-#: What is counted of a job besides generic resources.
+#: Counted resources of a job besides generic resources.
 _OTHER = frozenset({"cpu", "mem", "node", "billing", "energy", "vmem", "pages", "license", "bb", "fs", "ic"})
 _COUNT = re.compile(r"(\d{1,12})([KMGT]?)")
 _UNIT = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-#: The name of GPUs among generic resources, and their type where nothing states it.
+#: The name of GPUs among generic resources, and their type if none is stated.
 _GPU, UNKNOWN = "gpu", "unknown"
 
-#: How many there are of each name and type, which is empty where it is not stated.
+#: The number of resources of each name and type; the type is empty if it is not stated.
 Counts = Mapping[tuple[str, str], int]
 
 
@@ -69,7 +69,7 @@ def typed(found: Counts, nodes: Iterable[Counts]) -> Counts:
 
 
 def had(asked: Counts, allocated: Counts) -> Counts:
-    """What a job was given, as far as that is counted, else what it asked for, which may state the type alone.
+    """The allocated resources of a job, as far as they are counted, else the requested ones.
 
     Examples
     --------

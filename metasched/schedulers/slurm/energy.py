@@ -1,4 +1,4 @@
-"""The energy of jobs by Slurm's accounting: what their nodes took, and each job's part of it where several shared them.
+"""The energy of jobs by Slurm's accounting: that of their nodes, and each job's part if several shared them.
 
 Slurm gives each step all that its nodes took meanwhile, whoever else ran there. Steps of one job overlap, so they are
 not added: the largest counts. Jobs that share nodes share what those took by the rule of
@@ -23,7 +23,7 @@ COLUMNS = ("JobIDRaw", "AllocCPUS", "NodeList", "Start", "End", "TotalCPU", "Con
 
 @dataclass(frozen=True, slots=True)
 class Accounted:
-    """A job as the accounting tells of its energy.
+    """A job with its energy by the accounting.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def energies(
     idle_watts: float,
     covers: str,
 ) -> dict[str, float]:
-    """What jobs took (J), of those whose nodes were measured.
+    """The energy of jobs (J) whose nodes were metered.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What Slurm's accounting allows a job: the QOS of its partition, its own QOS, and the associations of its user.
+"""Limits of jobs in Slurm's accounting: of the partition's QOS, the job's QOS, and the user's associations.
 
 Slurm asks them in this order, and each limit holds as the first that sets it says; a QOS with the flag ``OverPartQOS``
 goes before that of the partition. An association is a user in an account, perhaps in one partition alone; above it
@@ -120,7 +120,7 @@ def _rows(printed: str, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
 
 
 def _set(row: Mapping[str, str]) -> _Set:
-    """What a QOS or an association sets; what a number does not say is no limit."""
+    """The limits of a QOS or an association; missing numbers are no limit."""
     found: dict[tuple[str, str], float] = {}
     for column, cell in row.items():
         if "TRES" in column:

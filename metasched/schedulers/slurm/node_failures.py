@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from metasched.blocks.failures import FailureRate
 from metasched.schedulers.slurm.commands import SlurmCommands, moment, until_now
 
-#: How far back records count (s).
+#: Length of the period whose records count (s).
 WINDOW = 365 * 86_400.0
 #: A job that ended within this many seconds of a node going down was hit by that failure, not by another.
 SAME = 900.0

@@ -1,4 +1,4 @@
-"""Slurm's queue: what squeue prints of the jobs that run and wait."""
+"""Slurm's queue: the running and pending jobs that squeue prints."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class Remembered(Generic[Answer]):
-    """What is asked at most once in a time.
+    """A cached answer, which is renewed after some time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A Slurm cluster as the daemon knows it: its partitions now, and its jobs that ended while nobody listened."""
+"""A Slurm cluster as a source of the daemon: its partitions, and jobs that ended while the daemon was down."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _log = logging.getLogger(__name__)
 #: States in which a job has ended, and the exit status of those that Slurm ended itself.
 ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
          "PREEMPTED": 143, "DEADLINE": 143, "BOOT_FAIL": 143}  # fmt: skip
-#: States of a job that is to run again: what was heard of it before is no run that went well.
+#: States of a job that will run again, so that its earlier end was not a successful run.
 AGAIN = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
-#: How long a job that is put back may need to end (s): Slurm kills it after KillWait, and nodes tidy up.
+#: Time in which a requeued job must end (s): Slurm kills it after KillWait, and nodes clean up.
 HELD_WITHIN = 120.0
-#: How long what the accounting says of limits holds, and Slurm's configuration (s): they change seldom.
+#: For how long limits of the accounting and Slurm's configuration are cached (s): they change rarely.
 LIMITS_FOR, CONFIGURED_FOR = 60.0, 600.0
 #: Jobs that the accounting is asked for at once at most.
 MOST_NAMED = 1000
@@ -57,7 +57,7 @@ _JOB = ("JobID", "State", "Partition", "NodeList", "cpus-per-task", "HetJobID", 
 _ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit", "Start",
               "End", "ExitCode", "UID", "JobName", "Comment")  # fmt: skip
 
-#: What Slurm shows of a job that runs.
+#: Columns of running jobs.
 _STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "StartTime", "TimeLimit",
             *_TRES, "Comment")  # fmt: skip
 
@@ -68,7 +68,7 @@ _LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligibl
 #: What the plugins that measure energy cover; any other, "none" among them, measures nothing that counts.
 _METERS = {"rapl": "package+memory", "ipmi": "node", "xcc": "node", "pm_counters": "node"}
 
-#: What Slurm prints where there is nothing.
+#: What Slurm prints for an empty value.
 _NONE = frozenset({"", "0", "N/A", "(null)"})
 
 
@@ -177,7 +177,7 @@ class SlurmSource(AskedCluster):
             return None
 
     def _configured(self) -> Mapping[str, str]:
-        """What Slurm is configured to, by the words of ``scontrol show config``."""
+        """Slurm's configuration, by the names of ``scontrol show config``."""
         lines = self._commands.run("scontrol", "show", "config").splitlines()
         return {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
 
@@ -185,7 +185,7 @@ class SlurmSource(AskedCluster):
         return self._configuration.now().get("AccountingStorageType") == "accounting_storage/slurmdbd"
 
     def _accounted_limits(self) -> AccountingLimits:
-        """What the accounting allows jobs, where Slurm enforces that."""
+        """The limits of the accounting, if Slurm enforces them."""
         if not (self._has_accounting() and self._enforces()):
             return AccountingLimits()
         show, cluster = ("--noheader", "--parsable2", "show"), self._configuration.now().get("ClusterName", "")
@@ -196,7 +196,7 @@ class SlurmSource(AskedCluster):
         )  # fmt: skip
 
     def _enforces(self) -> bool:
-        """Whether Slurm enforces the limits of the accounting; yes where its configuration does not say."""
+        """Whether Slurm enforces the limits of the accounting; assumed if its configuration does not say so."""
         words = self._configuration.now().get("AccountingStorageEnforce")
         return words is None or not {"limits", "safe", "all"}.isdisjoint(words.lower().split(","))
 
@@ -207,7 +207,7 @@ class SlurmSource(AskedCluster):
         return {row["PartitionName"]: row for row in rows if "PartitionName" in row}
 
     def _generic_resources(self) -> Mapping[str, Counts]:
-        """What each node has besides processors and memory."""
+        """The generic resources of each node, such as GPUs."""
         rows = self._commands.table(("NodeList", "Gres"), "sinfo", "--Node")
         return {row["NodeList"]: counts(row["Gres"]) for row in rows}
 
@@ -259,7 +259,7 @@ class SlurmSource(AskedCluster):
 
     def move(self, number: str, nodes: Sequence[str], partition: str, comment: str) -> None:
         """Stop a running job, which gets a signal to write its last checkpoint, and let it start on other nodes."""
-        # Held, so that it does not start where it was before the new place is set.
+        # It is held, so that it does not start on its old nodes before the new ones are set.
         self._commands.run("scontrol", "requeuehold", number)
         try:
             self._until_held(number)
@@ -271,7 +271,7 @@ class SlurmSource(AskedCluster):
             self._commands.run("scontrol", "release", number)
 
     def _until_held(self, number: str) -> None:
-        """Wait until a job that was put back has ended where it ran."""
+        """Wait until a requeued job has ended on its old nodes."""
         end = time.monotonic() + HELD_WITHIN
         while time.monotonic() < end:
             rows = self._commands.table(("State",), "squeue", "--states=all", f"--jobs={number}")
@@ -291,7 +291,7 @@ class SlurmSource(AskedCluster):
         return asked.strip() in ("Operator", "Administrator")
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
-        """What became of each of these jobs, by the controller, else by the accounting."""
+        """How each of these jobs ended, by the controller, else by the accounting."""
         # All jobs are asked for: where one alone is named that the controller has forgotten, squeue fails.
         rows = self._commands.table(_JOB, "squeue", "--states=all")
         found = {row["JobID"]: self._fate(row) for row in rows if row["JobID"] in jobs}
@@ -329,7 +329,7 @@ class SlurmSource(AskedCluster):
         return accounted(self._commands.table(COLUMNS_OF_ENERGY, "sacct", "--allusers", *words))
 
     def _metered(self) -> bool:
-        """Whether this Slurm measures energy, as AcctGatherEnergyType of its configuration says."""
+        """Whether this Slurm measures energy, by AcctGatherEnergyType of its configuration."""
         if self._covers is None:
             try:
                 plugin = self._configuration.now().get("AcctGatherEnergyType", "")
@@ -370,7 +370,7 @@ class SlurmSource(AskedCluster):
         job = self._job(row, row["JobIDRaw"], row["AllocCPUS"], row["Submit"], row["Start"], row["End"])
         if job is None:
             return None
-        # The accounting does not tell how many processors a process had.
+        # The accounting does not have the processors of each process.
         status = _status(row["ExitCode"]) or job.exit_status
         return replace(
             job, exit_status=status, user=row["UID"], name=_plain(row["JobName"]), kind="unknown",
@@ -378,7 +378,7 @@ class SlurmSource(AskedCluster):
         )  # fmt: skip
 
     def _fate(self, row: Mapping[str, str]) -> Fate:
-        """What the controller tells of a job."""
+        """How a job ended, by the controller."""
         found = self._devices(row)
         return Fate(
             _completed(row["State"]),
@@ -392,7 +392,7 @@ class SlurmSource(AskedCluster):
         )
 
     def _accounted_fate(self, row: Mapping[str, str]) -> Fate:
-        """What the accounting tells of a job."""
+        """How a job ended, by the accounting."""
         state = row["State"].partition(" ")[0]
         return Fate(
             _completed(state), _seconds(row["Submit"]), _seconds(row["Start"]), kind="unknown",
@@ -437,7 +437,7 @@ def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLim
 
 
 def _nodes(row: Mapping[str, str]) -> tuple[str, ...]:
-    """The nodes of a job; none where it has none."""
+    """The nodes of a job; empty if it has none."""
     try:
         return tuple(unfold(row["NodeList"], where="nodes"))
     except InputError:

@@ -1,4 +1,4 @@
-"""What the words of an sbatch command ask for, and how a partition is put among them."""
+"""Reads the requests of an sbatch command, and adds a partition to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metasched.schedulers.submission import Asked, directives
 
 #: sbatch's short options that are followed by a value, in the same word or in the next.
 _SHORT = frozenset("AaBbCcDdeFGiJLMmNnopqStwx")
-#: Its long options that stand alone, or whose value stands behind a ``=`` only; all others are followed by one.
+#: Its long options without a value, or with one only after ``=``; all others are followed by a value.
 _ALONE = frozenset(
     {"contiguous", "exclusive", "get-user-env", "help", "hold", "ignore-pbs", "nice", "no-kill", "no-requeue",
      "overcommit", "oversubscribe", "parsable", "propagate", "quiet", "reboot", "requeue", "spread-job", "test-only",
@@ -23,7 +23,7 @@ _RESOURCES = ("-G", "--gpus", "--gpus-per-node", "--gpus-per-socket", "--gpus-pe
 
 
 def script_at(words: Sequence[str]) -> int:
-    """The place of the script among the words of an sbatch command, their number where there is none.
+    """The position of the script among the words of an sbatch command; their number if there is no script.
 
     What follows it belongs to the script.
 
@@ -52,7 +52,7 @@ def script_at(words: Sequence[str]) -> int:
 
 
 def asked_for(words: Sequence[str]) -> Asked:
-    """What the words of an sbatch command ask for, and the ``#SBATCH`` lines of its script, over which words go.
+    """The requests of an sbatch command, and of the ``#SBATCH`` lines of its script, which the command overrides.
 
     A job that requests GPUs or other generic resources is taken for none of its application: where there are some is
     for Slurm to say.
@@ -85,7 +85,7 @@ def asked_for(words: Sequence[str]) -> Asked:
 
 
 def placed(words: Sequence[str], partition: str) -> list[str]:
-    """The words with a partition, which stands last of the options and so goes over what they and the script say.
+    """The words with a partition, which is the last option and so overrides others and the script.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Jobs that have ended, for the history of run times: as epilogs tell of them, and as accounting does.
 
 An epilog reports at once a job that the queue had reported before. Jobs that were too short for that, or that ended
-while nobody listened, are asked for in the accounting, which is queried at most once in two minutes.
+while the daemon was down, are read from the accounting, which is queried at most once in two minutes.
 """
 
 from __future__ import annotations

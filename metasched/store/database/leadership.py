@@ -1,6 +1,6 @@
 """Which daemon leads where several are started on one database: only one may write, or runs would be learned by halves.
 
-A SQLite file has a lock file beside it, which the system lets go of when its process ends, however it ends. On a
+A SQLite file has a lock file beside it, which the system releases when its process ends in any way. On a
 PostgreSQL server an advisory lock belongs to a session, and goes with it. A leader whose session was lost, and who does
 not know it yet, writes nothing: each of its transactions looks whether the lock is still its own.
 """

@@ -73,11 +73,11 @@ def roll_up(store: Store, now: float | None = None, *, since: float | None = Non
     ----------
     store : where the loads are.
     now : the present (s); a slot is over when its end is not after it.
-    since : how far back slots are made anew (s); by default from the newest one on, and all where there is none yet.
+    since : time from which on slots are computed again (s); by default from the newest one on, or all if there is none.
 
     Returns
     -------
-    Means made or made anew.
+    Number of means computed.
     """
     moment = time.time() if now is None else now
     with writing(store.engine) as connection:
@@ -130,7 +130,7 @@ def _make(connection: Connection, step: int, since: float, now: float) -> int:
     made = source.add_columns(literal(step, Integer))
     inside = and_(LoadMeanRow.step == step, LoadMeanRow.time >= first, LoadMeanRow.time < end)
     if step == FIVE_MINUTES:
-        # Samples may be gone already where their means stay: only slots that have samples are made anew.
+        # Samples may have been deleted before their means: only slots with samples are computed again.
         fresh = made.subquery()
         again = select(fresh.c.node).where(fresh.c.node == LoadMeanRow.node, fresh.c.time == LoadMeanRow.time)
         connection.execute(delete(LoadMeanRow).where(inside, again.exists()))

@@ -1,4 +1,4 @@
-"""Letting go of what is too old to be of use."""
+"""Deletes loads, placements and past jobs that are too old."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEANS_KEEP = 9.0
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many rows were let go."""
+    """How many rows of each kind were deleted."""
 
     loads: int
     placements: int

@@ -188,7 +188,7 @@ class TokenRow(Base):
 
 
 class LeaderRow(Base):
-    """Which daemon leads, since when (s); the one with the highest number, others are let go."""
+    """The leading daemon, and since when (s): the row with the highest number; others are deleted."""
 
     __tablename__ = "leaders"
 

@@ -119,7 +119,7 @@ class Channel:
         while missing:
             part = self.connection.recv(missing)
             if not part:
-                raise MembershipError("the other end hung up")
+                raise MembershipError("the other end closed the connection")
             parts.append(part)
             missing -= len(part)
         return b"".join(parts)

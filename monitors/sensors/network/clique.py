@@ -1,8 +1,8 @@
 """Probes that never collide: :class:`Clique`, whose members pass a token and probe only while they hold it.
 
-The token goes round in the order of the members' names. A member that does not take it is passed over. A token that got
-lost with its holder is made anew by whoever misses it longest; its number grows with every pass, and a member that has
-seen a higher number takes no lower one, so that of two tokens one dies within a round.
+The token is passed in the order of the members' names. A member that does not accept it is skipped. If a token is lost
+with its holder, the member that has waited longest creates a new one. The token's number grows with every pass, and a
+member that has seen a higher number refuses a lower one, so that of two tokens one is dropped within a round.
 """
 
 from __future__ import annotations
