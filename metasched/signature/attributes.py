@@ -324,6 +324,12 @@ class Samples:
         rows = sorted((name, np.asarray(each, dtype=np.float64).tobytes()) for name, each in self.env.items())
         return self.topology, self.loops, *rows, values.tobytes()
 
+    def alone(self) -> NDArray[np.bool_]:
+        """Which rows are of the first process of each count."""
+        ranks = self.env["r"]
+        first = {n: ranks[self.counts == n].min() for n in self.distinct}
+        return np.asarray(ranks == np.array([first[n] for n in self.counts.tolist()]))
+
     def part(self, chosen: NDArray[np.bool_], env: Env | None = None) -> Samples:
         """Some of the rows, perhaps with other names."""
         env = {name: values[chosen] for name, values in (env or self.env).items()}

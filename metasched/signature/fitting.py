@@ -693,9 +693,12 @@ class _Fitter:
 
         found = self._pooled(key, samples, values, search, tolerance)
         if found is None:
-            # What differs at one count may still follow from other roles; what does not, from none.
+            # What differs at one count may still follow from other roles; what does not, from none, and neither does
+            # what follows no rule in one process of each run.
             varied = any(np.ptp(values[samples.counts == n]) for n in samples.distinct)
-            self.divided = self.divided or (varied and not tolerance)
+            if varied and not tolerance and not self.divided:
+                alone = samples.alone()
+                self.divided = peer or number(samples.part(alone), values[alone], USUAL[:1]) is not None
             return regression(samples, values), False
         if not few:
             single = self.single.setdefault(key, [])

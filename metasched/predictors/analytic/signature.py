@@ -8,7 +8,7 @@ and communication by a factor each, and say how the time grows with N.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,24 @@ from metasched.signature.reporting import checked_count
 
 #: Share of the time from which on a phase is a term of its own.
 SHOWN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """A phase at one number of processes, where no load slows it.
+
+    Parameters
+    ----------
+    phase : its number; None for all that take less than :data:`SHOWN` of the time, together.
+    share : of the execution time.
+    communication : share of its own time that is communication.
+    efficiency : processor-seconds at the smallest number of processes that was traced, over those here.
+    """
+
+    phase: int | None
+    share: float
+    communication: float
+    efficiency: float
 
 
 class SignaturePredictor(ByParts):
@@ -111,6 +129,28 @@ class SignaturePredictor(ByParts):
                 terms.append(Term(f"computation, {name}", how, float(here[0])))
                 terms.append(Term(f"communication, {name}", how, float(here[1:].sum())))
         return tuple(terms)
+
+    def phases(self, processors: int) -> tuple[PhaseTime, ...]:
+        """The phases that matter, and the others together.
+
+        Raises
+        ------
+        InputError : the rules do not hold for so many processes.
+        """
+        least = min(self.rules.learned)
+        here, before = self._seconds(processors), self._seconds(least)
+        if here is None or before is None:
+            raise InputError(self._refusal([processors]))
+        here, before = here * self._per_part(), before * self._per_part()
+        shares = here.sum(axis=1) / here.sum()
+        found: list[PhaseTime] = []
+        for phase in [*np.flatnonzero(shares >= SHOWN).tolist(), None]:
+            chosen = [phase] if phase is not None else np.flatnonzero(shares < SHOWN).tolist()
+            now, then = here[chosen].sum(axis=0), before[chosen].sum()
+            if (seconds := float(now.sum())) > 0.0:
+                efficiency = least * float(then) / (processors * seconds)
+                found.append(PhaseTime(phase, seconds / float(here.sum()), float(now[1:].sum()) / seconds, efficiency))
+        return tuple(found)
 
     def _facts(self) -> Mapping[str, Any]:
         return {

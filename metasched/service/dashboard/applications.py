@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from candidate_functions.terms import formula
+from metasched.predictors.analytic.signature import PhaseTime, SignaturePredictor
 from metasched.predictors.contract import Saved
+from metasched.predictors.tournament import Tournament
 from metasched.records import InputError
 from metasched.service.dashboard.formats import figure
 from metasched.service.quality.recent_predictions import JudgedRun
@@ -56,11 +58,21 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseTimes:
+    """The phases of a signature at one number of processors; efficiencies are relative to ``least`` processors."""
+
+    processors: int
+    least: int
+    phases: Sequence[PhaseTime]
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
-    """A model as the page shows it."""
+    """A model as the page shows it; ``phases`` where a signature predicts."""
 
     summary: Summary
     tops: Sequence[Top]
+    phases: PhaseTimes | None
     chart: dict[str, Any] | None
     runs: Sequence[JudgedRun]
 
@@ -87,6 +99,7 @@ def shown(application: str, platform: str, models: Models) -> Shown:
     return Shown(
         summary(application, platform, models),
         _tops(models.all()[application, platform]),
+        _phases(models.all()[application, platform]),
         _chart(runs) if runs else None,
         runs[: -RUNS - 1 : -1],
     )
@@ -120,6 +133,20 @@ def _tops(predictor: Saved) -> list[Top]:
         for part in learned.parts
         if part.models is not None
     ]
+
+
+def _phases(predictor: Saved) -> PhaseTimes | None:
+    """The phases at the number of processors of the last run, or of the largest that was traced."""
+    chosen = predictor.chosen if isinstance(predictor, Tournament) else predictor
+    if not isinstance(chosen, SignaturePredictor):
+        return None
+    traced = chosen.rules.learned
+    last = [run.processors for run in chosen.window]
+    processors = last[-1] if last else max(traced)
+    try:
+        return PhaseTimes(processors, min(traced), chosen.phases(processors))
+    except InputError:  # The rules hold for no such number.
+        return None
 
 
 def _chart(runs: Sequence[JudgedRun]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -14,14 +15,19 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from metasched.records import Load
+from metasched.predictors.analytic.signature import SignaturePredictor
+from metasched.records import Load, Run
 from metasched.service import simulations
 from metasched.service.app import make_app
 from metasched.service.authentication import NOBODY
 from metasched.service.daemon import Daemon
 from metasched.service.dashboard import pages, simulation
 from metasched.service.simulations import Wrong
+from metasched.signature.fitting import fit
+from metasched.signature.prediction import assumed
+from metasched.signature.traces import Trace, trace_of
 from metasched.store.database.placement_records import PlacementRecords
+from metasched.store.documents import dump
 from metasched.store.errors import StoreError
 from tests.service.busy_hour import busy_hour, day_of_loads
 from tests.service.daemons import running
@@ -221,6 +227,37 @@ def test_the_page_of_a_fresh_daemon_says_what_is_missing_and_a_failing_database_
         answer = client.get("/")
         assert answer.status_code == 200
         assert "m.db: is locked by another process" in answer.text
+
+
+def test_a_model_made_from_a_signature_shows_its_phases(tmp_path: Path) -> None:
+    def ring(n: int) -> Trace:
+        solve = [("compute", (1.6e9 / n,)), ("allreduce", (1000, 0, 0))] * 10
+        write = [("compute", (1e7,)), ("gather", (800, 800, 0, 0, 0))] * 5
+        return trace_of({rank: [("init", ()), *solve, *write, ("finalize", ())] for rank in range(n)})
+
+    model = SignaturePredictor(
+        fit([ring(n) for n in (4, 8, 16)]).application,
+        assumed(),
+        problem_size=1000.0,
+        application="ring",
+        cluster="east",
+    )
+    model.fit([Run("ring", "east", 1000.0, 64, 1.0, 1000.0, 0.5)])
+    with running(tmp_path, learned=False) as daemon:
+        daemon.store.models.save("ring", "east", json.loads(dump(model)))
+        daemon.models.read()
+        client = TestClient(make_app(daemon), follow_redirects=False)
+        logged_in(client, daemon)
+        page = client.get("/?application=ring").text
+        assert "Phases of the signature on 64" in page
+        _, _, table = page.partition("efficiency against 4<")
+        row = r'<th scope="row">(\w+)</th>' + 3 * r"<td>([\d.]+) %</td>"
+        phases = {name: [float(each) for each in shown] for name, *shown in re.findall(row, table)}
+        assert {*phases} <= {"1", "2", "others"}
+        assert sum(shown[0] for shown in phases.values()) == pytest.approx(100.0, abs=0.2)
+        # The first phase is shared out among all; in the second each process does the same work again.
+        assert phases["1"][2] > 80.0
+        assert 4.0 < phases["2"][2] < 6.3
 
 
 def test_what_was_known_before_a_restart_is_known_after_it(tmp_path: Path) -> None:
