@@ -52,11 +52,12 @@ MEGAHERTZ = tuple(clock * PROCESSOR.megahertz for clock in CLOCKS)
 
 @dataclass(frozen=True)
 class Choice:
-    """Nodes and clock (place in :data:`CLOCKS`) of a job, and its power as it is thought to be at most (W)."""
+    """Nodes and clock (place in :data:`CLOCKS`) of a job, its expected power, and what it is more at most (W)."""
 
     nodes: tuple[int, ...]
     clock: int
     watts: float
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ class Shipped:
         )
         running = [
             RunningJob(tuple(site.nodes[node] for node in each.nodes), (1,) * len(each.nodes), 1.0, 0.0,
-                       power=each.watts)
+                       power=each.watts, power_doubt=each.doubt)
             for each in cluster.running.values()
         ]  # fmt: skip
         question = Question(
@@ -219,7 +220,7 @@ class Shipped:
 def _choice(site: Site, best: Placement) -> Choice:
     chosen = best.resource_set
     nodes = tuple(site.nodes.index(name) for name in chosen.nodes)
-    return Choice(nodes, MEGAHERTZ.index(chosen.frequency or 0.0), best.power_limit or 0.0)
+    return Choice(nodes, MEGAHERTZ.index(chosen.frequency or 0.0), best.power_middle or 0.0, best.power_doubt)
 
 
 class Oracle:

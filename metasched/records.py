@@ -551,8 +551,9 @@ class Placement:
     reason : one sentence that says why it stands where it stands in the ranking.
     energy : of the run (J); None where nothing tells.
     success : chance that none of its nodes fails meanwhile; None where nothing tells.
-    power_limit : what counts under a cap of power, and a cap for the job itself (W): its mean power is larger one time
-        in four; None where nothing tells.
+    power_limit : the most that is expected, and a cap for the job itself (W): its mean power is larger one time in ten;
+        None where nothing tells.
+    power_doubt : margin between the expected power and this limit (W).
     """
 
     resource_set: ResourceSet
@@ -563,11 +564,17 @@ class Placement:
     energy: float | None = None
     success: float | None = None
     power_limit: float | None = None
+    power_doubt: float = field(default=0.0, compare=False)
 
     @property
     def power(self) -> float | None:
         """Mean power of the run (W); None where its energy is not known."""
         return None if self.energy is None else self.energy / (self.slowdown * self.prediction.execution_time)
+
+    @property
+    def power_middle(self) -> float | None:
+        """Power expected with the median of the loads to come (W); None where nothing tells."""
+        return None if self.power_limit is None else self.power_limit - self.power_doubt
 
     @property
     def completion(self) -> float:

@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from metasched.history.job_log import JobLog
 from metasched.history.queue import QueuedJob
@@ -84,8 +85,13 @@ class ListedCluster(AskedCluster, ABC):
         for job in jobs:
             comment = comments.get(job.number, comments.get(job.number.partition(".")[0], ""))
             ran, mark = max(now - (job.since or now), 0.0), read_mark(comment)
-            named = () if mark is None else (mark.application, mark.problem_size)
-            found.append(StartedJob(tuple(job.slots), tuple(job.slots.values()), ran, *named))
+            started = StartedJob(tuple(job.slots), tuple(job.slots.values()), ran)
+            if mark is not None:
+                clock = mark.settings.frequency
+                started = replace(
+                    started, application=mark.application, problem_size=mark.problem_size, frequency=clock
+                )
+            found.append(started)
         return found
 
     def bound(self) -> Sequence[BoundJob]:

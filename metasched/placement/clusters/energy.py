@@ -13,10 +13,9 @@ from metasched.predictors.contract import Predictor, energy_predictor
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Level of the intervals whose upper ends count under a cap of power, each passed by one run in four. On the stream of
-#: the design seed (``benchmarks.energy_stream``) a cluster was above its cap for 3.8 % of the time with 0.2 and hardly
-#: ever with 0.5; with 0.9 jobs completed twice as much later than an oracle's as with 0.5.
-CAP_LEVEL = 0.5
+#: Level of the intervals whose upper ends count under a cap of power, each passed by one run in ten; chosen with the
+#: correlation of their errors (``power_draw.COMMON``) on streams of design seeds (``benchmarks.energy_stream``).
+CAP_LEVEL = 0.8
 
 
 def tells_energy(state: ClusterState, predictor: Predictor) -> bool:
@@ -46,20 +45,21 @@ def energy_of(
     return drawn(state.hardware, processors * state.threads) * time
 
 
-def most_watts(
+def power_in_doubt(
     state: ClusterState,
     predictor: Predictor,
     size: ArrayLike,
     processors: Ints,
     cpu: Floats,
     bandwidth: Floats,
-) -> Floats:
-    """Upper ends of the intervals of the mean power of sets of a cluster (W), arrays of shape (k,).
+) -> tuple[Floats, Floats]:
+    """The expected mean power of sets of a cluster, and its margin up to the upper limit (W), arrays of shape (k,).
 
-    What was learned, else by the hardware; 0 where none tells. Where the loads to come are in doubt, so is the power: a
-    run that gets more CPU than expected draws more. What is expected of loads makes times right on the mean, which a
-    few bad spans make long; most runs get more. So power is predicted with the median of the loads. On the
-    logarithm the two doubts are independent, as those of times (:mod:`metasched.predictors.load_doubt`).
+    The limits are the upper ends of intervals at :data:`CAP_LEVEL`. What was learned, else by the hardware; 0 if
+    neither is known. If the loads to come are uncertain, so is the power: a run that gets more CPU than expected draws
+    more. What is expected of loads makes times right on the mean, which a few bad spans make long; most runs get more.
+    So power is predicted with the median of the loads. On the logarithm the two errors are independent, as those of
+    times (:mod:`metasched.predictors.load_doubt`).
     """
     doubt, points = state.doubt(processors, CAP_LEVEL), [(cpu, bandwidth)]
     if doubt is not None:
@@ -76,6 +76,6 @@ def most_watts(
     expected, *more = watts.reshape(len(points), -1)
     learned = contract.most_watts(predictor, size, processors, cpu, bandwidth, CAP_LEVEL)
     if learned is None:
-        return np.asarray(expected)
+        return np.asarray(expected), np.zeros(len(expected))
     reaches = [np.log(learned / expected), *(np.log(np.maximum(each / expected, 1.0)) for each in more)]
-    return np.asarray(expected * np.exp(np.linalg.norm(reaches, axis=0)))
+    return np.asarray(expected), np.asarray(expected * np.expm1(np.linalg.norm(reaches, axis=0)))

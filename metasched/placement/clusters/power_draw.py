@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from metasched.blocks.power import cores_of, drawn, idle_power, knows_power
 from metasched.placement.clusters.running_jobs import RunningJob
@@ -20,6 +20,10 @@ from metasched.placement.clusters.state import ClusterState
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: Correlation that the errors of two jobs' powers are taken to have: models of several applications err for reasons of
+#: their own, and nodes get loads of their own, but a bias of forecasts or of a meter is common to all.
+COMMON = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Draw:
@@ -27,32 +31,65 @@ class Draw:
 
     Parameters
     ----------
-    running : power of the jobs that run (W).
+    running : expected power of the jobs that run (W).
     idle : of a node that does nothing (W).
     unused : nodes that are up and have no job.
     per_node : processors that a node has at most.
+    doubts, squares : sums of the margins up to the upper limits of these jobs (W), and of their squares.
 
     Examples
     --------
     >>> draw = Draw(running=300.0, idle=50.0, unused=4, per_node=2)
-    >>> draw.alone, draw.besides(np.array([1, 2, 3, 8])).tolist()
-    (500.0, [450.0, 450.0, 400.0, 300.0])
+    >>> draw.alone, draw.most(np.array([1, 2, 3, 8]), np.full(4, 90.0), np.zeros(4)).tolist()
+    (500.0, [540.0, 540.0, 490.0, 390.0])
     """
 
     running: float
     idle: float
     unused: int
     per_node: int
+    doubts: float = 0.0
+    squares: float = 0.0
+
+    @property
+    def at_most(self) -> float:
+        """The upper limit of the power of the jobs that run (W)."""
+        return self.running + float(together(self.doubts, self.squares))
 
     @property
     def alone(self) -> float:
-        """The power of the cluster without the job (W)."""
-        return self.running + self.idle * self.unused
+        """The upper limit of the power of the cluster without the job (W)."""
+        return self.at_most + self.idle * self.unused
 
-    def besides(self, processors: Ints) -> Floats:
-        """The power besides a job that uses the fewest idle nodes with enough processors (W), shape (n,)."""
+    def most(self, processors: Ints, watts: Floats, doubt: Floats) -> Floats:
+        """The upper limit of its power with a job on the fewest idle nodes with enough processors (W), shape (n,).
+
+        Parameters
+        ----------
+        processors : of the job.
+        watts, doubt : its expected power, and the margin up to the upper limit (W).
+        """
         nodes = -(-np.asarray(processors) // self.per_node)
-        return np.asarray(self.running + self.idle * np.maximum(self.unused - nodes, 0))
+        expected = self.running + watts + self.idle * np.maximum(self.unused - nodes, 0)
+        return np.asarray(expected + together(self.doubts + doubt, self.squares + doubt**2))
+
+
+def together(doubts: ArrayLike, squares: ArrayLike) -> Floats:
+    """The margin between the expected power of several jobs together and its upper limit (W).
+
+    The errors of any two jobs are assumed to have the correlation :data:`COMMON`. With margins d of the jobs, that of
+    all is sqrt((1 - COMMON) sum(d^2) + COMMON sum(d)^2).
+
+    Parameters
+    ----------
+    doubts, squares : sums of the margins (W), and of their squares (W^2).
+
+    Examples
+    --------
+    >>> round(float(together(7.0, 25.0)), 2)
+    5.23
+    """
+    return np.sqrt((1.0 - COMMON) * np.asarray(squares) + COMMON * np.square(doubts))
 
 
 def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
@@ -70,20 +107,24 @@ def draw_of(cluster: ClusterState, jobs: Sequence[RunningJob]) -> Draw:
     >>> from metasched.placement.clusters.running_jobs import RunningJob
     >>> cluster = ClusterState.make("c", ["n0", "n1", "n2"], jobs=[1, 0, 0])
     >>> draw_of(cluster, [RunningJob(("n0",), (1,), 10.0, 0.0, power=90.0)])
-    Draw(running=90.0, idle=0.0, unused=2, per_node=1)
+    Draw(running=90.0, idle=0.0, unused=2, per_node=1, doubts=0.0, squares=0.0)
     """
     hardware, place = cluster.hardware, {name: index for index, name in enumerate(cluster.nodes)}
     idle = idle_power(hardware)
     known = np.zeros(len(cluster.nodes), dtype=bool)
-    running = 0.0
+    running, doubts, squares = 0.0, 0.0, 0.0
     for job in jobs:
         here = [place[name] for name in job.nodes if name in place]
         if job.power is not None and here:
-            running += job.power * len(here) / len(job.nodes)
+            part = len(here) / len(job.nodes)
+            running += part * job.power
+            doubts += part * job.power_doubt
+            squares += (part * job.power_doubt) ** 2
             known[here] = True
     unknown = int(np.count_nonzero((cluster.jobs > 0) & ~known & cluster.up))
     busy = idle
     if hardware is not None and knows_power(hardware):
         busy = max(idle, float(drawn(hardware, [cores_of(hardware)])[0]))
     unused = int(np.count_nonzero(cluster.up & ~known & (cluster.jobs == 0)))
-    return Draw(running + unknown * busy, idle, unused, max(int(cluster.processors.max(initial=1)), 1))
+    per_node = max(int(cluster.processors.max(initial=1)), 1)
+    return Draw(running + unknown * busy, idle, unused, per_node, doubts, squares)

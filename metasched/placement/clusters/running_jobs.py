@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.placement.clusters.energy import most_watts
+from metasched.placement.clusters.energy import power_in_doubt
 from metasched.placement.clusters.state import ClusterState
-from metasched.predictors.contract import Predictor, computing_share, under
+from metasched.predictors.contract import Predictor, clocks_of, computing_share, under
 from metasched.records import Settings
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,8 @@ class RunningJob:
     computation, communication : seconds left of each, were it alone.
     dedicated : whether its processors are its own, so that the state does not count them among those free.
     running_for : seconds since it started; loads measured since then show it.
-    power : what it draws on average at most (W); None where nothing tells it.
+    power : its expected mean power (W); None if unknown.
+    power_doubt : margin between this power and its upper limit (W).
     """
 
     nodes: tuple[str, ...]
@@ -47,6 +48,7 @@ class RunningJob:
     dedicated: bool = False
     running_for: float = 0.0
     power: float | None = None
+    power_doubt: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class StartedJob:
     restarted : whether it has been started before.
     time_limit : of the job (s); None where it has none.
     devices : what it has besides processors, as parameters of its run.
+    frequency : clock that was set for it (MHz); None if none was.
     """
 
     nodes: tuple[str, ...]
@@ -79,6 +82,12 @@ class StartedJob:
     restarted: bool = False
     time_limit: float | None = None
     devices: tuple[tuple[str, float | str], ...] = ()
+    frequency: float | None = None
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """What jobs have in common that a model is asked about at once."""
+        return self.application, self.devices, self.frequency
 
 
 def later(job: RunningJob | StartedJob, seconds: float) -> RunningJob | StartedJob | None:
@@ -139,14 +148,15 @@ def terms_left(
     found = [job for job in here if isinstance(job, RunningJob)]
     started = [job for job in here if isinstance(job, StartedJob)]
     unknown: Counter[str] = Counter()
-    for application, special in sorted({(job.application, job.devices) for job in started}, key=str):
-        mine = [job for job in started if (job.application, job.devices) == (application, special)]
+    for alike in sorted({job.alike for job in started}, key=str):
+        mine = [job for job in started if job.alike == alike]
+        application = mine[0].application
         predictor = model(application) if application else None
-        times = None if predictor is None else _terms(mine, cluster, number, predictor, special)
+        times = None if predictor is None else _terms(mine, cluster, number, predictor)
         if times is None:
             unknown[application or "no application is named"] += len(mine)
             continue
-        for job, whole, computing, watts in zip(mine, *times, strict=True):
+        for job, whole, computing, watts, doubt in zip(mine, *times, strict=True):
             if not sure and job.running_for >= whole:
                 continue
             left = max(whole - job.running_for, OVERDUE * whole)
@@ -159,6 +169,7 @@ def terms_left(
                     job.dedicated,
                     job.running_for,
                     watts or None,
+                    doubt,
                 )
             )
     if not unknown:
@@ -173,13 +184,9 @@ def terms_left(
 
 
 def _terms(
-    jobs: Sequence[StartedJob],
-    cluster: ClusterState,
-    number: dict[str, int],
-    predictor: Predictor,
-    devices: tuple[tuple[str, float | str], ...],
-) -> tuple[Floats, Floats, Floats] | None:
-    """Whole time (s), computation (s) and most power (W, 0 where nothing tells it) of each job; None without a time."""
+    jobs: Sequence[StartedJob], cluster: ClusterState, number: dict[str, int], predictor: Predictor
+) -> tuple[Floats, Floats, Floats, Floats] | None:
+    """Whole time (s), computation (s), power and its doubt (W, 0 where unknown) of jobs alike; None without a time."""
     nodes = [np.array([number[name] for name in job.nodes if name in number]) for job in jobs]
     size = np.array([job.problem_size for job in jobs])
     processors = np.array([sum(job.processors) for job in jobs])
@@ -187,12 +194,14 @@ def _terms(
     width = cluster.available_bandwidth
     bandwidth = np.clip([cluster.network.bandwidth(width, each) for each in nodes], LEAST_WIDTH, BOUNDLESS)
     try:
-        predictor = under(predictor, Settings.of(parameters=dict(devices)))
+        clock = jobs[0].frequency if clocks_of(predictor) else None
+        predictor = under(predictor, Settings.of(parameters=dict(jobs[0].devices), frequency=clock))
         whole = predictor.expect_many(size, processors, cpu, bandwidth)
         share = computing_share(predictor, size, processors, cpu, bandwidth)
-        watts = most_watts(cluster, predictor, size, processors, cpu, bandwidth)
+        watts, doubt = power_in_doubt(cluster, predictor, size, processors, cpu, bandwidth)
     except ValueError:
         return None
     if not (np.all(np.isfinite(whole)) and np.all(whole > 0) and not np.any(np.isnan(share))):
         return None
-    return whole, whole * share, np.where(np.isfinite(watts), watts, 0.0)
+    known = np.isfinite(watts) & np.isfinite(doubt)
+    return whole, whole * share, np.where(known, watts, 0.0), np.where(known, doubt, 0.0)

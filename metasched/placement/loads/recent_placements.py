@@ -38,7 +38,7 @@ class RecentPlacement:
     overlapping : names of the other clusters that the same nodes may be in: partitions of one scheduler share nodes.
     dedicated : whether its processors are allocated exclusively.
     waits : whether it waits for processors that other jobs use.
-    power : upper limit of its mean power (W); None if unknown.
+    power, power_doubt : see :class:`metasched.placement.clusters.running_jobs.RunningJob`.
     """
 
     cluster: str
@@ -50,6 +50,7 @@ class RecentPlacement:
     dedicated: bool = False
     waits: bool = False
     power: float | None = None
+    power_doubt: float = 0.0
 
     def left_on(self, cluster: ClusterState, now: float) -> float:
         """Its remaining time on nodes of a cluster (s); 0 if it has none of these nodes or should have ended."""
@@ -190,10 +191,13 @@ class _Columns:
 def as_running(placed: Iterable[RecentPlacement], cluster: ClusterState) -> list[RunningJob]:
     """The recently placed jobs of a cluster that do not wait, as running jobs with all of their work left."""
     return [
-        RunningJob(job.nodes, job.processors, job.execution_time, 0.0, job.dedicated, power=job.power)
+        RunningJob(
+            job.nodes, job.processors, job.execution_time, 0.0, job.dedicated,
+            power=job.power, power_doubt=job.power_doubt,
+        )
         for job in placed
         if not job.waits and (job.cluster == cluster.name or cluster.name in job.overlapping)
-    ]
+    ]  # fmt: skip
 
 
 def with_recent_placements(

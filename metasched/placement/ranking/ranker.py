@@ -179,9 +179,6 @@ def _searched(
     wait = layout.wait(cluster, processors)
     taken = layout.taken(cluster, processors)
     longest_time = longest(processors, of_fewest[cluster], question.constraints.least_efficiency)
-    besides = np.zeros(cluster.size)
-    for number, draw in enumerate(draws):
-        besides[cluster == number] = draw.besides(taken[cluster == number])
     objective = question.objective
 
     def loads(place: Ints, step: Ints) -> tuple[Floats, Floats]:
@@ -207,8 +204,11 @@ def _searched(
         if limit is not None:
             scores[wait.take(pair) + time > limit.of(where, count, *loads(place, step))] *= BEYOND
         if question.power_cap is not None:
-            watts = layout.most_watts(question.problem_size, where, count, *loads(place, step))
-            scores[watts > question.power_cap - besides[pair]] *= BEYOND
+            watts, doubt = layout.power_in_doubt(question.problem_size, where, count, *loads(place, step))
+            for number, draw in enumerate(draws):
+                mine = np.flatnonzero(where == number)
+                whole = draw.most(taken[pair[mine]], watts[mine], doubt[mine])
+                scores[mine[whole > question.power_cap]] *= BEYOND
         return scores
 
     return search(domains, allowed, score, scope, question.top)
@@ -230,7 +230,7 @@ def _why_too_much_power(layout: Layout, draws: Sequence[Draw], cap: float) -> st
     if min(draw.alone for draw in draws) >= cap:
         state, draw = min(zip(layout.clusters, draws, strict=True), key=lambda each: each[1].alone)
         return (
-            f"the power cap of {cap:g} W is below what {state.name} draws without the job: {draw.running:g} W by jobs "
+            f"the power cap of {cap:g} W is below what {state.name} draws without the job: {draw.at_most:g} W by jobs "
             f"that run and {draw.idle * draw.unused:g} W by {draw.unused} idle nodes"
         )
     besides = min(draw.alone for draw in draws)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.placement.clusters.energy import energy_of, most_watts
+from metasched.placement.clusters.energy import energy_of, power_in_doubt
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
@@ -89,12 +89,13 @@ def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor
     cpu, bandwidth = np.array([chosen.available_cpu]), np.array([chosen.available_bandwidth])
     time = placement.slowdown * placement.prediction.execution_time
     joules = energy_of(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth, np.array([time]))
-    watts = most_watts(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth)
+    watts, doubt = power_in_doubt(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth)
     rate = None if state.hardware is None else state.hardware.get("lambda")
     return replace(
         placement,
         energy=float(joules[0]) or None,
-        power_limit=float(watts[0]) or None,
+        power_limit=float(watts[0] + doubt[0]) or None,
+        power_doubt=float(doubt[0]),
         success=None if rate is None else math.exp(-rate * len(chosen.nodes) * time),
     )
 

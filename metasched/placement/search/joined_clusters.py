@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.constraints import Constraints, admit
-from metasched.placement.clusters.energy import energy_of, most_watts
+from metasched.placement.clusters.energy import energy_of, power_in_doubt
 from metasched.placement.clusters.network import Groups
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.search.exact_search import Domains
@@ -160,15 +160,19 @@ class Layout:
                 )
         return joules
 
-    def most_watts(self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> Floats:
-        """The upper limit of the power of each of k entries (W), see ``clusters.energy.most_watts``."""
+    def power_in_doubt(
+        self, size: float, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats
+    ) -> tuple[Floats, Floats]:
+        """Power and its doubt (W) of k entries, see :func:`metasched.placement.clusters.energy.power_in_doubt`."""
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
-        watts = np.zeros(cluster.size)
+        watts, doubt = np.zeros(cluster.size), np.zeros(cluster.size)
         for number, (state, predictor) in enumerate(zip(self.clusters, self.predictors, strict=True)):
             mine = np.flatnonzero(cluster == number)
             if mine.size:
-                watts[mine] = most_watts(state, predictor, size, processors[mine], cpu[mine], bandwidth[mine])
-        return watts
+                watts[mine], doubt[mine] = power_in_doubt(
+                    state, predictor, size, processors[mine], cpu[mine], bandwidth[mine]
+                )
+        return watts, doubt
 
     def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
         """The record of some nodes, numbered within their cluster, shape (n,)."""

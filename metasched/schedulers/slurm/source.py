@@ -496,7 +496,10 @@ def _started(row: Mapping[str, str], now: float) -> StartedJob | None:
     if mark is None:
         return started
     comment = _text(row["Comment"])
-    return replace(started, application=mark.application, problem_size=mark.problem_size, comment=comment)
+    return replace(
+        started, application=mark.application, problem_size=mark.problem_size, comment=comment,
+        frequency=mark.settings.frequency,
+    )  # fmt: skip
 
 
 def _status(text: str) -> int:

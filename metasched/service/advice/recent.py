@@ -50,7 +50,8 @@ class RecentPlacements:
         self._placed = self._placed.plus(
             RecentPlacement(
                 chosen.cluster, chosen.nodes, tuple(taken), now, best.completion, same - {chosen.cluster},
-                dedicated=bool(partition.scheduler), waits=best.queue_wait > 0, power=best.power_limit,
+                dedicated=bool(partition.scheduler), waits=best.queue_wait > 0,
+                power=best.power_middle, power_doubt=best.power_doubt,
             )
         )  # fmt: skip
 

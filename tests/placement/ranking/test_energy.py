@@ -17,9 +17,11 @@ from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.blocks.power import drawn, of_processors
 from metasched.cli.app import main
 from metasched.placement.clusters.constraints import Constraints
-from metasched.placement.clusters.running_jobs import RunningJob
+from metasched.placement.clusters.power_draw import COMMON
+from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
 from metasched.placement.clusters.state import ClusterState, SetMinima
 from metasched.placement.loads.counted import Loads
+from metasched.placement.loads.recent_placements import RecentPlacement, as_running
 from metasched.placement.ranking.layouts import layouts
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
@@ -287,6 +289,42 @@ def test_idle_nodes_and_jobs_that_run_count_under_the_cap(learned: MeteredPredic
     assert alone[0].prediction.execution_time < placements[0].prediction.execution_time
     with pytest.raises(InfeasibleError, match="100 W is below what c draws without the job: 70 W by jobs that run"):
         rank([busy], {"c": learned}, replace(asked, power_cap=100.0))
+
+
+def test_doubts_of_many_jobs_count_under_the_cap_as_independent_but_for_a_common_part(
+    learned: MeteredPredictor, state: ClusterState
+) -> None:
+    busy = replace(state, jobs=np.array([1, 1, 1, 1, 1, 1, 0, 0]))
+    there = tuple(RunningJob((f"n{k}",), (1,), 100.0, 0.0, power=50.0, power_doubt=10.0) for k in range(6))
+    free = Constraints(processors=(1,), exclude=frozenset({f"n{k}" for k in range(6)}))
+    asked = Question(900, free, settings=CLOCKED[:1], running={"c": there})
+    best = rank([busy], {"c": learned}, asked).placements[0]
+    assert best.power_limit is not None
+    middle, doubt = best.power_middle, best.power_doubt
+    assert middle is not None
+    assert 0.0 < doubt == pytest.approx(best.power_limit - middle)
+    squares, doubts = 6 * 10.0**2 + doubt**2, 6 * 10.0 + doubt
+    most = 300.0 + middle + math.sqrt((1.0 - COMMON) * squares + COMMON * doubts**2)
+    assert 300.0 + middle + 1.5 * math.sqrt(squares) > most > 300.0 + middle + math.sqrt(squares)
+    assert rank([busy], {"c": learned}, replace(asked, power_cap=most + 0.01)).placements
+    with pytest.raises(InfeasibleError, match="power cap"):
+        rank([busy], {"c": learned}, replace(asked, power_cap=most - 0.01))
+
+
+def test_a_job_that_runs_counts_with_the_power_and_the_doubt_that_its_placement_had(
+    learned: MeteredPredictor, state: ClusterState
+) -> None:
+    asked = Question(900, Constraints(processors=(2,)), settings=(Settings(frequency=1500.0),))
+    best = rank([state], learned, asked).placements[0]
+    nodes = best.resource_set.nodes
+    started = StartedJob(nodes, (1,) * len(nodes), 1.0, "a", 900.0, frequency=1500.0)
+    placed = RecentPlacement(
+        "c", nodes, (1,) * len(nodes), 0.0, 99.0, power=best.power_middle, power_doubt=best.power_doubt
+    )
+    (by_model,), _ = terms_left([started], state, lambda name: learned)
+    (by_placement,) = as_running([placed], state)
+    for job in (by_model, by_placement):
+        assert (job.power, job.power_doubt) == (pytest.approx(best.power_middle), pytest.approx(best.power_doubt))
 
 
 def test_a_cap_below_idle_power_is_said_on_the_command_line(
