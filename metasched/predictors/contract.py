@@ -81,7 +81,7 @@ class Ranked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What was learned of an application, or of one of its phases, to be shown.
+    """What a predictor has learned about an application, or one of its phases, for display.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a predictor has learned, to be shown.
+    """What a predictor has learned, for display.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Learned:
 
 @runtime_checkable
 class Predictor(Protocol):
-    """What every way to predict can do.
+    """The contract of all predictors.
 
     A prediction never waits for learning: while a search runs, answers come from what was known before it. Attributes
     beside the methods: ``name``, the method as the command line spells it; ``application`` and ``cluster``, what it
@@ -167,16 +167,16 @@ class Predictor(Protocol):
         ...
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
-        """The terms that a predicted time is the sum of: computation, communication, and what else it is made of."""
+        """The terms whose sum is a predicted time: computation, communication, and possibly others."""
         ...
 
     def learned(self) -> Learned:
-        """What was learned so far, part by part, to be shown."""
+        """What was learned so far, by parts, for display."""
         ...
 
 
 class RunsSeen(Protocol):
-    """The last runs that a predictor has learned, oldest first, and how many there ever were."""
+    """The latest runs that a predictor has learned, oldest first, and the number of all."""
 
     seen: int
 
@@ -190,11 +190,11 @@ class RunsSeen(Protocol):
 
 
 class Saved(Predictor, Protocol):
-    """A predictor with a record of what it models and from which runs, as documents keep it."""
+    """A predictor with a record of its application, platform and runs, as saved in documents."""
 
     @property
     def application(self) -> str:
-        """The application whose times it predicts."""
+        """The application whose execution times it predicts."""
         ...
 
     @property
@@ -209,7 +209,7 @@ class Saved(Predictor, Protocol):
 
 
 def for_user(predictor: Predictor, user: str) -> Predictor:
-    """What predicts for a user: the predictor itself, or what it keeps apart for a user who contradicts the others."""
+    """The predictor for a user: the predictor itself, or a separate one for a user whose runs contradict the others."""
     apart = getattr(predictor, "for_user", None)
     found: Predictor = predictor if apart is None else apart(user)
     return found
@@ -236,7 +236,7 @@ class PlansRuns(Predictor, Protocol):
     """A predictor that knows which runs would narrow its intervals most."""
 
     def plan(self, asked: Sequence[Request], candidates: Sequence[Request], budget: float) -> Plan:
-        """Choose runs among candidates that take at most ``budget`` seconds together, for the placements asked for."""
+        """Choose runs among candidates that take at most ``budget`` seconds together, for the requested placements."""
         ...
 
     def widths(self, spreads: Floats, level: float) -> Floats:
@@ -245,7 +245,7 @@ class PlansRuns(Predictor, Protocol):
 
 
 def planner(predictor: Predictor) -> PlansRuns | None:
-    """The predictor as one that plans runs; None where its method cannot."""
+    """The predictor as one that plans runs; None if its method cannot."""
     return cast(PlansRuns, predictor) if hasattr(predictor, "plan") else None
 
 
@@ -273,7 +273,7 @@ class PowerTerm(NamedTuple):
 
 
 def power_terms(predictor: Predictor, problem_size: float, processors: ArrayLike) -> tuple[PowerTerm, ...] | None:
-    """What the expected times are the sum of, where a predictor knows them to be powers of the loads; else None.
+    """The terms whose sum is the expected times, if these are powers of the loads; else None.
 
     Whoever compares very many loads on the same numbers of processors takes each power once.
 
@@ -294,7 +294,7 @@ def distinguishes_settings(predictor: Predictor) -> bool:
 
 
 def under(predictor: Predictor, settings: Settings) -> Predictor:
-    """The predictor as it is now, answering for some settings; the same one where none matter to it.
+    """The predictor in its present state, for some settings; the same one if it does not distinguish settings.
 
     Raises
     ------
@@ -307,33 +307,33 @@ def under(predictor: Predictor, settings: Settings) -> Predictor:
 
 
 def on_platform(predictor: Predictor, platform: str) -> Predictor:
-    """What predicts on a platform: of a predictor for several its part for this one, else the predictor itself."""
+    """The predictor for a platform: the part of one for several platforms, else the predictor itself."""
     apart = getattr(predictor, "on", None)
     found: Predictor = predictor if apart is None else apart(platform)
     return found
 
 
 def teaching_of(predictor: Predictor) -> tuple[Run, ...]:
-    """The runs of a platform that models of others can learn from, oldest first; none where its method has no such."""
+    """The runs of a platform that models of other platforms can borrow, oldest first; empty if its method has none."""
     found: tuple[Run, ...] = getattr(predictor, "teaching", ())
     return found
 
 
 def borrow(predictor: Predictor, runs: Iterable[Run]) -> None:
-    """Have a predictor count with runs of other platforms from its next fit on, where its method can."""
+    """Let a predictor borrow runs of other platforms from its next fit on, if its method can."""
     borrowing = getattr(predictor, "borrowing", None)
     if borrowing is not None:
         borrowing(runs)
 
 
 def borrowed_by(predictor: Predictor) -> tuple[Run, ...]:
-    """The runs of other platforms that a predictor counts with; none where its method cannot."""
+    """The runs that a predictor borrows from other platforms; empty if its method cannot."""
     found: tuple[Run, ...] = getattr(predictor, "lent", ())
     return found
 
 
 def reason_of(predictor: Predictor) -> str | None:
-    """Why a predictor that stands for several answers as it does; None where it stands for itself."""
+    """The reason for the choice of a predictor that represents several; None for a single one."""
     found: str | None = getattr(predictor, "reason", None)
     return found
 
@@ -362,13 +362,13 @@ def computing_share(
 
 
 def clocks_of(predictor: Predictor) -> tuple[float, float] | None:
-    """The lowest and the highest clock that a predictor has learned (MHz); None where no run recorded one."""
+    """The lowest and the highest clock that a predictor has learned (MHz); None if no run recorded one."""
     found: tuple[float, float] | None = getattr(predictor, "clocks", None)
     return found
 
 
 def energy_predictor(predictor: Predictor) -> Predictor | None:
-    """What predicts the energy of runs whose times a predictor predicts, joules standing where seconds do.
+    """The predictor of the energy of runs whose times a predictor predicts, with joules instead of seconds.
 
     None where it has learned none. Asked of every placement, as :func:`layouts_of`.
     """
@@ -450,7 +450,7 @@ BOUNDLESS = 1e9
 
 
 class ByBatch(ABC):
-    """What follows for a predictor from ``name`` and ``predict_many``; it has no background and no terms of its own."""
+    """A base class that derives the other methods from ``name`` and ``predict_many``, without background or terms."""
 
     name: str
 
@@ -463,7 +463,7 @@ class ByBatch(ABC):
         available_bandwidth: ArrayLike,
         level: float = 0.9,
     ) -> Predictions:
-        """Predict many at once, as :class:`Predictor` says."""
+        """Predict many requests at once, see :class:`Predictor`."""
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time (s), as one of many."""
@@ -481,7 +481,7 @@ class ByBatch(ABC):
         """Return at once: nothing is searched in the background."""
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
-        """With a bandwidth without bound what remains is computation, the rest communication."""
+        """The time with infinite bandwidth is computation, the rest is communication."""
         n, p, cpu, bw = columns_of(request)
         time, unbounded = (float(self.expect_many(n, p, cpu, links)[0]) for links in (bw, BOUNDLESS))
         computation = min(time, unbounded)
@@ -491,7 +491,7 @@ class ByBatch(ABC):
         )
 
     def learned(self) -> Learned:
-        """What was fitted, each number by its name."""
+        """The fitted parameters, each by its name."""
         return Learned((Part("", None, self._facts()),))
 
     def _facts(self) -> Mapping[str, Any]:
@@ -499,7 +499,7 @@ class ByBatch(ABC):
 
 
 class ByColumns(ByBatch):
-    """What follows for a predictor from what it says of requests that are columns of one shape already."""
+    """A base class that derives the other methods from predictions for columns of one shape."""
 
     def predict_many(
         self,
@@ -509,7 +509,7 @@ class ByColumns(ByBatch):
         available_bandwidth: ArrayLike,
         level: float = 0.9,
     ) -> Predictions:
-        """Predict many at once, as :class:`Predictor` says."""
+        """Predict many requests at once, see :class:`Predictor`."""
         return self._predicted(broadcast(problem_size, processors, available_cpu, available_bandwidth), level)
 
     def expect_many(
@@ -520,7 +520,7 @@ class ByColumns(ByBatch):
 
     @abstractmethod
     def _predicted(self, columns: Columns, level: float) -> Predictions:
-        """Times with intervals; infinite where nothing is defined."""
+        """Times with intervals; infinite if no prediction is defined."""
 
     def _expected(self, columns: Columns) -> Floats:
         return self._predicted(columns, 0.9).execution_time

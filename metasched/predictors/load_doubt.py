@@ -122,7 +122,7 @@ def predict_one(
     level: float,
     doubt: LoadDoubt | None,
 ) -> Prediction:
-    """One prediction with the doubt about the loads in its interval.
+    """One prediction whose interval includes the uncertainty of the loads.
 
     A processor faster than the reference node's offers more than 1; a request of one prediction stops there.
 
@@ -156,7 +156,7 @@ def predict_many(
     level: float,
     doubt: LoadDoubt | None,
 ) -> Predictions:
-    """What ``predictor.predict_many`` says, with the doubt about the loads in the intervals.
+    """The predictions of ``predictor.predict_many``, with the uncertainty of the loads in the intervals.
 
     Parameters
     ----------

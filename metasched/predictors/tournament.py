@@ -1,4 +1,4 @@
-"""A tournament of predictors: for its application the one with the least recent error answers, and says why.
+"""A tournament of predictors: the one with the smallest recent error answers, and states the reason.
 
 Chosen as the Network Weather Service chooses among its forecasters: every entrant predicts every run before it learns
 it, and whose errors over the last runs are least on average answers next. One that the runs do not suffice for sits
@@ -19,7 +19,7 @@ from metasched.records import InputError, Prediction, Request, Run
 
 #: Runs that errors are averaged over.
 WINDOW = 20
-#: Runs kept for entrants that cannot be fitted yet.
+#: Number of runs stored for entrants that cannot be fitted yet.
 CAPACITY = 512
 #: Share of the training runs that entrants are tried on before all of them are learned.
 _TRIAL = 0.25
@@ -76,7 +76,7 @@ class Tournament(ByColumns):
 
     @property
     def chosen(self) -> Predictor:
-        """The entrant whose recent errors are smallest: it answers."""
+        """The entrant with the smallest recent errors, which answers."""
         present = [entrant for entrant in self.entrants if entrant.name not in self.absent]
         if not self.errors or not present:
             raise InputError("the tournament has learned nothing yet, expected it to be fitted to at least one run")

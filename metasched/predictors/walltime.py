@@ -1,4 +1,4 @@
-"""Time limits from a predictive distribution: how long a job may be given, and how likely it is then to be killed.
+"""Time limits from a predictive distribution, each with the probability that it kills the job.
 
 A scheduler kills a job at its time limit, and lets shorter jobs start sooner. What the run will take is uncertain for
 two reasons: the model's error, which its prediction intervals tell of, and the loads that the job will meet, which
@@ -24,11 +24,11 @@ Floats = NDArray[np.float64]
 
 #: Levels of the intervals whose ends trace the distribution.
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998)
-#: Ends of intervals that lie nearer together are taken for a step.
+#: Ends of intervals closer than this are treated as a step.
 LEAST_WIDTH = 1e-9
-#: Chances of being killed that limits are suggested for where none is named.
+#: Default probabilities of being killed for which limits are suggested.
 CHANCES = (0.1, 0.05, 0.02, 0.01)
-#: Past runs at most whose loads are met again.
+#: Largest number of past runs whose loads are used.
 MOST_LOADS = 500
 
 
@@ -178,7 +178,7 @@ def loads_met(runs: Sequence[Run]) -> tuple[Floats, Floats]:
 
 
 def usual_loads(runs: Iterable[Run]) -> tuple[float, float]:
-    """The medians of the available CPU and bandwidth that runs met; those of a free node where none was measured.
+    """The medians of the available CPU and bandwidth of runs; those of an idle node if none was measured.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Energy and clock beside time: how times follow the frequency, what power runs draw, and joules as their product."""
+"""Energy and clock: the dependence of times on the frequency, the power of runs, and energy as their product."""

@@ -1,4 +1,4 @@
-"""Energy where no run has any recorded: predicted time times what the power formula of the hardware says."""
+"""Energy without metered runs: the predicted time times the power by the formula of the hardware."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from metasched.records import Interval, Prediction
 
 
 def energy_by_hardware(found: Prediction, entry: Entry, processors: int) -> Prediction:
-    """The energy (J) of a predicted run on as few nodes as suffice, joules standing where seconds do.
+    """The energy (J) of a predicted run on as few nodes as suffice, with joules instead of seconds.
 
     The interval is that of the time; how far the formula is off nobody has measured, and a warning says so.
 

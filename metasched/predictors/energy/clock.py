@@ -1,4 +1,4 @@
-"""How times follow the clock: computation as 1 / f, what waits for memory or messages not at all.
+"""The dependence of times on the clock: computation as 1 / f, time waiting for memory or messages not at all.
 
 Relative to its time at a reference clock f0 a run takes (k (f0 / f)^p + 1 - k)^(1 / p). The share k of it that the
 clock paces depends on how the run is laid out and loaded; with p = 1 shares add up (time = a + b / f), a larger p lets
@@ -23,11 +23,11 @@ from metasched.predictors.gaussian_process import Scales, form_covariance
 #: until runs say otherwise.
 MEANS = np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.3])
 SPREADS = np.array([1.5, 0.7, 1.0, 0.5, 0.5, 0.7, 0.6])
-#: What times do besides: noise, and how smooth they are in N and P. Loads count by basis of prior spread 1.
+#: Scales of the other effects on times: noise, and the smooth part in N and P. Loads have a basis of prior deviation 1.
 _SCALES = Scales(0.3, (1.5, 1.5), 0.3, 0.01)
 #: Spread of log time for a clock a factor e outside those learned.
 OUTSIDE = 0.15
-#: Standardised log P beyond which its square grows no more.
+#: Standardised log P beyond which its square no longer grows.
 WITHIN = 2.5
 #: Runs that the clock is found from at most: the newest.
 MOST = 300
@@ -65,7 +65,7 @@ class Clock:
 
     @classmethod
     def fit(cls, points: Floats, log_time: Floats, frequency: Floats) -> Clock | None:
-        """Find the clock from runs, oldest first; None where none tells its frequency.
+        """Fit the effect of the clock to runs, oldest first; None if none has a frequency.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class Clock:
             return replace(found, doubt=tuple(np.diag(SPREADS).ravel().tolist()))
         covariance = form_covariance(_SCALES, points[:, :2], points[:, :2])
         basis = np.hstack([np.ones((len(points), 1)), points - middle])
-        # Size, count and loads move times by powers of about one; the bend takes what is left.
+        # Size, count and loads change times by powers of about one; the smooth part explains the rest.
         covariance += 100.0 + basis[:, 1:] @ np.diag([4.0, 1.0, 1.0, 1.0]) @ basis[:, 1:].T
         covariance[np.diag_indices(len(points))] += _SCALES.noise**2
         factor = scipy.linalg.cholesky(covariance, lower=True)
@@ -141,7 +141,7 @@ class Clock:
         return np.asarray(np.hypot(np.linalg.norm(slopes @ np.reshape(self.doubt, (len(MEANS), -1)).T, axis=1), away))
 
     def pace(self, points: Floats, frequency: Floats) -> Floats:
-        """What the work that the clock paces would take alone over the whole time, at clocks (MHz).
+        """The share of the time that work bound by the clock would take alone, at some clocks (MHz).
 
         Points of shape (n, 4), clocks of shape (n,); shape (n,).
         """
@@ -150,7 +150,7 @@ class Clock:
         return np.asarray(self.share(points) ** (1.0 / power) * ratio / self.factor(points, frequency))
 
     def outside(self, frequency: float) -> float:
-        """How far a clock (MHz) lies from those learned, on the logarithm."""
+        """The distance of a clock (MHz) from the learned ones, on the logarithm."""
         return float(max(np.log(frequency / self.most), np.log(self.least / frequency), 0.0))
 
 

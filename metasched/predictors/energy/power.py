@@ -1,4 +1,4 @@
-"""What power runs draw: some that does not depend on what they do, and some that follows the clock and the work.
+"""The power of runs: a static part, and a part that depends on the clock and the work.
 
 Power = w0 P^s + w1 P^q (f / f0)^k c^(a P^-h) b^m (r + (1 - r) u), with the least available CPU c, which says the less
 of the others the more processors there are, the share u of the time that the run computes, and the pace b: what the
@@ -87,7 +87,7 @@ class Power:
         scales = PRIOR.medians if scales is None else scales
         best = MEANS if numbers is None else np.asarray(numbers, dtype=np.float64)
         for _ in range(0 if known else ROUNDS):
-            # What the form cannot follow is the process's to explain: only contrasts within it tell of the numbers.
+            # The process explains what the form cannot; only the other contrasts determine the parameters.
             covariance = form_covariance(scales, points, points)
             covariance[np.diag_indices(len(points))] += scales.noise**2
             best = _best(best, scipy.linalg.cholesky(covariance, lower=True), log_watts, middle, points, work)
@@ -104,7 +104,7 @@ class Power:
         return np.asarray(np.log(self.unit) + form + self.process.mean(self._held(points)))
 
     def predict(self, points: Floats, work: Floats) -> tuple[Floats, Floats]:
-        """What :meth:`expect` says, and the spread of what will be measured; (n,)."""
+        """The result of :meth:`expect`, and the standard deviation of what will be measured; (n,)."""
         best, (low, high) = np.array(self.numbers), self._corners
         mean, spread = self.process.predict(self._held(points), _slopes(best, self.middle, points, work, low[2]))
         away = np.maximum(np.maximum(points - high, low - points), 0.0)

@@ -91,7 +91,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
 
     @property
     def times(self) -> RobustPredictor:
-        """What runs take at the reference clock."""
+        """The times of runs at the reference clock."""
         return self.state.times
 
     def fit(self, runs: Iterable[Run]) -> MeteredPredictor:
@@ -142,7 +142,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         power = self.power_of(times, clock)
         covers = sorted({run.energy_covers for run in runs if run.energy is not None} - {""})
         together = self._together(times, power)
-        # As one: who predicts meanwhile never meets half of it.
+        # Replaced as a whole, so that concurrent predictions never use a part of it.
         self._state = MeteredState(times, clock, power, calibration, together, ", ".join(covers))
 
     @staticmethod
@@ -231,12 +231,12 @@ class MeteredPredictor(LearnedState[MeteredState]):
 
     @property
     def _frequency(self) -> float:
-        """The clock that is asked for (MHz); the reference where none is."""
+        """The requested clock (MHz); the reference clock if none is requested."""
         clock = self.state.clock
         return self.asked or (math.nan if clock is None else clock.reference)
 
     def energy_predictor(self) -> EnergyPredictor | None:
-        """What predicts energy as it is now, joules standing where seconds do; None where no run has any."""
+        """The predictor of energy in its present state, with joules instead of seconds; None without metered runs."""
         return None if self.state.power is None else EnergyPredictor(self)
 
     def under(self, settings: Settings) -> MeteredPredictor:
@@ -248,7 +248,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
 
     @property
     def clocks(self) -> tuple[float, float] | None:
-        """The lowest and the highest clock learned (MHz); None where no run recorded one."""
+        """The lowest and the highest learned clock (MHz); None if no run recorded one."""
         clock = self.state.clock
         return None if clock is None else (clock.least, clock.most)
 
@@ -271,7 +271,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         return self.times.widths(spreads, level)
 
     def for_user(self, user: str) -> MeteredPredictor:
-        """What predicts for a user, see the robust method; clock and power are the same for all."""
+        """The predictor for a user, as in the robust method; clock and power are common to all users."""
         view = copy.copy(self)
         view._state = replace(self.state, times=self.times.for_user(user))
         return view
@@ -298,7 +298,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What a user should know of the clock that is asked for."""
+        """Warnings about the requested clock, for users."""
         clock = self.state.clock
         if self.asked is None:
             return ()
@@ -351,7 +351,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         return tuple(replace(term, seconds=term.seconds * by) for term in terms)
 
     def learned(self) -> Learned:
-        """What the robust method learned, and what clock and power are."""
+        """What the robust method learned, and the parameters of clock and power."""
         state, found = self.state, self.times.learned()
         facts = dict(found.parts[0].facts)
         if state.clock is not None:
@@ -362,7 +362,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Whom the model does not believe, and what has changed for all."""
+        """Distrusted users, and changes common to all users."""
         return self.times.notices
 
     def expect_watts(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:

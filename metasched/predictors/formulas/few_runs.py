@@ -35,7 +35,7 @@ class SimpleModel:
 
 
 def supports_search(runs: Observations) -> bool:
-    """Tell whether the runs are enough for the full search over both terms.
+    """Whether the runs are enough for the full search over both terms.
 
     Examples
     --------

@@ -37,7 +37,7 @@ from metasched.predictors.memory.learned_state import LearnedState, at_least_one
 from metasched.predictors.memory.window import RunWindow, observations
 from metasched.records import InputError, Interval, Prediction, Request, Run
 
-#: After how many predictions the communication stage is revisited with all candidates.
+#: Number of predictions after which the communication stage is searched again with all candidates.
 REVISIT = 50
 #: Most combinations a sorted list may hold.
 LONGEST = 1000

@@ -1,4 +1,4 @@
-"""The sorted list: combinations of functions in the order of their standard error, relearned after every run.
+"""The sorted list: combinations of functions ordered by standard error, fitted again after every run.
 
 Section 3.4 of Sanjay & Vadhiyar 2008. A run is absorbed by all combinations at once, at a cost that depends on the
 length of the list alone. A combination that stood in the last tenth of the list after five runs in a row is dropped.
@@ -16,7 +16,7 @@ from candidate_functions.square_root import SquareRootSums
 from candidate_functions.terms import Combinations, Observations, TermTable
 from metasched.predictors.contract import Floats
 
-#: Share of the list whose members are in danger, and how many runs in a row they may stay there.
+#: Share of the list at its end, and the number of runs in a row after which members there are dropped.
 LAST_SHARE = 0.10
 PATIENCE = 5
 

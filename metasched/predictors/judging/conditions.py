@@ -1,4 +1,4 @@
-"""What loads a prediction is asked with: those that a run really met, or a forecast made before it started."""
+"""The loads of an evaluated prediction: those that a run really had, or a forecast made before it started."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from monitors.forecasters.sets import LEVEL, forecast_sets
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A request, and the doubt about its two minima; None where they are known."""
+    """A request, and the uncertainty of its two minima; None if they are known."""
 
     request: Request
     doubt: LoadDoubt | None = None
@@ -27,7 +27,7 @@ Conditions = Callable[[Run, Predictor, float], Expected]
 
 
 def predict(predictor: Predictor, expected: Expected, level: float) -> Prediction:
-    """Predict with an interval that holds the doubt of the model and the doubt about the loads."""
+    """Predict with an interval that includes the uncertainties of the model and of the loads."""
     asked = expected.request
     return predict_one(
         under(predictor, asked.settings),
@@ -54,7 +54,7 @@ def observed(run: Run, predictor: Predictor, level: float) -> Expected:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The two minima as forecast when the run started, over the time that the predictor says it will take.
+    """The two minima as forecast at the start of the run, for its predicted duration.
 
     Parameters
     ----------

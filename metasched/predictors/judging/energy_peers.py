@@ -16,7 +16,7 @@ from metasched.records import Prediction, Request, Run, Settings
 
 
 class _OverTimes(ByColumns):
-    """What a peer's predictor of times answers; forecast loads count over these."""
+    """The times of a peer's predictor, for which forecast loads count."""
 
     times: Predictor
 
@@ -75,7 +75,7 @@ class ByRegression(_OverTimes):
 
 
 class MeanPower(_OverTimes):
-    """The mean power of the runs learned times what the metered method says of their times.
+    """The mean power of the learned runs times the times predicted by the metered method.
 
     Examples
     --------

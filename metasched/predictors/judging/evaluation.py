@@ -15,7 +15,7 @@ from metasched.predictors.judging.conditions import Conditions, predict
 from metasched.predictors.judging.groups import Group
 from metasched.records import InputError, Prediction, Run
 
-#: What is judged: execution times (s), or energies (J) of the runs that tell them.
+#: The evaluated quantity: execution times (s), or energies (J) of the metered runs.
 Quantity = Literal["time", "energy"]
 
 
@@ -39,7 +39,7 @@ class Outcome:
 
     @property
     def held(self) -> bool:
-        """Whether the interval held the outcome."""
+        """Whether the interval contained the outcome."""
         return self.prediction.interval.low <= self.measured <= self.prediction.interval.high
 
 
@@ -64,7 +64,7 @@ class Evaluation:
     fit_seconds: float = 0.0
 
     def summary(self) -> dict[str, float]:
-        """What the outcomes come to.
+        """The summary of the outcomes.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The groups of a campaign: for each application and platform what is learned, and what is predicted then."""
+"""The groups of a campaign: for each application and platform the learned runs and the predicted ones."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from metasched.predictors.contract import Floats
 PENALTIES = np.logspace(-6, 2, 17)
 #: How far beyond the range learned, as a share of its width, an input is believed.
 REACH = 0.5
-#: Least deviation of a logarithm that counts: inputs that varied by less than a tenth said nothing of their effect.
+#: Smallest deviation of a logarithm that counts: inputs that varied by less than a tenth do not show their effect.
 LEAST_DEVIATION = 0.1
 
 

@@ -1,4 +1,4 @@
-"""The peers that the evaluation stands beside: what one would reach for first without Eq. (1).
+"""The peers of the evaluation: common methods that do not use Eq. (1).
 
 All regress the logarithm of the time and are fitted again to all runs after each one: a power law of N, P, available
 CPU and bandwidth; ridge regression on quadratic features of their logarithms with its penalty chosen by

@@ -1,1 +1,1 @@
-"""What every adaptive predictor keeps: a window of runs, its domain, calibration, searches beside it."""
+"""The common parts of adaptive predictors: a window of runs, its domain, calibration, background searches."""

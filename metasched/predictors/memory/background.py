@@ -31,11 +31,11 @@ class BackgroundSearch(Generic[Found]):
 
     @property
     def running(self) -> bool:
-        """Whether a search was started whose result has not been taken."""
+        """Whether a search was started whose result has not been used."""
         return self._future is not None
 
     def start(self, search: Callable[[], Found]) -> bool:
-        """Start a search unless one is running; tell whether it was started."""
+        """Start a search unless one is running; return whether it was started."""
         if self._future is not None:
             return False
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metasched-search")

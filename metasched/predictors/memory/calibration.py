@@ -1,4 +1,4 @@
-"""Intervals that hold what they promise: conformal prediction on the errors that a model has really made.
+"""Calibrated intervals: conformal prediction from the past errors of a model.
 
 The score of an outcome is how far the logarithm of the measured time lay from the logarithm of the prediction, in units
 of the spread that the model itself expected there. The interval of a new prediction reaches as far as the right
@@ -18,14 +18,14 @@ import scipy
 
 from metasched.predictors.contract import Floats, Predictions
 
-#: Scores kept.
+#: Number of stored scores.
 WINDOW = 200
 #: The prior of the spread: one imagined score of this size.
 PRIOR_SCORE = 2.0
 
 
 def score(measured: float, predicted: float, spread: float) -> float:
-    """Distance of an outcome from its prediction, in spreads; infinite where nothing finite was predicted.
+    """Distance of an outcome from its prediction, in standard deviations; infinite for an infinite prediction.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Calibration:
         return Calibration((*self.scores[gone:], score)[-WINDOW:], self.rehearsed - gone)
 
     def reach(self, level: float) -> float:
-        """How many spreads an interval of this level must reach to either side of the prediction."""
+        """Number of standard deviations from the prediction to either end of an interval of this level."""
         if level not in self._reach:
             self._reach[level] = self._quantile(level)
         return self._reach[level]

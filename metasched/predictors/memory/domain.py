@@ -1,4 +1,4 @@
-"""What a model has seen, and the warning when a request lies far outside it."""
+"""The ranges that a model has learned, and the warning for a request far outside of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from metasched.records import Request, Run
 
-#: How far outside what was learned a request may lie before it is called far, as a factor.
+#: Factor outside the learned range from which on a request is called far.
 FAR = 2.0
 
 
@@ -44,7 +44,7 @@ class Domain:
         )
 
     def warnings(self, request: Request) -> tuple[str, ...]:
-        """What the user should know of a request; usually nothing."""
+        """Warnings about a request; usually empty."""
         found = []
         if request.problem_size > FAR * self.largest_size:
             factor = request.problem_size / self.largest_size

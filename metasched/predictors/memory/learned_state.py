@@ -1,4 +1,4 @@
-"""What a predictor has learned, as one immutable state that is replaced as a whole: a reader never meets half of it."""
+"""The learned state of a predictor: immutable and replaced as a whole, so that readers never see a part of it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class LearnedState(Generic[State]):
     2.0
     """
 
-    #: The line that refuses a question asked before the first fit.
+    #: The error message for a request before the first fit.
     unfitted = "the model has learned nothing yet, expected it to be fitted to at least one run"
     _state: State | None = None
 
     @property
     def state(self) -> State:
-        """What has been learned; InputError before the first fit."""
+        """The learned state; InputError before the first fit."""
         if self._state is None:
             raise InputError(self.unfitted)
         return self._state

@@ -1,4 +1,4 @@
-"""What runs differ in besides N, P and loads, as columns: their layout on nodes, and their parameters by name.
+"""The settings of runs as columns, besides N, P and loads: layout on nodes, and named parameters.
 
 Only what varies among the runs makes a column, so nothing is said of what never varied. A number above 0 is taken by
 its logarithm, other numbers relative to their range, a word by a column for each but the most common one. Middles are
@@ -190,7 +190,7 @@ class SettingColumns:
         return whole
 
     def doubts(self, settings: Settings) -> tuple[str, ...]:
-        """What a user of a prediction for these settings should know of them."""
+        """Warnings about predictions for these settings."""
         asked = {name: WITHOUT[name] for name, words in self.known if words and name in WITHOUT}
         asked |= {name: _word(value) for name, value in settings.parameters}
         if settings.processes_per_node is not None:

@@ -1,4 +1,4 @@
-"""One phase: how long it takes, which is how long its slowest process takes."""
+"""One phase, whose time is that of its slowest process."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
             check_marks(run, names)
         phases = tuple(PhaseModel.fit(name, runs) for name in names)
         overhead = float(np.median([run.execution_time / sum_of_phases(run, names) for run in runs]))
-        # Scores of the parts stand in for those of the sum until there are some.
+        # Scores of the parts replace those of the sum until there are some.
         scores = [one for phase in phases for one in phase.slowest.state.calibration.scores]
         calibration = Calibration.starting(scores)
         self._state = PhasedState(phases, overhead, calibration, calibration, Domain.of(runs))
@@ -159,7 +159,7 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         )
 
     def learned(self) -> Learned:
-        """What was learned of each phase."""
+        """What the model learned about each phase."""
         each = [(phase, phase.slowest.learned()) for phase in self.state.phases]
         parts = (
             Part(
@@ -172,7 +172,7 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
         return Learned(tuple(parts), tuple(dict.fromkeys(note for _, found in each for note in found.notes)))
 
     def learn(self, run: Run) -> None:
-        """Take one finished run into account; one without marks only teaches how far the intervals must reach."""
+        """Learn one finished run; a run without marks only changes the width of the intervals."""
         state = self.state
         where = (run.problem_size, run.processors, run.min_avg_avail_cpu, run.min_avg_avail_bw)
         time, spread = self._from_minima(*(np.array([float(value)]) for value in where))

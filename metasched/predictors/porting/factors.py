@@ -19,7 +19,7 @@ from candidate_functions.terms import Observations
 from metasched.predictors.contract import Floats
 from metasched.records import InputError, Run
 
-#: A run counts as dedicated when its processors had at least this share free.
+#: A run counts as dedicated if at least this share of its processors was available.
 DEDICATED = 0.9
 #: log Rbw is looked for within these bounds of 0.
 FARTHEST = math.log(1e3)
@@ -58,7 +58,7 @@ def dedicated(runs: Iterable[Run], processors: int, *, where: str) -> list[Run]:
 
 
 def cpu_factor(reference: Observations, target: Observations) -> Factor:
-    """Rcpu: how many times longer a processor of the target takes.
+    """Rcpu: the time of a processor of the target relative to the reference.
 
     Times are multiplied by the available CPU, so that a processor that was not quite free does no harm. Sizes that the
     reference has not run are interpolated in logarithms between those that it has.
@@ -94,7 +94,7 @@ def cpu_factor(reference: Observations, target: Observations) -> Factor:
 
 
 def bandwidth_factor(misfit: Misfit, reference_misfit: float, runs: int) -> Factor:
-    """Rbw: how many times longer communication takes on the target than Eq. (1) alone would have it.
+    """Rbw: the time of communication on the target relative to that of Eq. (1) alone.
 
     Parameters
     ----------

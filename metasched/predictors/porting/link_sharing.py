@@ -1,4 +1,4 @@
-"""How many processes of a job share the link of their node, which the number of processors does not tell.
+"""The number of processes of a job that share the link of their node, beyond the number of processors.
 
 A platform of 8 nodes with four processors each runs a job of 32 processes with four on every link. A reference of
 8 single processors has never seen that, and its formula cannot know it; but how many nodes a platform has is known
@@ -44,7 +44,7 @@ class LinkSharing:
                 raise InputError(f"the {name} has {nodes} nodes, expected 1 or more")
 
     def congestion(self, processors: Floats) -> Floats:
-        """How many times more data a link of the target carries than the reference's formula reckons with, (k,)."""
+        """The data on a link of the target relative to what the reference's formula assumes, (k,)."""
         learned = np.minimum(processors, self.most_processors)
         return _sharers(processors, self.target) / _sharers(learned, self.reference)
 

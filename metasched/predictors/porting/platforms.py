@@ -32,13 +32,13 @@ ENOUGH, LENDS = 20, 3
 
 
 def lent_by(models: Mapping[str, Predictor], platform: str) -> tuple[Run, ...]:
-    """The runs that a platform can borrow from the others' models, by platform; none where none has enough."""
+    """The runs that a platform can borrow from the others' models, by platform; empty if none has enough."""
     each = (teaching_of(model) for name, model in models.items() if name != platform)
     return tuple(run for runs in each if len(runs) >= LENDS for run in runs)
 
 
 def borrower(application: str, platform: str, models: Mapping[str, Predictor]) -> RobustPredictor | None:
-    """What borrows for a platform from the models of others, by platform; None where none of them has runs enough.
+    """The borrowing predictor of a platform, from the others' models by platform; None if none has enough runs.
 
     It is not fitted yet: ``fit(())`` makes it predict before any run there.
     """
@@ -47,7 +47,7 @@ def borrower(application: str, platform: str, models: Mapping[str, Predictor]) -
 
 
 def with_lent(application: str, platform: str, own: Predictor | None, lent: Iterable[Run]) -> Predictor | None:
-    """What predicts on a platform with runs that are lent for one question.
+    """The predictor for a platform with runs that are borrowed for one question.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class PlatformsPredictor(ByColumns):
 
     @property
     def cluster(self) -> str:
-        """The platform with most runs, which stands for all where one is to be named."""
+        """The platform with the most runs, which is the default."""
         return max(self.models, key=lambda platform: self.models[platform].window.seen, default="")
 
     @property
@@ -113,7 +113,7 @@ class PlatformsPredictor(ByColumns):
         return self
 
     def on(self, platform: str) -> RobustPredictor:
-        """What predicts on a platform, whether it was ever used or not.
+        """The predictor for a platform, whether it was ever used or not.
 
         Raises
         ------

@@ -15,7 +15,7 @@ from metasched.predictors.porting.transfer import inputs
 
 @dataclass(frozen=True)
 class PortedFormula:
-    """Time on the target platform, from what was learned on the reference.
+    """Times on the target platform, from the model learned on the reference.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class PortedFormula:
         return np.stack([share, rest, rest * np.log(self.sharing.congestion(processors))], axis=1)
 
     def points(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> Floats:
-        """Inputs of the process on what the formula leaves over, as on the reference, shape (n, 4)."""
+        """Inputs of the process on the residuals of the formula, as on the reference, shape (n, 4)."""
         return inputs(problem_size, processors, cpu, bw * self.bandwidth_ratio)
 
     def log_error(self, runs: Observations) -> Floats:

@@ -175,7 +175,7 @@ class PortedPredictor(LearnedState[PortedState], ByColumns):
         return self.formula.split(*broadcast(problem_size, processors, available_cpu, available_bandwidth))[1]
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
-        """Both terms of the reference, scaled, and what the runs of the target make of each."""
+        """Both scaled terms of the reference, and their correction by the runs of the target."""
         columns = columns_of(request)
         terms = [float(term[0]) for term in self.formula.terms(*columns)]
         bend = float(self.expected(*columns)[0][0]) / sum(terms)
@@ -188,7 +188,7 @@ class PortedPredictor(LearnedState[PortedState], ByColumns):
         )
 
     def learned(self) -> Learned:
-        """What the reference has learned, and by how much it is scaled."""
+        """What the reference has learned, and its scale factors."""
         scaled = (
             f"ported from {self.reference.cluster}: computation x {self.rcpu.value:.3g}, "
             f"communication x {self.rbw.value:.3g}"

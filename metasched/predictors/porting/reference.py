@@ -1,4 +1,4 @@
-"""What a model hands over when it is ported: its two terms, each to be scaled to the new platform by Eq. (3)."""
+"""The part of a model that is ported: its two terms, which Eq. (3) scales to the new platform."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from metasched.predictors.robust.model import Model
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Run
 
-#: Spread of the level of what a published formula leaves over.
+#: Standard deviation of the level of the residuals of a published formula.
 LEVEL_SPREAD = 0.1
 
 Pair = tuple[Floats, Floats]

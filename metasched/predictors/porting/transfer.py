@@ -1,4 +1,4 @@
-"""What a ported formula gets wrong on its new platform: the Gaussian process, which knows how porting fails.
+"""The errors of a ported formula on its new platform: a Gaussian process whose kernel models how porting fails.
 
 The two scale factors may be off: a change of log Rcpu moves log time by the share of time spent computing, a change of
 log Rbw by the rest. So does the sharing of links: an application that sends mostly within a node raises the congestion

@@ -1,4 +1,4 @@
-"""How far to trust a port before it is used: what it expects of idle nodes, how widely, and how wrong it may be."""
+"""The accuracy of a port before it is used: its predictions for idle nodes, with intervals and expected errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEAN_DISTANCE = math.sqrt(2.0 / math.pi)
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What a ported model expects of idle nodes, for several processor counts at one problem size.
+    """The predictions of a ported model for idle nodes, for several processor counts at one problem size.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Trust:
 
 
 def trust(predictor: PortedPredictor, most_processors: int | None = None, level: float = 0.9) -> Trust:
-    """Ask a ported model how sure it is, on 1, 2, 4, ... processors up to the most it knows or is asked about.
+    """The accuracy of a ported model on 1, 2, 4, ... processors, up to the largest learned or requested number.
 
     Parameters
     ----------
