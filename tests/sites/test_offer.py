@@ -40,7 +40,7 @@ def test_a_slowdown_by_others_is_part_of_the_run() -> None:
         ([], "does not answer"), ("yes", "does not answer"), (None, "does not answer"),
         ({"placements": []}, "as an older version"), (answer(format=2), "in format 2"),
         (answer(format=True), "in format True"), (answer(why="no model of cg yet"), "no model of cg yet"),
-        (answer(), "no place for the job"), (answer(why="a\nb\x1b[2J" + 5000 * "c"), r"a b \[2J"),
+        (answer(), "no room for the job"), (answer(why="a\nb\x1b[2J" + 5000 * "c"), r"a b \[2J"),
         (answer(placement(time=-1.0)), "execution_time"), (answer(placement(time=float("nan"))), "execution_time"),
         (answer(placement(time=10 * LONGEST)), "is invalid"), (answer(placement(wait=float("inf"))), "queue_wait"),
         (answer(placement(processors=0)), "processors"), (answer(placement(cluster="a; rm -rf /")), "no valid name"),

@@ -54,11 +54,11 @@ def test_a_job_leaves_where_another_site_saves_more_than_its_doubt() -> None:
         (sent(ago=900.0, data=10.0), waits(3600.0), place("west"), "and stays for 16.7 min"),
         (sent(resent=MOST_RESENT), waits(3600.0), place("west"), "sent elsewhere 3 times"),
         (sent(), waits(3600.0), place("east"), "no other site"),
-        (sent(), {"state": "running", "wait": 0.0, "low": 0.0}, place("west"), "does not wait"),
-        (sent(), {"state": "not ready", "wait": None}, place("west"), "does not wait"),
+        (sent(), {"state": "running", "wait": 0.0, "low": 0.0}, place("west"), "in no queue"),
+        (sent(), {"state": "not ready", "wait": None}, place("west"), "in no queue"),
         (sent(), {"state": "waiting", "wait": None, "low": None}, place("west"), "does not say"),
         (sent(), waits(float("nan")), place("west"), "does not say"),
-        (sent(), "soon", place("west"), "does not wait"),
+        (sent(), "soon", place("west"), "in no queue"),
     ],
 )  # fmt: skip
 def test_a_job_stays_and_it_is_said_why(job: Sent, waiting: Any, elsewhere: SitePlacement, why: str) -> None:
