@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.energy_share import Occupant, as_node, share_of_run, shares
 from metasched.jobs import EndedJob
+from metasched.schedulers.contract import Source
 from metasched.schedulers.slurm.energy import Accounted, energies
 from monitors.sources.power_history import Drawn, PowerHistory
 from tests.service.daemons import CLUSTERS, running
@@ -132,3 +134,37 @@ def test_jobs_of_one_node_are_given_what_it_drew_and_no_more(tmp_path: Path) -> 
     assert sum(each.energy or 0.0 for each in told) == pytest.approx(300.0 * 50.0, rel=0.01)
     assert told[1].energy == pytest.approx(3.0 * (told[0].energy or 0.0))
     assert elsewhere.energy is None
+
+
+class Accounting:
+    """A scheduler that knows nothing but processor times, or fails."""
+
+    name = "slurm"
+
+    def __init__(self, used: Mapping[str, float] | None) -> None:
+        self.used, self.asked = used, set[str]()
+
+    def processor_times(self, jobs: Collection[str]) -> Mapping[str, float]:
+        """The processor times of jobs."""
+        self.asked |= set(jobs)
+        if self.used is None:
+            raise RuntimeError("slurmdbd is down")
+        return self.used
+
+
+@pytest.mark.parametrize(("used", "share"), [({"1": 45.0, "2": 5.0}, 0.9), ({"1": 12.5}, 0.2), (None, 0.5), ({}, 0.5)])
+def test_jobs_of_a_metered_node_share_it_by_the_processor_time_that_their_scheduler_records(
+    tmp_path: Path, used: Mapping[str, float] | None, share: float
+) -> None:
+    jobs = [EndedJob("slurm", str(k), "", "", ("e1",), 1, 1e9, 1e9 + 50.0, 0) for k in (1, 2)]
+    before = EndedJob("slurm", "0", "", "", ("e1",), 4, 1e9 - 99.0, 1e9 - 1.0, 0)
+    accounting = Accounting(used)
+    with running(tmp_path, learned=False) as daemon:
+        daemon.jobs.meters = (Remembered(),)
+        for job in (before, *jobs):
+            daemon.jobs.take(job, sure=True)
+        daemon.jobs._sources = (cast("Source", accounting),)
+        told = [daemon.jobs.metered(job).energy or 0.0 for job in jobs]
+    assert told[0] == pytest.approx(share * 300.0 * 50.0)
+    assert sum(told) == pytest.approx(300.0 * 50.0, rel=0.01)
+    assert accounting.asked == {"1", "2"}

@@ -58,6 +58,23 @@ class MovesJobs(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsProcessorTime(Protocol):
+    """A scheduler whose accounting records the processor time of jobs."""
+
+    name: str
+
+    def processor_times(self, jobs: Collection[str]) -> Mapping[str, float]:
+        """The processor time that each of these jobs used on all its nodes (s); those without a record are missing.
+
+        Raises
+        ------
+        RuntimeError
+            When the scheduler does not answer.
+        """
+        ...
+
+
 class Source(Protocol):
     """A cluster with a batch scheduler. Its answers may take seconds, so they are read in advance and cached.
 

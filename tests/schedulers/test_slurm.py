@@ -317,6 +317,17 @@ def test_jobs_that_shared_a_node_share_its_energy_by_processor_time_and_idle_pow
     assert sum(each or 0.0 for each in told.values()) == pytest.approx(12000.0)
 
 
+def test_processor_times_come_from_the_accounting_where_there_is_one(commands: Path) -> None:
+    row = {"AllocCPUS": "2", "NodeList": "a1", "Start": "100", "End": "200", "ConsumedEnergyRaw": ""}
+    rows = [row | {"JobIDRaw": "3", "TotalCPU": "1-00:01:30"}, row | {"JobIDRaw": "4", "TotalCPU": "00:00:00"}]
+    table(commands / "sacct", [*rows, row | {"JobIDRaw": "5", "TotalCPU": "00:09.000", "End": "Unknown"}])
+    saying(commands / "scontrol", "AccountingStorageType = accounting_storage/slurmdbd")
+    assert SlurmSource("c").processor_times(["3", "4", "5"]) == {"3": 86_490.0}
+    assert SlurmSource("c").processor_times([]) == {}
+    saying(commands / "scontrol", "AccountingStorageType = accounting_storage/none")
+    assert SlurmSource("c").processor_times(["3"]) == {}
+
+
 def test_jobs_ahead_in_the_queue_make_a_partition_wait_until_processors_are_free(commands: Path) -> None:
     def waits() -> list[float]:
         source = SlurmSource("c")

@@ -325,6 +325,13 @@ class SlurmSource(AskedCluster):
             return {}
         return energies(jobs, known, self._cpus, idle_power(self._hardware), self._covers or "")
 
+    def processor_times(self, jobs: Collection[str]) -> Mapping[str, float]:
+        """The processor time of jobs (s) by the accounting; see the contract."""
+        if not jobs or not self._has_accounting():
+            return {}
+        known = self._energy_rows(f"--jobs={','.join([*jobs][:MOST_NAMED])}")
+        return {number: job.processor_time for number, job in known.items() if job.processor_time is not None}
+
     def _energy_rows(self, *words: str) -> dict[str, Accounted]:
         return accounted(self._commands.table(COLUMNS_OF_ENERGY, "sacct", "--allusers", *words))
 

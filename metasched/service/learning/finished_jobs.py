@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from metasched.advised_placements import AdvisedPlacement
 from metasched.blocks.power import idle_power
 from metasched.energy_share import Occupant, as_node, shares
 from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_mark
-from metasched.schedulers.contract import Source
+from metasched.schedulers.contract import KnowsProcessorTime, Source
 from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
 from metasched.service.learning.run_outcome import DONE, Concluded, as_reported, conclude
@@ -273,19 +273,42 @@ class EndedJobs:
             known = [as_node(drawn[node], hardware) for node in job.nodes if node in drawn]
             if len(known) < len(job.nodes) or len({each.covers for each in known}) > 1:
                 continue
-            joules = 0.0
+            joules, used = 0.0, self._used(job)
             for node, each in zip(job.nodes, known, strict=True):
-                jobs = [_occupant(job), *self._others(job, node)]
+                jobs = [_occupant(job, used), *self._others(job, node, used)]
                 joules += shares(each, jobs, per_node, idle, job.start, job.end)[0][0]
             if joules > 0.0:
                 return replace(job, energy=joules, energy_covers=known[0].covers)
         return job
 
-    def _others(self, job: EndedJob, node: str) -> Iterator[Occupant]:
+    def _used(self, job: EndedJob) -> Mapping[str, float]:
+        """Processor times (s) of a job and of those that ended beside it, by number, if its scheduler records them."""
+        source = next((each for each in self._sources if each.name == job.scheduler), None)
+        if not isinstance(source, KnowsProcessorTime):
+            return {}
+        beside = {other.job for node in job.nodes for other in self._ended_beside(job, node)}
+        try:
+            return source.processor_times([job.job, *sorted(beside)])
+        except RuntimeError as error:
+            _log.info("%s tells no processor times: %s", source.name, error)
+            return {}
+
+    def _ended_beside(self, job: EndedJob, node: str) -> list[EndedJob]:
+        """The ended jobs that were on a node at the same time as a job."""
+        return [
+            other
+            for other in tuple(self._ended)
+            if other.uid != job.uid
+            and other.scheduler == job.scheduler
+            and node in other.nodes
+            and other.start < job.end
+            and job.start < other.end
+        ]
+
+    def _others(self, job: EndedJob, node: str, used: Mapping[str, float]) -> Iterator[Occupant]:
         """The other jobs that were on a node of a job's meanwhile, ended or not."""
-        for other in tuple(self._ended):
-            if other.uid != job.uid and other.scheduler == job.scheduler and node in other.nodes:
-                yield _occupant(other)
+        for other in self._ended_beside(job, node):
+            yield _occupant(other, used)
         view, now = self._board.view, self._now()
         for running in view.running.get(job.scheduler, ()):
             begun = now - running.running_for
@@ -356,9 +379,10 @@ class EndedJobs:
         )
 
 
-def _occupant(job: EndedJob) -> Occupant:
-    """A job on each of its nodes."""
-    return Occupant(job.start, job.end, (job.processors or len(job.nodes)) / len(job.nodes))
+def _occupant(job: EndedJob, used: Mapping[str, float]) -> Occupant:
+    """A job on each of its nodes, with its processor time (s) by its number if that is known."""
+    count, whole = len(job.nodes), used.get(job.job)
+    return Occupant(job.start, job.end, (job.processors or count) / count, None if whole is None else whole / count)
 
 
 def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
