@@ -26,10 +26,13 @@ MOST_PROCESSORS = 10_000_000
 
 #: What a job is besides an ordinary batch job: one of an array, one that was not eligible at once (held, or after
 #: others), one with resources besides processors (GPUs), a part of a heterogeneous job, one with several processors a
-#: process, one without a script (srun, salloc); "unknown" where its scheduler does not tell any more.
-Kind = Literal["", "array", "postponed", "special", "heterogeneous", "threaded", "interactive", "unknown"]
+#: process, one of more processes than processors, one without a script (srun, salloc); "unknown" where its scheduler
+#: does not tell any more.
+Kind = Literal[
+    "", "array", "postponed", "special", "heterogeneous", "threaded", "overcommitted", "interactive", "unknown"
+]
 #: Kinds whose number of processes, or whose run, is not what the model means: they are left alone.
-LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "interactive"})
+LEFT_ALONE: frozenset[Kind] = frozenset({"heterogeneous", "overcommitted", "interactive"})
 
 #: What a job had besides processors, as parameters of its run: ``gpu``, the type of its GPUs, ``gpus``, how many, and
 #: ``gres``, other generic resources; empty where it had none.

@@ -227,6 +227,7 @@ local function bound(job_desc)
   if given(job_desc.het_job_offset) then return "het_job" end
   if not job_desc.script or job_desc.script == "" then return "no script" end -- salloc, srun: no run of an application
   if (given(job_desc.cpus_per_task) or 1) > 1 then return "cpus_per_task" end
+  if tonumber(job_desc.overcommit) == 1 then return "overcommit" end -- its processes share processors
   if job_desc.features and not job_desc.features:match("^[%w_,.-]+$") then return "features" end
 end
 

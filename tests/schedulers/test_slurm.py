@@ -154,6 +154,8 @@ def test_bytes_that_are_no_text_are_replaced(commands: Path) -> None:
         ({"HetJobID": "3"}, "heterogeneous"),
         ({"BatchFlag": "0"}, "interactive"),
         ({"cpus-per-task": "2"}, "threaded"),
+        ({"NumCPUs": "1"}, "overcommitted"),
+        ({"NumCPUs": "4"}, ""),
         ({"ArrayTaskID": "0"}, "array"),
         ({"tres-per-node": "gres:gpu:1"}, "special"),
         ({"tres-per-job": "gres:gpu:1"}, "special"),

@@ -142,6 +142,13 @@ def test_jobs_that_requestedother_resources_are_left_alone(requested: dict[str, 
     assert submitted(tmp_path, job=requested) == UNCHANGED | requested | {"said": ""}
 
 
+def test_a_job_whose_processes_share_processors_is_left_alone(tmp_path: Path) -> None:
+    crowded = {"overcommit": 1}
+    assert submitted(tmp_path, job=crowded) == UNCHANGED | crowded | {"said": ""}
+    for alone in (0, 254):
+        assert submitted(tmp_path, job={"overcommit": alone})["req_nodes"] == GOOD["nodes"]
+
+
 def test_processors_of_a_task_are_no_other_resource(tmp_path: Path) -> None:
     assert submitted(tmp_path, job={"tres_per_task": "cpu=1"})["req_nodes"] == GOOD["nodes"]
 

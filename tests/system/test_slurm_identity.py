@@ -108,7 +108,8 @@ def test_what_is_no_ordinary_job_is_left_alone_or_learned_with_its_own_processes
     job = str(slurm.folder / "job.sh")
     Path(job).write_bytes(script)
     mixed = slurm.sbatch("-n1", "--comment=metasched:app=lu,n=9", ":", "-n1", job).job
-    assert all((ordinary, array, marked, *threaded, *gpus, after, mixed))
+    crowded = slurm.sbatch("-n8", "-N1", "--overcommit", "--comment=metasched:app=lu,n=12", script=script).job
+    assert all((ordinary, array, marked, *threaded, *gpus, after, mixed, crowded))
     mark = "--comment=metasched:app=lu,n=10"
     for words in (("srun", "-n2", mark, "true"), ("salloc", "-n2", "true"), ("salloc", "-n2", mark, "true"),
                   ("salloc", "-n2", mark, "srun", "hostname")):  # fmt: skip

@@ -51,8 +51,8 @@ LIMITS_FOR, CONFIGURED_FOR = 60.0, 600.0
 MOST_NAMED = 1000
 #: What the controller reports of a job's generic resources; what it, and the accounting, report of a job.
 _TRES = ("tres-alloc", "tres-per-job", "tres-per-node", "tres-per-socket", "tres-per-task", "OverSubscribe", "NumTasks")
-_JOB = ("JobID", "State", "Partition", "NodeList", "cpus-per-task", "HetJobID", "ArrayTaskID", "BatchFlag", *_TRES,
-        "SubmitTime", "EligibleTime", "StartTime", "EndTime", "exit_code", "UserID", "Name", "Command",
+_JOB = ("JobID", "State", "Partition", "NodeList", "NumCPUs", "cpus-per-task", "HetJobID", "ArrayTaskID", "BatchFlag",
+        *_TRES, "SubmitTime", "EligibleTime", "StartTime", "EndTime", "exit_code", "UserID", "Name", "Command",
         "Comment")  # fmt: skip
 _ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit", "Start",
               "End", "ExitCode", "UID", "JobName", "Comment")  # fmt: skip
@@ -466,6 +466,8 @@ def _kind(row: Mapping[str, str], found: Devices | None) -> Kind:
         return "heterogeneous"
     if row["BatchFlag"] == "0":
         return "interactive"
+    if row["NumTasks"].isdecimal() and row["NumCPUs"].isdecimal() and int(row["NumTasks"]) > int(row["NumCPUs"]):
+        return "overcommitted"
     if _threads(row) is not None:
         return "threaded"
     if row["ArrayTaskID"].isdecimal():

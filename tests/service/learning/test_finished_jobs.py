@@ -242,7 +242,7 @@ def test_a_job_that_never_started_is_refused(tmp_path: Path, start: float) -> No
         assert here.runs() == {}
 
 
-@pytest.mark.parametrize("kind", ["heterogeneous", "interactive"])
+@pytest.mark.parametrize("kind", ["heterogeneous", "overcommitted", "interactive"])
 @pytest.mark.parametrize("told_by", ["epilog", "scheduler"])
 @pytest.mark.parametrize("marked", [True, False])
 def test_jobs_whose_processes_are_not_what_the_model_means_are_left_alone(
