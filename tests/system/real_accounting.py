@@ -31,13 +31,14 @@ StorageHost=localhost
 StorageLoc=accounting
 StorageUser=root
 """
-#: Slurm's own lines: limits are enforced, and comments are kept.
+#: Slurm's own lines: limits are enforced, comments are kept, and GPUs counted, of all types together.
 LINES = """AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort={port}
 AccountingStoragePass={munge}
 AccountingStorageEnforce=associations,limits,qos
 AccountingStoreFlags=job_comment
+AccountingStorageTRES=gres/gpu
 """
 PROGRAMS = ("slurmdbd", "mariadbd", "mariadb-install-db", "mariadb", "sacct", "sacctmgr")
 

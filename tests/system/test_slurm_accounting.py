@@ -97,15 +97,25 @@ def test_jobs_that_ended_while_the_daemon_was_away_are_learned_by_sacct(accounte
     before = daemon.ask("GET", "/v1/runs")["stored"]
     sent = [slurm.sbatch("-n2", f"{MARK}", script=b"#!/bin/sh\nsleep 2\n").job for _ in range(2)]
     sent.append(slurm.sbatch("-n2", f"{MARK}", script=b"#!/bin/sh\nsleep 2; exit 4\n").job)
+    gpus = {("-wa1", "--gpus=2"): ("a100", 2.0), ("-wa3", "--gres=gpu:1"): ("unknown", 1.0), ("-wa2",): (None, None)}
+    special = {
+        slurm.sbatch("-pold", "-N1", "-n2", *words, f"{MARK},p=2", script=b"#!/bin/sh\nsleep 2\n").job: expected
+        for words, expected in gpus.items()
+    }
+    sent += special
     daemon.stop()
     slurm.wait_for(sent)
-    slurm.wait(lambda: [state(slurm, job) for job in sent] == ["COMPLETED", "COMPLETED", "FAILED"], 30.0)
+    slurm.wait(lambda: [state(slurm, job) for job in sent].count("COMPLETED") == len(sent) - 1, 30.0)
     slurm.wait(lambda: not slurm.run("squeue", "--noheader", "--states=all"), 60.0)
     daemon.start()
-    slurm.wait(lambda: daemon.ask("GET", "/v1/runs")["stored"] == before + 3, 60.0)
-    newest = daemon.ask("GET", "/v1/runs?last=3")["runs"]
+    slurm.wait(lambda: daemon.ask("GET", "/v1/runs")["stored"] == before + 6, 60.0)
+    newest = daemon.ask("GET", "/v1/runs?last=6")["runs"]
     assert [run["exit_status"] for run in newest].count(4) == 1
     assert all(abs(run["execution_time"] - 2.0) < 3.0 for run in newest)
+    with Store.open(daemon.database) as store:
+        found = {int(each.run.extra.get("job", 0)): each for each in store.runs.all() if each.learnable}
+    had = {job: dict(found[job].run.settings.parameters) for job in special}
+    assert {job: (each.get("gpu"), each.get("gpus")) for job, each in had.items()} == special
 
 
 @pytest.mark.timeout(400)  # accounting is first asked two minutes after a start
