@@ -1,1 +1,1 @@
-"""What nodes and links are doing, and will do: sensors, sources, sampling during a run, forecasters."""
+"""Loads of nodes and links, present and future: sensors, sources, sampling during a run, forecasters."""

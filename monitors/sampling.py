@@ -1,4 +1,4 @@
-"""Sampling sensors while a job runs, and averaging what they say as the performance model wants it.
+"""Samples sensors while a job runs, and computes the averages that the performance model needs.
 
 Sensors are read at a fixed interval by APScheduler in a thread of its own. A sensor that fails costs its samples and
 nothing more: the others go on, the job goes on, and the fault is reported at the end.
@@ -24,7 +24,7 @@ logging.getLogger("apscheduler").addHandler(logging.NullHandler())
 
 
 class Sensor(Protocol):
-    """A source of readings: what a processor or a link had to spare since the last one."""
+    """A source of readings: the available share of a processor or a link since the last reading."""
 
     def read(self) -> float:
         """The mean since the last reading; NaN where there is none."""
@@ -33,7 +33,7 @@ class Sensor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """What a sensor said over a run.
+    """The average of a sensor over a run.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Sampler:
 
     @property
     def averages(self) -> dict[str, Average]:
-        """By the sensor's name, what it said so far."""
+        """The averages so far, by the sensor's name."""
         return {name: account.average() for name, account in self._accounts.items()}
 
     def _sample(self) -> None:

@@ -1,1 +1,1 @@
-"""What is kept: files, the database, model documents, and a spool for what the database could not take yet."""
+"""Storage: files, the database, model documents, and a spool for data that the database could not store yet."""

@@ -1,4 +1,4 @@
-"""What goes wrong with a store although all that it was given is sound."""
+"""Errors of the store with valid input, such as an unreachable database."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runs on every node: samples, keeps them on disk until the daemon has them, and answers probes."""
+"""The agent of a node: samples, stores samples on disk until the daemon has them, and answers probes."""

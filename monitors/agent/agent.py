@@ -128,7 +128,7 @@ class Agent:
         )  # fmt: skip
 
     def _among_sites(self) -> tuple[Clique, ProbeServer] | None:
-        """The clique of one agent of each site; what it finds says nothing of this node's own link."""
+        """The clique of one agent of each site; its results do not concern this node's own link."""
         settings, links = self._settings, self._site_links
         if not settings.sites_listen or links is None:
             return None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class StepWatch:
-    """By how much the time of day has stepped since the last call.
+    """The step of the system clock since the last call.
 
     Parameters
     ----------

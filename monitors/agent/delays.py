@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-#: Bytes that the file has at most; then it begins anew, and what it held is beside it, ending in ``.old``.
+#: Largest size of the file (bytes); then it is renamed, with the ending ``.old``, and a new one is started.
 MOST = 4_000_000
 
 

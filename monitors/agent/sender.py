@@ -22,7 +22,7 @@ BATCH = 500
 PATH = "/v1/loads"
 #: First and longest wait after failures (s).
 FIRST_WAIT, LONGEST_WAIT = 2.0, 300.0
-#: Answers that say the batch itself can never be taken: sending it as it is would block all after it for ever.
+#: Statuses of batches that can never be accepted: sending one again unchanged would block all later ones.
 _NEVER = (400, 413, 422)
 
 
@@ -61,7 +61,7 @@ class Sender:
         self.refused = 0
 
     def send(self) -> int:
-        """Send what waits, batch by batch, unless a failure is too fresh; how many samples the daemon took."""
+        """Send the stored samples in batches, unless a failure was too recent; return how many the daemon accepted."""
         taken, most, tried = 0, BATCH, 0
         while self._clock() >= self._not_before and (batch := self._batch(most)):
             status, left_out = self._post([sample for _, sample in batch])
@@ -91,7 +91,7 @@ class Sender:
         return [item for item in batch if item[1].node == batch[0][1].node] if batch else []
 
     def _post(self, samples: list[Sample]) -> tuple[int | None, int]:
-        """Status of the answer, None where there was none, and how many samples it says were refused for good."""
+        """Status of the answer, None if there was none, and the number of samples that were refused."""
         triples = [[round(s.time, 3), round(s.available_cpu, 4), round(s.available_bandwidth, 3)] for s in samples]
         message = {"node": samples[0].node, "samples": triples}
         try:
@@ -115,7 +115,7 @@ class Sender:
 
 
 def _refusals(answer: requests.Response) -> dict[str, int]:
-    """How many samples of a batch that was taken were refused all the same, by reason."""
+    """The numbers of refused samples of an accepted batch, by reason."""
     try:
         refused = answer.json()["refused"]
         return {str(reason)[:60]: int(count) for reason, count in refused.items() if int(count) > 0}

@@ -1,4 +1,4 @@
-"""What an agent measured of the links to other sites, and sends to the daemon of its own."""
+"""Measurements of the links to other sites, which an agent sends to its site's daemon."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATH = "/v1/sites/links"
 
 
 class SiteLinks:
-    """The newest measurement of each link, until a daemon has taken it.
+    """The newest measurement of each link, until the daemon has accepted it.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ class SiteLinks:
         self._newest: dict[str, tuple[Link, float]] = {}
 
     def note(self, site: str, link: Link) -> None:
-        """Keep what was measured of the link to a site."""
+        """Record a measurement of the link to a site."""
         if link.bandwidth > 0 and link.round_trip > 0:
             with self._lock:
                 self._newest[site] = link, self._clock()
 
     def send(self) -> bool:
-        """Send what is not sent yet; whether nothing is left. Ages are sent, not times: no clock must be right."""
+        """Send all unsent measurements; return whether none is left. Ages are sent, so clocks may be wrong."""
         with self._lock:
             waiting, now = dict(self._newest), self._clock()
         if not waiting:

@@ -1,4 +1,4 @@
-"""Samples on disk until the daemon has them: :class:`Spool`, which loses nothing that it said it kept.
+"""Samples on disk until the daemon has them: :class:`Spool`, which never loses a stored sample.
 
 SQLite with full synchronisation: when :meth:`Spool.keep` returns, the sample survives a crash and a power cut. When the
 spool is full the oldest samples go first, and are counted. A file that turns out to be damaged is set aside under
@@ -20,15 +20,15 @@ from monitors.sources.contract import Sample
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
-#: What SQLite calls a file that is damaged, or no database at all.
+#: SQLite's errors for a file that is damaged or not a database.
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-#: Damaged files that are kept, the newest.
+#: Number of damaged files that are kept, the newest ones.
 KEPT_ASIDE = 3
 _COLUMNS = ("number", "node", "time", "cpu", "bandwidth")
 
 
 class _DamagedError(Exception):
-    """The file is not what this spool has written."""
+    """The file does not have the contents that this spool has written."""
 
 
 class Spool:

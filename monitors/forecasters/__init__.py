@@ -1,1 +1,1 @@
-"""What nodes and links will do over a run: forecasts of the mean, of single nodes and of sets of them."""
+"""Forecasts of the mean loads over a run, of single nodes and of sets of nodes."""

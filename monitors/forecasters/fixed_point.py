@@ -1,4 +1,4 @@
-"""Forecast and prediction solved together: the run's length decides what is forecast, the forecast how long it runs."""
+"""Solves forecast and prediction together: a forecast depends on the duration of the run, and it on the forecast."""
 
 from __future__ import annotations
 

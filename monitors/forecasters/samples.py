@@ -46,7 +46,7 @@ class Samples(Protocol):
 
 
 class _Sampled:
-    """What both kinds share: the running integral at the samples, and averages as its differences."""
+    """The common part of both kinds: the running integral at the samples, and averages as its differences."""
 
     def __init__(self, time: Floats, values: Floats, areas: Floats) -> None:
         self.time = time

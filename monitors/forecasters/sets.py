@@ -1,4 +1,4 @@
-"""What nodes should have to spare over a run: each node's average, and how far the least of several falls below.
+"""Forecasts of the available resources over a run: each node's average, and the minimum of several nodes.
 
 One forecast serves all: ``rank`` and the daemon, which ask about every set that may be chosen, and ``evaluate``, which
 asks about the nodes that a run had. The further ahead a run reaches, the more a node's history counts and the less its
@@ -28,7 +28,7 @@ Ints = NDArray[np.intp]
 LEVEL = 0.9
 #: Nodes that are learned from: of more, this many spread evenly.
 LEARNED_FROM = 200
-#: With too little history: the least deviation of the logarithm from what is expected, and degrees of freedom of it.
+#: With too little history: the smallest deviation of the logarithm of the errors, and its degrees of freedom.
 LEAST_SPREAD, FEW = 0.1, 3.0
 #: Samples of history, and past moments, that are used.
 HISTORY, MOMENTS = 600, 300
@@ -43,7 +43,7 @@ NEAR_PART, NEAR_MOST = 0.1, 200
 
 @dataclass(frozen=True, slots=True)
 class SetForecast:
-    """What the least average of sets comes to, in parts of the least expectation of their nodes.
+    """The minima of sets of nodes, relative to the smallest forecast of their nodes.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class SetForecast:
 
 @dataclass(frozen=True, slots=True)
 class Sets:
-    """What nodes should have alone, and what sets of them should have.
+    """The forecasts of single nodes, and of sets of them.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _weights(losses: Floats, independent: float) -> Floats:
 
 
 class _Like:
-    """Harmonic means of what followed samples like some others: those equal, and the nearest ones."""
+    """Harmonic means of the loads that followed similar samples: equal ones and the nearest ones."""
 
     def __init__(self, sample: Floats, outcome: Floats) -> None:
         order = np.argsort(sample, kind="stable")

@@ -20,7 +20,7 @@ _TURBO = 1000
 
 @dataclass(frozen=True)
 class Clocks:
-    """What cpufreq tells.
+    """The clocks that cpufreq reports.
 
     Parameters
     ----------

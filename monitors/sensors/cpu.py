@@ -21,7 +21,7 @@ from monitors.sensors.processor_time import idle_and_busy
 from monitors.sensors.schedule import ProbeSchedule
 from monitors.sensors.spin import Spin, spin
 
-#: Weight of the newest probe in how far a view usually misses.
+#: Weight of the newest probe in the usual error of an estimate.
 _GAIN = 0.5
 #: What a spin of 0.2 s and the truth over seconds differ by: a bias follows a larger miss at once, a smaller slowly.
 _NOISE = 0.05

@@ -1,4 +1,4 @@
-"""What passive counters say a new task would get: formulas only, no reading.
+"""Estimates of the share of a new task from passive counters: formulas only, without reading.
 
 All of them answer for k processes on a host where others run: the share of one processor that each of the k would get
 if they started together, or, of a job that runs there already, that it gets. Sources: the Network Weather Service's

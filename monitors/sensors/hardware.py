@@ -1,4 +1,4 @@
-"""What this host is made of: processors by ``lscpu``, clocks by cpufreq, power limits by powercap, speeds of links."""
+"""The hardware of this host: processors by ``lscpu``, clocks by cpufreq, power limits by powercap, speeds of links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Found(NamedTuple):
 
 
 def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
-    """The processor's model and what is known of the host; what it does not tell is not there.
+    """The processor's model and the known properties of the host; unknown ones are left out.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a job on this host uses of each processor: :class:`JobUse`; a job must not count as load on itself.
+"""The use of each processor by a job on this host: :class:`JobUse`; a job must not count as load on itself.
 
 The kernel keeps processor time for each process, without saying where it was spent; so it is taken to have been spent
 where the process is seen, as far as that processor was busy.
@@ -26,7 +26,7 @@ class JobUse:
         self.since_last((), ())
 
     def since_last(self, processors: Sequence[int], busy: Sequence[float]) -> tuple[int, list[float]]:
-        """How many processes of it run right now, and the seconds it used on each processor since it was last asked.
+        """The number of its running processes, and the seconds that it used on each processor since the last call.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How much processor the control groups around this process allow: :func:`cpu_limit`, for versions 1 and 2.
+"""The processor limits of the control groups of this process: :func:`cpu_limit`, for versions 1 and 2.
 
 A container sees the whole host's counters but may use less: a quota caps its processor time, a cpuset its processors.
 Every group up to the root can hold a tighter limit than the one below it, so all of them are read.
@@ -16,7 +16,7 @@ MOUNT = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class CpuLimit:
-    """What this process may use.
+    """The limits of this process.
 
     Parameters
     ----------

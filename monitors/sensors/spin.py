@@ -1,4 +1,4 @@
-"""The truth about the processor, for a moment: :func:`spin` works as hard as it can and sees how far it gets.
+"""The true share of a processor for a moment: :func:`spin` computes continuously and measures its progress.
 
 Threads hash, which sets Python's lock free, so that k of them run on k processors as k processes would. The share is
 processor time over wall-clock time; where two processors share a core, how fast the work went is counted too.
@@ -17,7 +17,7 @@ _ROUNDS = 500
 
 @dataclass(frozen=True, slots=True)
 class Spin:
-    """What a spin saw.
+    """The result of a probe of the processor.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one node had to spare.
+    """The load of one node at one time.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What a source said.
+    """The answer of a source.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it, with its address where it has one."""
+        """Its name for users, with its address if it has one."""
         ...
 
     def read(self) -> Readings:
@@ -73,6 +73,6 @@ class Source(Protocol):
 
 
 def one_line(error: Exception) -> str:
-    """What went wrong, without line breaks and control characters, at most 200 characters."""
+    """The message of an error, without line breaks and control characters, at most 200 characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return "".join(character if character.isprintable() else "?" for character in text)[:200]

@@ -1,4 +1,4 @@
-"""What nodes drew over a time, from a Prometheus server that scrapes their meters.
+"""The power of nodes over a period, from a Prometheus server that scrapes their meters.
 
 RAPL counters of node_exporter (``node_rapl_package_joules_total``, ``node_rapl_dram_joules_total``) and the power
 readings of ipmi_exporter (``ipmi_dcmi_power_consumption_watts``), which cover the node and go first. A counter that
@@ -24,13 +24,13 @@ Floats = NDArray[np.float64]
 _PACKAGES, _MEMORY, _NODE = (
     "node_rapl_package_joules_total", "node_rapl_dram_joules_total", "ipmi_dcmi_power_consumption_watts",
 )  # fmt: skip
-#: Counters that say more than this have jumped (W).
+#: Counters with a higher power have jumped (W).
 MOST_WATTS = 5000.0
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a node drew.
+    """The power of a node over a period.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class PowerHistory(PrometheusServer):
     """The power that a server remembers."""
 
     def drawn(self, start: float, end: float) -> tuple[Mapping[str, Drawn], str]:
-        """What each node drew around a time (s), and what is wrong; a node without two scrapes in it is left out."""
+        """The power of each node in a period, and faults; nodes without two scrapes in the period are left out."""
         deadline = time.monotonic() + self.timeout
         found: dict[str, Drawn] = {}
         try:

@@ -58,7 +58,7 @@ class Prometheus(PrometheusServer):
         )
 
     def _values(self, question: str, deadline: float) -> dict[str, float]:
-        """Value by node's label; a node whose value is no number is left out."""
+        """Values by the nodes' labels; nodes whose value is not a number are left out."""
         values = {seen: float(item["value"][1]) for seen, item in self.ask(question, deadline)}
         return {seen: value for seen, value in values.items() if seen and math.isfinite(value)}
 

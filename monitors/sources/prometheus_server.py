@@ -1,4 +1,4 @@
-"""A Prometheus server that is asked in PromQL: how it is reached, and how nodes are named in what it answers."""
+"""A Prometheus server queried in PromQL: the connection to it, and the names of nodes in its answers."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is still believed.
+    """The limits of valid samples.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """What is left of a batch, ascending in time, and how many samples were refused and repaired, by reason."""
+    """The accepted samples of a batch, ascending in time, and the numbers of refused and repaired ones, by reason."""
 
     kept: tuple[Triple, ...]
     refused: Counter[Refusal] = field(default_factory=Counter)
@@ -114,7 +114,7 @@ def screen(
 
 
 def sound(time: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike) -> NDArray[np.bool_]:
-    """Which samples of stored columns may be believed: arrays of one shape, and True where a sample can be.
+    """Which samples of stored columns are valid: arrays of one shape, True for valid samples.
 
     A database may be written to by others; this is the last look before a forecast.
 

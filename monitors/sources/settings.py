@@ -83,7 +83,7 @@ class SourceTable(BaseModel):
         return Prometheus(self.url, **self._asked)
 
     def power_history(self) -> PowerHistory | None:
-        """What remembers the power of nodes; None where this source does not."""
+        """The power history of nodes; None if this source has none."""
         return PowerHistory(self.url, **self._asked) if self.power else None
 
     @property

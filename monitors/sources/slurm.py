@@ -1,4 +1,4 @@
-"""Slurm's own view of its nodes as a source: :class:`Slurm` reads the load averages that ``sinfo --json`` tells.
+"""Slurm's own view of its nodes as a source: :class:`Slurm` reads the load averages of ``sinfo --json``.
 
 A coarse view: the load is the kernel's one-minute average, as slurmd last reported it (up to a third of SlurmdTimeout
 ago), and of the whole host where several nodes are emulated on one. It says nothing about links. Use it where no
@@ -62,7 +62,7 @@ class Slurm:
 
 
 def parsed(document: Any, moment: float) -> Readings:
-    """Samples from what ``sinfo --json`` prints; nodes that report no load are left out.
+    """Samples from the output of ``sinfo --json``; nodes without a load are left out.
 
     Parameters
     ----------

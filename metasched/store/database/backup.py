@@ -1,4 +1,4 @@
-"""Backup and restore of a whole database: what a backup holds, it holds in a SQLite file, whatever it was taken from.
+"""Backup and restore of a whole database; a backup is always a SQLite file.
 
 So one taken from SQLite restores into PostgreSQL and the other way, and no program of the server is needed.
 """

@@ -1,4 +1,4 @@
-"""A copy of a database for an older metasched, which refuses a newer schema: what that version can read."""
+"""A copy of a database for an older metasched, which refuses a newer schema, with what that version can read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEFT_OUT = (ModelRow, PlacementRow)
 
 @dataclass(frozen=True, slots=True)
 class Downgraded:
-    """How many rows of each table were copied, and how many were left out."""
+    """The numbers of rows of each table that were copied and left out."""
 
     copied: Mapping[str, int]
     left_out: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Jobs that have ended, in the database: the run and what became of its placement, together or not at all."""
+"""Ended jobs in the database: the run and the outcome of its placement, stored together or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metasched.store.database.run_records import RecordedRun
 
 @dataclass(frozen=True, slots=True)
 class EndedRecord:
-    """What is stored of a job that has ended.
+    """The stored data of an ended job.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How the database is reached: where it lies, the connections to it, and its errors said in one line.
+"""The connection to the database: its location, and its errors in one line.
 
 SQLite needs a few things set that its driver leaves as they were twenty years ago. Transactions are begun here and
 not by the driver, which would begin them too late; those that will write take the write lock at once, since two readers
@@ -39,14 +39,14 @@ _MEANINGS = {
 
 
 def default_location() -> str:
-    """Where the database lies when nobody says: ``$METASCHED_DB``, else ``metasched.db`` in the user's data folder."""
+    """The default location of the database: ``$METASCHED_DB``, else ``metasched.db`` in the user's data folder."""
     if named := os.environ.get("METASCHED_DB"):
         return named
     return str(data_folder() / "metasched.db")
 
 
 def data_folder() -> Path:
-    """The user's data folder, made where there is none."""
+    """The user's data folder, which is created if it is missing."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     folder = Path(data) / "metasched"
     try:
@@ -79,7 +79,7 @@ def connect(location: str | os.PathLike[str], timeout: float) -> Engine:
 
 
 def make_as_folder_owner(engine: Engine) -> None:
-    """Let a SQLite file that root makes belong to whom its folder belongs to.
+    """Give a SQLite file that root creates to the owner of its folder.
 
     An administrator makes the first token, or looks around, as root; the daemon has to write the file as its own user.
     """
@@ -110,7 +110,7 @@ def _engine(url: URL) -> Engine:
 
 
 def name_of(url: URL) -> str:
-    """What to call the database in messages: the path of a file, else the URL without its password."""
+    """The name of the database in messages: the path of a file, else the URL without its password."""
     return url.database or "memory" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
 
 

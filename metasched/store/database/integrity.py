@@ -1,4 +1,4 @@
-"""Whether a database is still what was written into it.
+"""Checks whether a database is damaged.
 
 SQLite notices by itself only what it stumbles over: a page with a few flipped bits is served as it is. Its own check
 walks the whole file; :func:`check` also reads every row as the daemon would.
@@ -24,7 +24,7 @@ MOST = 10
 
 
 def damage(store: Store) -> str:
-    """What SQLite's own check finds first, empty where it finds nothing; a server checks its pages itself.
+    """The first finding of SQLite's own check, empty if there is none; servers check their pages themselves.
 
     Raises
     ------

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Any fixed number below 2 ** 31: the advisory lock of a database's leader.
 KEY = 0x6D657461
-#: How long a new leader waits before it reads what there is (s): the one before has noticed by then.
+#: Time that a new leader waits before it reads the data (s), until the former one has noticed.
 SETTLED = 3.0
 #: A leader's session is given up by the server when its host has been silent for some 5 s.
 _KEEPALIVES = "SET tcp_keepalives_idle = 2; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3"
@@ -71,7 +71,7 @@ class Leadership:
         return self._engine.dialect.name == "postgresql"
 
     def take(self) -> bool:
-        """Take the lead, where nobody has it.
+        """Become the leader, if there is none.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class Leadership:
             return False
 
     def note(self) -> bool:
-        """Note in the database who leads; tell whether nobody else has led since this one last did."""
+        """Record the leader in the database; return whether no other daemon has led since this one last did."""
         with writing(self._engine) as connection:
             last = connection.scalar(select(func.max(LeaderRow.number))) or 0
             alone = self._number in (None, last)
@@ -107,7 +107,7 @@ class Leadership:
         return alone
 
     def leader(self) -> str:
-        """Who leads, or led last; empty where nobody ever did."""
+        """The present or the latest leader; empty if there was none."""
         with reading(self._engine) as connection:
             return connection.scalar(select(LeaderRow.name).order_by(LeaderRow.number.desc()).limit(1)) or ""
 

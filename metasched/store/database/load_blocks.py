@@ -1,4 +1,4 @@
-"""Every sample of a span of time, fast: minutes that are over are kept packed as well, one block for all nodes.
+"""Fast access to every sample of a period: past minutes are also stored packed, one block for all nodes.
 
 The rows of ``loads`` are what was stored; a block is a copy of one minute of them, node by node, for the last hours. To
 read a span, whole blocks are laid side by side and only minutes without one are read row by row. A block is dropped in
@@ -30,9 +30,9 @@ Floats = NDArray[np.float64]
 _COLUMNS = (LoadRow.node, LoadRow.time, LoadRow.available_cpu, LoadRow.available_bandwidth)
 #: Seconds that a block holds.
 MINUTE = 60
-#: How long blocks are kept (s).
+#: Retention of blocks (s).
 KEPT = 2 * 3600
-#: A minute is packed so long after its end (s): agents send what they sampled a moment later.
+#: Delay from the end of a minute to its packing (s), since agents send their samples a moment later.
 SETTLED = 15.0
 #: Minutes that one statement names at most: databases bound its parameters.
 _TOGETHER = 500
@@ -82,7 +82,7 @@ def missing(connection: Connection, now: float) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The samples of a minute, and how many rows they were, with those that cannot be."""
+    """The valid samples of a minute, and the number of its rows, with invalid ones."""
 
     minute: int
     rows: int
@@ -174,7 +174,7 @@ def _sound(loads: Loads) -> Loads:
 
 
 def _gaps(minutes: Sequence[int], since: float, until: float) -> Iterator[tuple[float, float]]:
-    """What of a span no block covers."""
+    """The parts of a period that no block covers."""
     ends = chain([since], (minute + MINUTE for minute in minutes))
     yield from (gap for gap in zip(ends, chain(minutes, [until]), strict=True) if gap[0] < gap[1])
 

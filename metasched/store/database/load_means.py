@@ -27,7 +27,7 @@ STEPS = (FIVE_MINUTES, HOUR)
 
 
 def update_means(store: Store, now: float | None = None, *, pause: float = 0.0) -> int:
-    """Make the means and pack the minutes that are over or got a late sample; what a daemon does all the time.
+    """Compute the means and pack the minutes that are over or received a late sample; the daemon calls it periodically.
 
     Each slot of five minutes is a transaction of its own, so that loads can come in between. ``pause`` is a rest (s)
     after every few thousand samples, in which other threads of the process get their turn.

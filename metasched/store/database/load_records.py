@@ -1,4 +1,4 @@
-"""What nodes had to spare, in the database: samples as they came in, and whole spans of time read fast."""
+"""The loads of nodes in the database: samples as they arrived, and fast reading of whole periods."""
 
 from __future__ import annotations
 

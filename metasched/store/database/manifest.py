@@ -1,4 +1,4 @@
-"""What a backup says of itself: its format, its schema, how many rows of each table it holds, and a digest of them.
+"""The manifest of a backup: its format, its schema, the number of rows of each table, and a digest of them.
 
 The manifest is a table of one row in the backup's own file. It makes the file known as a backup, whole and unchanged,
 before anything is replaced by it.
@@ -25,7 +25,7 @@ UNSEALED = "0007"
 
 
 def seal(path: Path, source: str) -> None:
-    """Write the manifest of a backup that is complete, and that nobody else has open.
+    """Write the manifest of a complete backup, which no other process has open.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _proven(file: sqlite3.Connection) -> dict[str, int]:
 
 
 def _digest(file: sqlite3.Connection, tables: list[str]) -> tuple[dict[str, int], str]:
-    """How many rows some tables hold, and a SHA-256 digest of all of them in the order of their keys."""
+    """The number of rows of some tables, and a SHA-256 digest of all of them in the order of their keys."""
     rows, digest = dict.fromkeys(tables, 0), hashlib.sha256()
     for name in tables:
         keys = [column for _, column, _, _, _, key in file.execute(f'PRAGMA table_info("{name}")') if key]

@@ -14,7 +14,7 @@ from metasched.records import InputError
 from metasched.store.database.engine import name_of, reading, writing
 from metasched.store.database.tables import ModelRow, RunRow, table
 
-#: How many versions of a model are kept.
+#: Number of stored versions of a model.
 HISTORY = 20
 
 
@@ -93,7 +93,7 @@ class ModelRecords:
         return documents.parse(document, where=where)
 
     def of_another_format(self) -> frozenset[tuple[str, str]]:
-        """Applications and platforms whose newest model is none that this version reads, by what its head says."""
+        """Applications and platforms whose newest model this version cannot read, by the model's header."""
         from metasched.store import documents
 
         newest = select(ModelRow.application, ModelRow.cluster, func.max(ModelRow.version).label("version"))
@@ -110,7 +110,7 @@ class ModelRecords:
         return frozenset((row[0], row[1]) for row in rows if not documents.readable(*row[2:]))
 
     def documents_around(self, application: str, platform: str, time: float) -> tuple[dict[str, Any], ...]:
-        """The versions of a model saved last until a time (s) and first after it, as far as both are kept."""
+        """The latest version of a model up to a time (s) and the first one after it, as far as both are stored."""
         of_this = select(ModelRow.document).where(ModelRow.application == application, ModelRow.cluster == platform)
         before = of_this.where(ModelRow.saved_at <= time).order_by(ModelRow.version.desc()).limit(1)
         after = of_this.where(ModelRow.saved_at > time).order_by(ModelRow.version).limit(1)
@@ -118,7 +118,7 @@ class ModelRecords:
             return tuple(found for query in (before, after) if (found := connection.scalar(query)) is not None)
 
     def all(self) -> tuple[tuple[str, str, int, float], ...]:
-        """What models there are: application, platform, newest version, and when it was saved."""
+        """The stored models: application, platform, newest version, and when it was saved."""
         newest = func.max(ModelRow.version)
         query = (
             select(ModelRow.application, ModelRow.cluster, newest, func.max(ModelRow.saved_at))

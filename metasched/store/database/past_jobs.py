@@ -1,4 +1,4 @@
-"""Jobs that accounting tells of, in the database: what run times and waits are learned from."""
+"""Past jobs from accounting in the database, from which run times and waits are learned."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CORRECTION = (
 
 
 class PastJobs:
-    """The jobs that accounting tells of.
+    """The past jobs that accounting reports.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class PastJobs:
         )  # fmt: skip
 
     def count(self, clusters: Collection[str] | None = None) -> int:
-        """How many there are, on some clusters or on all."""
+        """The number of past jobs, on some clusters or on all."""
         query = select(func.count()).select_from(PastJobRow).where(_kept)
         if clusters is not None:
             query = query.where(PastJobRow.cluster.in_(clusters))
@@ -161,12 +161,12 @@ class PastJobs:
             return connection.scalar(select(func.max(_end)).where(PastJobRow.cluster == cluster))
 
     def any_user(self) -> str | None:
-        """What one of the users is called, None where no job has a user."""
+        """The stored name of one of the users; None if no job has a user."""
         with reading(self._engine) as connection:
             return connection.scalar(select(PastJobRow.user).where(PastJobRow.user.is_not(None)).limit(1))
 
     def forget(self, users: Collection[str]) -> int:
-        """Remove all that is known of the jobs of users; return how many jobs.
+        """Delete the data of all jobs of some users; return the number of jobs.
 
         That they were there stays, so that they are not stored again when they are reported again.
         """

@@ -17,13 +17,13 @@ _log = logging.getLogger(__name__)
 
 
 def settle(connection: Connection, uid: str, outcome: Outcome) -> bool:
-    """Store the outcome of a job; tell whether its placement is known and had none yet."""
+    """Store the outcome of a job; return whether its placement is known and had none yet."""
     change = update(PlacementRow).where(PlacementRow.uid == uid, PlacementRow.outcome.is_(None))
     return connection.execute(change.values(outcome=outcome.as_dict())).rowcount > 0
 
 
 class PlacementRecords:
-    """The placements that the daemon answered, with what became of their jobs, in a database."""
+    """The placements of the daemon with the outcomes of their jobs, in a database."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -39,7 +39,7 @@ class PlacementRecords:
                 connection.execute(insert(PlacementRow), rows)
 
     def settle(self, uid: str, outcome: Outcome) -> bool:
-        """Store the outcome of a job; tell whether its placement is known and had none yet."""
+        """Store the outcome of a job; return whether its placement is known and had none yet."""
         with writing(self._engine) as connection:
             return settle(connection, uid, outcome)
 

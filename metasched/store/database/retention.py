@@ -14,7 +14,7 @@ from metasched.store.database.load_means import forget_means, roll_up, update_me
 from metasched.store.database.store import Store
 from metasched.store.database.tables import FIVE_MINUTES, LoadRow, PlacementRow
 
-#: How many times as long as samples their five-minute means stay.
+#: Retention of five-minute means, as a multiple of that of samples.
 MEANS_KEEP = 9.0
 
 

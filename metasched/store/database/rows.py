@@ -1,4 +1,4 @@
-"""What several kinds of records need to write their rows."""
+"""Functions to write rows, common to several kinds of records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table
 
 
 def insert_new(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Insert rows, all but those whose key is there already; return how many were new."""
+    """Insert rows, except those whose key already exists; return how many were new."""
     if not rows:
         return 0
     statement = _insert(connection, into)

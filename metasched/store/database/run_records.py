@@ -87,7 +87,7 @@ def insert_runs(connection: Connection, records: Iterable[RecordedRun]) -> froze
 
 
 def correct_run(connection: Connection, record: RecordedRun) -> bool:
-    """Correct how a stored run ended, and what it was a run of, by a record of the same uid; not if forgotten."""
+    """Correct exit status and application of a stored run by a record of the same uid, unless it is forgotten."""
     extra = connection.scalar(select(RunRow.extra).where(RunRow.uid == record.uid))
     if extra is None or FORGOTTEN in extra:
         return False
@@ -97,7 +97,7 @@ def correct_run(connection: Connection, record: RecordedRun) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Some of the stored runs; what is None selects nothing, and of what is given all must fit.
+    """A selection of stored runs, which match all given criteria; None means no criterion.
 
     Parameters
     ----------
@@ -139,14 +139,14 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """How many runs were forgotten, and which models, by application and platform, are to be learned anew."""
+    """The number of forgotten runs, and the models, by application and platform, that must be learned again."""
 
     runs: int
     models: tuple[tuple[str, str], ...]
 
 
 def forgotten_document(found: Forgotten) -> dict[str, Any]:
-    """How many runs were forgotten, and the models that had learned them, as JSON."""
+    """The number of forgotten runs, and the models that had learned them, as JSON."""
     return {
         "forgotten": found.runs,
         "models": [{"application": application, "platform": platform} for application, platform in found.models],
@@ -211,13 +211,13 @@ class RunRecords:
         return found if last is None else found[::-1]
 
     def count(self, *, application: str | None, platform: str | None, users: Collection[str] | None) -> int:
-        """How many runs there are; a filter that is None lets all by."""
+        """The number of runs; a filter that is None admits all."""
         with reading(self._engine) as connection:
             query = select(func.count()).select_from(RunRow)
             return int(connection.scalar(_only(query, application, platform, users)) or 0)
 
     def forget(self, which: Selection) -> Forgotten:
-        """Have runs teach no model any more; they stay, marked as forgotten, so that no scheduler tells them again.
+        """Exclude runs from learning; they stay, marked as forgotten, so that reports of them are ignored.
 
         The saved models that had learned of them, or might have, are deleted: all other runs of theirs are to be
         learned again.
@@ -245,7 +245,7 @@ class RunRecords:
             return tuple(self._record(row) for row in connection.execute(query).mappings())
 
     def learned(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """Of each application and platform how many runs a saved model has learned, and how many without loads."""
+        """The numbers of runs that each saved model learned, in all and without loads, by application and platform."""
         unmeasured = RunRow.min_avg_avail_cpu.is_(None) | RunRow.min_avg_avail_bw.is_(None)
         query = (
             select(RunRow.application, RunRow.cluster, func.count(), func.sum(case((unmeasured, 1), else_=0)))
@@ -277,7 +277,7 @@ def _only(query: Any, application: str | None, platform: str | None, users: Coll
     return query
 
 
-#: What is stored of a run besides its fields and its settings.
+#: Stored values of a run besides its fields and its settings.
 FURTHER = ("user", "energy", "energy_covers")
 
 

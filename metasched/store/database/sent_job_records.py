@@ -1,4 +1,4 @@
-"""Jobs that a grid's daemon has sent to sites, in the database, with what they taught of the sites."""
+"""Jobs that a grid's daemon has sent to sites, in the database, with what was learned about the sites."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metasched.store.database.tables import KnownSiteRow, SentJobRow, table
 
 
 class SentJobRecords:
-    """The jobs that were sent, and what is known of each site, each as a JSON document.
+    """The jobs that were sent, and the state of each site, each as a JSON document.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class SentJobRecords:
         sites: Mapping[str, Mapping[str, Any]],
         forgotten: Collection[str] = (),
     ) -> None:
-        """Store a job as it is now, with what it taught of sites, in one transaction.
+        """Store the present state of a job, with what was learned about sites, in one transaction.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class SentJobRecords:
                 connection.execute(delete(SentJobRow).where(SentJobRow.uid.in_(list(forgotten))))
 
     def save_sites(self, sites: Mapping[str, Mapping[str, Any]]) -> None:
-        """Store what is known of sites now, by name, in one transaction."""
+        """Store the present state of sites, by name, in one transaction."""
         with writing(self._engine) as connection:
             _put_sites(connection, sites)
 
@@ -74,6 +74,6 @@ def _put_sites(connection: Connection, sites: Mapping[str, Mapping[str, Any]]) -
 
 
 def _put(connection: Connection, into: Table, key: str, value: str, row: Mapping[str, Any], **new: float) -> None:
-    """Change the row with a key, or make it, with what a new row has besides."""
+    """Update the row with a key, or insert it with further values."""
     if not connection.execute(update(into).where(into.c[key] == value).values(**row)).rowcount:
         connection.execute(insert(into), {key: value, **row, **new})

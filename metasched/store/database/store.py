@@ -95,5 +95,5 @@ class Store:
 
     @property
     def engine(self) -> Engine:
-        """The engine, for what concerns the database as a whole: means of loads, retention, backups."""
+        """The engine, for operations on the database as a whole: means of loads, retention, backups."""
         return self._engine

@@ -1,4 +1,4 @@
-"""The tables of the database: runs, loads, models, and what the daemon keeps: placements, tokens, modes, sent jobs.
+"""The tables of the database: runs, loads, models, placements, tokens, modes, sent jobs.
 
 This is the schema as the code uses it today; how a database gets there from an older one is in ``migrations``. A test
 holds the two together.
@@ -22,7 +22,7 @@ class Base(DeclarativeBase):
 
 
 def kept_tables() -> list[Table]:
-    """The tables of what is kept, those that others refer to first: all but who leads at the moment."""
+    """The tables of a backup, in the order of their references: all but that of the leader."""
     return [each for each in Base.metadata.sorted_tables if each.name != LeaderRow.__tablename__]
 
 
@@ -62,7 +62,7 @@ class RunRow(Base):
 
 
 class LoadRow(Base):
-    """What one node had to spare at one moment; a table ordered by its key, so that a node's hour lies together."""
+    """The load of one node at one time; a table ordered by its key, so that an hour of a node is contiguous."""
 
     __tablename__ = "loads"
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
@@ -106,7 +106,7 @@ class LateSlotRow(Base):
 
 
 class PastJobRow(Base):
-    """A job that accounting tells of; ``uid`` makes storing it twice the same as storing it once.
+    """A past job from accounting; its ``uid`` makes storing it twice the same as storing it once.
 
     Of a job that was forgotten only ``uid`` and ``cluster`` are left, so that nobody tells of it again.
     """
@@ -142,7 +142,7 @@ class ModelRow(Base):
 
 
 class PlacementRow(Base):
-    """One placement that was advised, and what became of the job; ``outcome`` is None until it has ended."""
+    """One advised placement, and the outcome of its job, which is None until the job has ended."""
 
     __tablename__ = "placements"
     __table_args__ = (Index("placements_by_time", "made_at"),)
@@ -166,7 +166,7 @@ class SentJobRow(Base):
 
 
 class KnownSiteRow(Base):
-    """What sent jobs have taught of one site of a grid."""
+    """The state of one site of a grid, learned from sent jobs."""
 
     __tablename__ = "known_sites"
 
@@ -175,7 +175,7 @@ class KnownSiteRow(Base):
 
 
 class TokenRow(Base):
-    """Who may access the daemon, and in which role. Only a digest of the secret is kept."""
+    """A token of a client of the daemon, with its role. Only a digest of the secret is stored."""
 
     __tablename__ = "tokens"
 

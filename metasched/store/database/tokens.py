@@ -1,4 +1,4 @@
-"""Tokens: who may use the daemon, and in which role.
+"""Tokens of the daemon's clients, each with a role.
 
 A secret is 256 random bits, so a plain digest of it can neither be guessed nor looked up in a table; it is shown once,
 when it is made, and kept nowhere.
@@ -34,12 +34,12 @@ class Token:
 
 
 def new_secret() -> str:
-    """A secret that nobody can guess: 256 random bits, behind a prefix by which a leaked one is recognised."""
+    """A new secret: 256 random bits, after a prefix by which a leaked one is recognised."""
     return f"metasched_{secrets.token_urlsafe(32)}"
 
 
 def digest(secret: str) -> str:
-    """What is kept of a secret: its SHA-256 in hexadecimal digits."""
+    """The stored digest of a secret: its SHA-256 in hexadecimal digits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -16,7 +16,7 @@ from metasched.predictors.contract import Predictor, Saved
 from metasched.records import InputError
 from metasched.store.documents.parts import checked
 
-#: What a document says it is, and the only version of its layout there has been.
+#: The type of a document, and the only version of its layout so far.
 FORMAT, VERSION = "metasched-model", 1
 
 #: Of each method the module of its document, the document and the predictor: the module is loaded when a model of that
@@ -48,7 +48,7 @@ class _Header(BaseModel):
 
 
 def method_of(predictor: Predictor) -> str | None:
-    """The method whose document keeps a predictor; None where there is none."""
+    """The method whose document can store a predictor; None if there is none."""
     classes = {each.__name__ for each in type(predictor).__mro__}
     return next((method for method, (*_, kind) in _HOMES.items() if kind in classes), None)
 

@@ -142,7 +142,7 @@ class RobustDocument(_Adaptive):
     formula: _Formula | None = None
     scales: ScalesPart | None = None
     weights: list[Annotated[float, Field(gt=0, le=1)]] = Field(default_factory=list)
-    #: What was borrowed, by platform.
+    #: The borrowed runs, by platform.
     lent: Annotated[list[_Lent], Field(max_length=1000)] = Field(default_factory=list)
 
     @model_validator(mode="before")
@@ -223,7 +223,7 @@ class RobustDocument(_Adaptive):
         return predictor
 
 
-#: Documents that may stand inside another.
+#: Documents that may be part of another.
 AdaptiveDocument = Annotated[PublishedDocument | RobustDocument, Field(discriminator="method")]
 
 

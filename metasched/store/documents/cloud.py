@@ -1,4 +1,4 @@
-"""Documents of cloud predictors: profiles and servers, from which the network is fitted again, and what runs added."""
+"""Documents of cloud predictors: profiles and servers, to fit the network again, and corrections by runs."""
 
 from __future__ import annotations
 

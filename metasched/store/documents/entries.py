@@ -1,4 +1,4 @@
-"""Entries of the hardware database as documents: what files hold in TOML and models in JSON."""
+"""Entries of the hardware database as documents, in TOML files and in JSON models."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class EntryDocument(RecordPart):
     @model_validator(mode="before")
     @classmethod
     def _named_source(cls, given: Any) -> Any:
-        """An entry says where each of its values is from; its title, or its name, stands for the whole."""
+        """The source of each value of an entry; by default its title, or its name."""
         if not isinstance(given, Entry):
             return given
         return {name: getattr(given, name) for name in cls.model_fields if name != "source"} | {
@@ -55,7 +55,7 @@ class EntryDocument(RecordPart):
         }
 
     def build(self, name: str = "") -> Entry:
-        """The entry, of this name where it tells none itself.
+        """The entry, with this name if it has none itself.
 
         Raises
         ------

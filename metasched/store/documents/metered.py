@@ -1,4 +1,4 @@
-"""The document of the robust method where runs tell their energy or their clock."""
+"""The document of the robust method if runs have an energy or a clock."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Power(Part):
 
 
 class MeteredDocument(LearnedPart):
-    """A metered predictor: what the robust method learned at the reference clock, and the runs as they were."""
+    """A metered predictor: the robust method at the reference clock, and the original runs."""
 
     method: Literal["metered"] = "metered"
     times: RobustDocument

@@ -1,4 +1,4 @@
-"""What the documents of all methods are made of: the header, runs, sorted lists, domains, and how they are checked."""
+"""Common parts of the documents of all methods: header, runs, sorted lists, domains, and their validation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Names = tuple[str, str, str, str, str]
 
 
 class Part(BaseModel):
-    """A piece of a document: nothing missing, nothing unknown; where it stands in another, a record can be given."""
+    """A part of a document, without missing or unknown fields; within another part, a record can be given."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
@@ -53,7 +53,7 @@ def _built(value: Any) -> Any:
 
 
 class ModelPart(Part):
-    """What stands at the head of every document of a model."""
+    """The header of every document of a model."""
 
     format: Literal["metasched-model"] = "metasched-model"
     version: Literal[1] = 1
@@ -61,7 +61,7 @@ class ModelPart(Part):
 
     @classmethod
     def made(cls, **fields: Any) -> Self:
-        """The document of some fields, whose parts may be given as the records that they keep."""
+        """The document of some fields, whose parts may be given as the records that they store."""
         return cls(**fields)
 
 
@@ -180,13 +180,13 @@ class SettingPart(Part):
 
 
 def settings_of(runs: Iterable[Run]) -> list[SettingPart]:
-    """The settings of runs, as they are kept; none where no run has any."""
+    """The settings of runs, as they are stored; None if no run has any."""
     found = [run.settings for run in runs]
     return [] if all(each == DEFAULT_SETTINGS for each in found) else [SettingPart.of(each) for each in found]
 
 
 def rows(runs: Iterable[Run]) -> list[Row]:
-    """Runs as rows of numbers: what varies from run to run; loads not measured are null."""
+    """Runs as rows of the numbers that vary between runs; loads not measured are null."""
     return [
         (
             run.problem_size,
@@ -200,7 +200,7 @@ def rows(runs: Iterable[Run]) -> list[Row]:
 
 
 def runs_of(kept: Sequence[Row], application: str, cluster: str, settings: Sequence[SettingPart] = ()) -> list[Run]:
-    """The runs that rows were kept of, with their settings where there are any."""
+    """The runs of stored rows, with their settings if there are any."""
     if settings and len(settings) != len(kept):
         raise InputError(f"there are settings of {len(settings)} runs, expected those of {len(kept)}")
     cells = [each.build().cells for each in settings] or [{}] * len(kept)
@@ -222,7 +222,7 @@ def window(
     capacity: int,
     settings: Sequence[SettingPart] = (),
 ) -> RunWindow:
-    """The window that rows were kept of."""
+    """The window of runs from stored rows."""
     return RunWindow(runs_of(kept, application, cluster, settings), capacity, seen)
 
 

@@ -1,4 +1,4 @@
-"""Documents of models on several platforms: each one's own document; what is borrowed is found again from these."""
+"""Documents of models on several platforms, one for each; borrowed runs are determined again from these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of ported predictors: the reference model in full, the scale factors, and what the target has taught."""
+"""Documents of ported predictors: the complete reference model, the scale factors, and what the target's runs added."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PortedDocument(ModelPart):
     rcpu: _Factor
     rbw: _Factor
     bandwidth_ratio: Positive
-    #: Dedicated runs of the reference, and how many nodes both platforms have.
+    #: Dedicated runs of the reference, and the numbers of nodes of both platforms.
     dedicated: list[Row] = Field(default_factory=list)
     reference_nodes: Nodes = None
     target_nodes: Nodes = None

@@ -1,4 +1,4 @@
-"""Documents of signature predictors: rules, hardware, and what runs added; times that were computed are kept."""
+"""Documents of signature predictors: rules, hardware, corrections by runs, and the times computed so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of simulated applications: the system, the text, and what runs added; what was simulated is kept."""
+"""Documents of simulated applications: the system, the program, corrections by runs, and the results so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of SPMD predictors: the phase that was known, and what was fitted to the runs."""
+"""Documents of SPMD predictors: the given phase, and the parameters fitted to the runs."""
 
 from __future__ import annotations
 

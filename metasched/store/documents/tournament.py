@@ -20,13 +20,13 @@ from metasched.store.documents.signature import SignatureDocument
 from metasched.store.documents.simulated import SimulatedDocument
 from metasched.store.documents.spmd import SpmdDocument
 
-#: Methods that a tournament can be kept with, and those of them whose documents hold something before any run.
+#: Methods of stored tournaments, and those of them whose documents have contents before any run.
 METHODS = ("published", "robust", *(FROM_DESCRIPTIONS := ("spmd", "cloud", "signature", "simulated")))
 _Document = Annotated[
     PublishedDocument | RobustDocument | SpmdDocument | CloudDocument | SignatureDocument | SimulatedDocument,
     Field(discriminator="method"),
 ]
-#: Infinite errors are kept as None, which JSON knows.
+#: Infinite errors are stored as None, since JSON has no infinity.
 _Error = Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
 
 

@@ -43,14 +43,14 @@ _TOGETHER = (("application", "cluster"), ("min_avg_avail_cpu", "min_avg_avail_bw
 UNNAMED = "cluster"
 #: The columns of the contract, in the order in which they are written.
 RUN_COLUMNS = ("phase", "application", "cluster", "start_time", "nodes", *RUN_REQUIRED[2:])
-#: What a prediction is asked with, in the order of :meth:`Predictor.predict_many`.
+#: The arguments of a prediction, in the order of :meth:`Predictor.predict_many`.
 REQUEST_COLUMNS = RUN_REQUIRED[2:-1]
 LOAD_COLUMNS = ("time", "node", "available_cpu", "available_bandwidth")
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What nodes had to spare, in columns, sorted by node and then by time.
+    """The loads of nodes in columns, sorted by node and then by time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reads application profiles from CSV and hardware descriptions from TOML; what is wrong ends in one clear line.
+"""Reads application profiles from CSV and hardware descriptions from TOML; errors are reported in one line.
 
 A profile file has the columns processes, sends, message_size (bytes), waiting_time (s), execution_time (s), and where
 known mean_distance, exchanges, dimensions and servers, the number of servers (the first ones) that the run was spread

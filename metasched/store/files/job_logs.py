@@ -14,7 +14,7 @@ from metasched.history.log_formats import read_log
 from metasched.records import InputError
 from metasched.store.files.whole_files import refusal
 
-#: Longest line (bytes); what is longer is torn.
+#: Longest valid line (bytes).
 LONGEST_LINE = 1 << 20
 
 

@@ -17,7 +17,7 @@ _GAIN = 0.5
 
 
 class CorrectedLink:
-    """What the interface's counters leave of its speed, times how much of that transfers have really got.
+    """The unused speed of an interface by its counters, times the share of it that transfers really had.
 
     Counters know every byte of this node but nothing of the switches behind it, nor of the true speed of a virtual
     interface; probes know both, but seldom. Only psutil is needed, so that an agent stays small.

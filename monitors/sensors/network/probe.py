@@ -9,7 +9,7 @@ from typing import Any
 from monitors.sensors.network.channel import Channel
 from monitors.sensors.network.server import LARGEST_TRANSFER
 
-#: First transfer to a member that is not known yet: what the Network Weather Service always sent.
+#: First transfer to an unknown member: the fixed size of the Network Weather Service.
 SMALLEST = 64 << 10
 #: A transfer should take about this long (s): long enough for TCP to settle, short enough to be no load.
 AIM = 0.25
@@ -24,7 +24,7 @@ _BLOCK = bytes(1 << 18)
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a probe found.
+    """The result of a probe of a link.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The end that is probed: :class:`ProbeServer` takes transfers in and says how fast they came, for members only."""
+"""The probed end: :class:`ProbeServer` receives transfers and returns their rates, for members only."""
 
 from __future__ import annotations
 

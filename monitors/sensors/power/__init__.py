@@ -1,1 +1,1 @@
-"""Meters of power: each reads watts, and says what it covers: package, package+memory, or node."""
+"""Meters of power: each reads watts, and states what it covers: package, package+memory, or node."""

@@ -12,11 +12,11 @@ from monitors.sensors.power.powercap import Powercap
 
 
 class Meter(Protocol):
-    """A sensor of power that says what it covers."""
+    """A sensor of power with a statement of what it covers."""
 
     @property
     def covers(self) -> str:
-        """What the meters see of a node: ``package``, ``package+memory`` or ``node``."""
+        """The parts of a node that the meter covers: ``package``, ``package+memory`` or ``node``."""
         ...
 
     def read(self) -> float:
@@ -43,7 +43,7 @@ def find_meter(root: Path = Path("/")) -> Meter | None:
 
 
 def fixed_clock(root: Path = Path("/")) -> float | None:
-    """The clock (MHz) that all processors are held at; None where they may choose, or nothing tells.
+    """The fixed clock (MHz) of all processors; None if it may vary or is unknown.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Watts that no zone draws: a counter that says more has jumped.
+#: Power above that of any zone (W): a counter with more has jumped.
 MOST_WATTS = 5000.0
 
 
