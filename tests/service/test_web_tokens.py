@@ -23,8 +23,9 @@ KEY, OTHER = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for
 PRIVATE = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 PUBLIC = KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 SITE = {"issuer": "https://login.site", "audience": "metasched", "user_claim": "name", "administrator_claim": "groups"}
-NOW = time.time()
-SOUND: dict[str, Any] = {"iss": "https://login.site", "aud": "metasched", "exp": NOW + 600, "name": "ann"}
+#: Claims that are times, in seconds from when the token is made.
+TIMES = ("exp", "nbf", "iat")
+SOUND: dict[str, Any] = {"iss": "https://login.site", "aud": "metasched", "exp": 600.0, "name": "ann"}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,12 @@ def reader(public: Path) -> TokenReader:
 
 
 def made(claims: dict[str, Any], key: Any = KEY, algorithm: str = "RS256", **header: Any) -> str:
-    claims = {name: value for name, value in claims.items() if value is not None}
+    now = time.time()
+    claims = {
+        name: now + value if name in TIMES and isinstance(value, float) else value
+        for name, value in claims.items()
+        if value is not None
+    }
     return jwt.encode(claims, key, algorithm, headers=header)
 
 
@@ -54,11 +60,11 @@ def made(claims: dict[str, Any], key: Any = KEY, algorithm: str = "RS256", **hea
         ({"groups": "metasched-admin"}, ("ann", True)),
         ({"groups": ["metasched-administrators"]}, ("ann", False)),
         ({"groups": {"metasched-admin": 1}}, ("ann", False)),
-        ({"exp": NOW - 5.0}, ("ann", False)),  # within what clocks may differ
-        ({"exp": NOW - 60.0}, None),
+        ({"exp": -5.0}, ("ann", False)),  # within what clocks may differ
+        ({"exp": -60.0}, None),
         ({"exp": None}, None),
         ({"exp": "soon"}, None),
-        ({"nbf": NOW + 600}, None),
+        ({"nbf": 600.0}, None),
         ({"iss": "https://elsewhere"}, None),
         ({"iss": None}, None),
         ({"aud": "mail"}, None),
@@ -110,7 +116,7 @@ def test_a_secret_that_both_share_needs_no_issuer(tmp_path: Path) -> None:
     key.write_text("0123456789abcdef" * 2 + "\n")
     slurm = TokenReader(WebTokens(algorithm="HS256", key=str(key), user_claim="sun"))
     # What Slurm's `scontrol token` makes.
-    claims = {"exp": NOW + 60, "iat": NOW, "sun": "ann"}
+    claims = {"exp": 60.0, "iat": 0.0, "sun": "ann"}
     assert slurm.user(made(claims, "0123456789abcdef" * 2, "HS256")) == ("ann", False)
     assert slurm.user(made(claims, "1123456789abcdef" * 2, "HS256")) is None
 
