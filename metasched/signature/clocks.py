@@ -125,7 +125,7 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
         together = active[kinds == COLLECTIVE]
         if together.size and together.size == count:
             step = at[together]
-            ends = meeting.ends(found.action[step], clock)
+            ends = meeting.ends(found.action[step], clock, out)
             spent[1, together, phase[step]] += ends - clock
             clock[:] = ends
             np.maximum(out, clock, out=out, where=ends > 0)
@@ -179,8 +179,8 @@ class _Collectives:
         self.known: dict[tuple[str, float], float] = {}
         self.rounds = math.ceil(math.log2(max(self.count, 2)))
 
-    def ends(self, actions: Ints, clock: Floats) -> Floats:
-        """Times when each leaves, an array of shape (processes,)."""
+    def ends(self, actions: Ints, clock: Floats, out: Floats) -> Floats:
+        """Times when each leaves, an array of shape (processes,); ``out`` is when the link of each is free, updated."""
         action = int(actions[0])
         shape = self.table.shapes[self.table.shape[action]]
         name = shape.name.lower().removeprefix("i") if shape.name.lower() != "init" else ""
@@ -188,7 +188,7 @@ class _Collectives:
             return clock
         size = max(self.table.volume(int(each)) for each in np.unique(actions).tolist())
         if name == "bcast":
-            return self._down(clock, self._root(name, action), size)
+            return self._down(clock, out, self._root(name, action), size)
         if name == "reduce":
             return self._up(clock, self._root(name, action), size)
         took = self._time(name, size)
@@ -201,27 +201,42 @@ class _Collectives:
             return np.asarray(ends)
         return np.full(clock.size, float(clock.max()) + took)
 
-    def _tree(self, root: int) -> tuple[Ints, Ints]:
-        """Of each process in a binomial tree, how many messages it is from the root, and how many it sends itself."""
+    def _depth(self, root: int) -> Ints:
+        """Of each process in a binomial tree, how many messages it is from the root."""
         place = (np.arange(self.count) - root) % self.count
-        depth = np.zeros(self.count, dtype=np.int64)
-        sends = np.full(self.count, self.rounds, dtype=np.int64)
-        for bit in range(self.rounds - 1, -1, -1):
-            depth += place >> bit & 1
-            sends[place >> bit & 1 == 1] = bit
-        return depth, sends
+        return np.asarray(np.sum([place >> bit & 1 for bit in range(self.rounds)], axis=0))
 
-    def _down(self, clock: Floats, root: int, size: float) -> Floats:
-        """A broadcast: each process sends to the larger half of its subtree first."""
-        depth, sends = self._tree(root)
+    def _down(self, clock: Floats, out: Floats, root: int, size: float) -> Floats:
+        """A broadcast: each process sends to the larger half of its subtree first, once it has entered and received.
+
+        Small messages leave at once and share the link, so that all are there when the last one is; of large ones each
+        waits for the one before, and so does the process.
+        """
         late = self.costs.branch("bcast", 0.0)
         busy = max(self.costs.branch("bcast", size) - late, 0.0)
-        arrived = clock[root] + depth * late + (self.rounds - sends) * busy
-        return np.asarray(np.maximum(clock, arrived) + sends * busy)
+        eager = size < RENDEZVOUS
+        rank = (np.arange(self.count) + root) % self.count
+        # By places from the root on: when each can go on, when its link is free, and how many messages it sends.
+        free, link, sends = clock[rank].copy(), out[rank].copy(), np.zeros(self.count)
+        bits = range(self.rounds - 1, -1, -1)
+        for bit in bits:
+            sends[0 : self.count - (1 << bit) : 2 << bit] += 1
+        for bit in bits:
+            parents = np.arange(0, self.count - (1 << bit), 2 << bit)
+            gone = np.maximum(free[parents], link[parents]) + busy * (sends[parents] if eager else 1)
+            if not eager:
+                free[parents] = gone
+            children = parents + (1 << bit)
+            free[children] = np.maximum(free[children], gone + late)
+        if eager:
+            out[rank] = np.where(sends > 0, np.maximum(free, link) + sends * busy, link)
+        ends = np.empty(self.count)
+        ends[rank] = free
+        return ends
 
     def _up(self, clock: Floats, root: int, size: float) -> Floats:
         """A reduction: the root has it when the slowest way up has been gone."""
-        depth, _ = self._tree(root)
+        depth = self._depth(root)
         ends = clock.copy()
         ends[root] = float(np.max(clock + depth * self.costs.branch("reduce", size)))
         return ends

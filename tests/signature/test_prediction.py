@@ -108,6 +108,24 @@ def test_a_broadcast_does_not_wait_for_those_who_come_late() -> None:
     assert found.end[2] == pytest.approx(1.0)
 
 
+def test_whoever_comes_late_to_a_broadcast_keeps_those_waiting_who_get_it_from_him() -> None:
+    late = [("compute", (1e9,)), ("bcast", (0, 0, 0))]
+    found = clocks({rank: late if rank == 2 else [("bcast", (0, 0, 0))] for rank in range(4)})
+    # Of a root 0 the tree is 0 to 2 to 3, and 0 to 1.
+    assert found.end[1] < 0.5
+    assert found.end[3] > 1.0
+
+
+def test_small_messages_of_a_broadcast_share_the_link_of_their_sender() -> None:
+    # The root sends to two others at once, and goes on itself.
+    small = 1000
+    found = clocks({rank: [("bcast", (small, 0, 0))] for rank in range(3)})
+    assert found.end[1:] == pytest.approx(2 * [LATENCY + 2 * 8 * small / BANDWIDTH])
+    assert found.end[0] == 0.0
+    again = clocks({rank: 2 * [("bcast", (small, 0, 0))] for rank in range(3)})
+    assert again.end[1:] == pytest.approx(2 * [LATENCY + 4 * 8 * small / BANDWIDTH])
+
+
 def test_processes_that_wait_for_each_other_are_named() -> None:
     many = RENDEZVOUS
     both = {rank: [("send", (1 - rank, 0, many, 0)), ("recv", (1 - rank, 0, many, 0))] for rank in range(2)}
