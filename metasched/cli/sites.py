@@ -104,8 +104,9 @@ def site_status(
 
 def _measured(site: dict[str, Any]) -> str:
     """What the bandwidth to a site is known by, and how long ago probes measured it."""
-    if site["bandwidth_source"] != "probes":
-        return site["bandwidth_source"] or "–"
+    # A daemon of an earlier version does not say it.
+    if site.get("bandwidth_source") != "probes":
+        return site.get("bandwidth_source") or "–"
     return f"probes {span(site['bandwidth_age'])} ago, round trip {1e3 * site['round_trip']:.3g} ms"
 
 
