@@ -218,7 +218,9 @@ def test_agents_that_are_silent_or_whose_clocks_run_ahead_are_found(tmp_path: Pa
         store.loads.add([Load(NOW - 10, "n0", 0.5, 90.0)])
     assert states(check_agents(settings, ["n0"], NOW)) == {"tokens": "well", "clocks": "well", "agents": "well"}
     assert states(check_agents(settings, ["n0"], NOW + 1000))["agents"] == "wrong"
-    assert states(check_agents(settings, ["n0"], NOW - 100))["clocks"] == "wrong"
+    # What was seen 10 s ago is ahead of this host's clock by 1.5 s, by 2.5 s, and by far.
+    ahead = [states(check_agents(settings, ["n0"], NOW - 10 - seconds))["clocks"] for seconds in (1.5, 2.5, 90.0)]
+    assert ahead == ["well", "wrong", "wrong"]
     (never,) = (each for each in check_agents(settings, ["n0", "n1"], NOW) if each.state == "wrong")
     assert ("n1" in never.found, "--node n1" in never.remedy) == (True, True)
 

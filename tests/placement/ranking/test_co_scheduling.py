@@ -53,6 +53,16 @@ def test_jobs_on_other_nodes_still_share_an_uplink() -> None:
     assert within == (1.0, 0.0)
 
 
+def test_each_rack_has_the_uplink_that_is_its_own() -> None:
+    uplink = np.array([100.0, 1e5, 1e5, np.inf])
+    racks = Topology(("r1", "r2", "r3", "top"), np.array([3, 3, 3, -1]), uplink, np.array([0, 0, 1, 1, 2, 2]))
+    cluster = ClusterState.make("c", list("abcdef"), available_bandwidth=1e5, network=racks)
+    job = RunningJob(("a", "c"), (1, 1), 1.0, 1000.0)
+    narrow, wide = (shared(cluster, job, Known(work=1.0, traffic=1e6), nodes) for nodes in ([1, 4], [3, 4]))
+    assert narrow[0] > 1.3
+    assert wide[0] < narrow[0]
+
+
 def test_the_ranker_steps_aside_from_a_described_job() -> None:
     described = {
         "name": "c",
