@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
 
-from metasched.store.database.store import Store
-from tests.service.daemons import teach
-from tests.system import real_slurm
-from tests.system.real_daemon import Daemon
+from tests.system.placing_daemon import placing
 from tests.system.real_slurm import NODES, Slurm
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
@@ -24,23 +20,10 @@ CONFIGURATION = (
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
-    if why := real_slurm.why_not():
-        pytest.skip(why)
-    folder = tmp_path_factory.mktemp("daemon")
-    with real_slurm.running(tmp_path_factory.mktemp("slurm")) as slurm:
-        with Store.open(folder / "metasched.db") as store:
-            teach(store, "proof")
-        daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
-        daemon.start()
-        slurm.hooks({"socket": daemon.socket})
-        for node in NODES:  # one partition is a little better
-            sample = [time.time() + 30.0, 0.9 if node.startswith("b") else 0.88, 100.0]
-            daemon.ask("POST", "/v1/loads", {"node": node, "samples": [sample]})
-        time.sleep(1.5)  # until placements see it
-        try:
-            yield slurm
-        finally:
-            daemon.stop()
+    # One partition is a little better.
+    cpu = {node: 0.9 if node.startswith("b") else 0.88 for node in NODES}
+    with placing(tmp_path_factory.mktemp("site"), CONFIGURATION, cpu) as slurm:
+        yield slurm
 
 
 def submit(slurm: Slurm, *words: str) -> int:
