@@ -96,6 +96,33 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """A phase at one number of processes, where no load slows it.
+
+    Parameters
+    ----------
+    phase : its number; None for all those together that take too little of the time to be told apart.
+    share : of the execution time.
+    communication : share of its own time that is communication.
+    efficiency : processor-seconds at the smallest number of processes that was traced, over those here.
+    """
+
+    phase: int | None
+    share: float
+    communication: float
+    efficiency: float
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTimes:
+    """The phases of a signature at one number of processors; efficiencies are relative to ``least`` processors."""
+
+    processors: int
+    least: int
+    phases: Sequence[PhaseTime]
+
+
+@dataclass(frozen=True, slots=True)
 class Learned:
     """What a predictor has learned, for display.
 
@@ -103,10 +130,12 @@ class Learned:
     ----------
     parts : one for the whole, or one for each phase.
     notes : what a user of the predictions should know.
+    phases : how the time divides among the phases of a signature; None where none is known.
     """
 
     parts: tuple[Part, ...]
     notes: tuple[str, ...] = ()
+    phases: PhaseTimes | None = None
 
 
 @runtime_checkable

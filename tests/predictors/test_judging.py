@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.predictors.judging.conditions import observed
-from metasched.predictors.judging.evaluation import evaluate
+from metasched.predictors.judging.evaluation import Outcome, evaluate
 from metasched.predictors.judging.groups import Group, draw, groups
 from metasched.predictors.judging.peers import PEERS, Amdahl, LogRegression, PowerLaw
-from metasched.records import InputError, Request, Run
+from metasched.records import InputError, Interval, Prediction, Request, Run
 from tests.predictors.made import runs
 
 sizes_and_counts = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=4, max_size=30)
@@ -109,3 +110,12 @@ def test_amdahl_finds_the_serial_share_and_says_no_more_of_processors_than_it_al
     peer = Amdahl().fit(learned)
     times = peer.predict_many(200.0, [1, 16, 10**6], 1.0, 90.0).execution_time
     assert times == pytest.approx([200.0, 200 * (0.05 + 0.95 / 16), 10.0], rel=0.02)
+
+
+def test_what_was_measured_is_the_time_or_the_energy_where_it_was_recorded() -> None:
+    prediction = Prediction(90.0, Interval(50.0, 150.0, 0.9), "")
+    run = Run("made", "c8", 1.0, 1, 1.0, 90.0, 100.0, extra={"energy": "120", "energy_covers": "node"})
+    assert [Outcome(run, prediction, quantity).measured for quantity in ("time", "energy")] == [100.0, 120.0]
+    unmetered = Outcome(replace(run, extra={}), prediction, "energy")
+    assert math.isnan(unmetered.measured)
+    assert not unmetered.held

@@ -8,13 +8,13 @@ and communication by a factor each, and say how the time grows with N.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from metasched.predictors.analytic.by_parts import ByParts
-from metasched.predictors.contract import Floats, Term, columns_of
+from metasched.predictors.contract import Floats, Learned, PhaseTime, PhaseTimes, Term, columns_of
 from metasched.predictors.memory.domain import Domain
 from metasched.records import InputError, Prediction, Request
 from metasched.signature.application import Application
@@ -23,24 +23,6 @@ from metasched.signature.reporting import checked_count
 
 #: Share of the time from which on a phase is a term of its own.
 SHOWN = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseTime:
-    """A phase at one number of processes, where no load slows it.
-
-    Parameters
-    ----------
-    phase : its number; None for all that take less than :data:`SHOWN` of the time, together.
-    share : of the execution time.
-    communication : share of its own time that is communication.
-    efficiency : processor-seconds at the smallest number of processes that was traced, over those here.
-    """
-
-    phase: int | None
-    share: float
-    communication: float
-    efficiency: float
 
 
 class SignaturePredictor(ByParts):
@@ -129,6 +111,19 @@ class SignaturePredictor(ByParts):
                 terms.append(Term(f"computation, {name}", how, float(here[0])))
                 terms.append(Term(f"communication, {name}", how, float(here[1:].sum())))
         return tuple(terms)
+
+    def learned(self) -> Learned:
+        """What was learned, with the phases on as many processors as the last run had, or the largest that was traced.
+
+        There are none where the rules do not hold for that number.
+        """
+        traced = self.rules.learned
+        processors = [max(traced), *(run.processors for run in self.window)][-1]
+        try:
+            phases = PhaseTimes(processors, min(traced), self.phases(processors))
+        except InputError:
+            return super().learned()
+        return replace(super().learned(), phases=phases)
 
     def phases(self, processors: int) -> tuple[PhaseTime, ...]:
         """The phases that matter, and the others together.

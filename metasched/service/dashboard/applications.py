@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from candidate_functions.terms import formula
-from metasched.predictors.analytic.signature import PhaseTime, SignaturePredictor
-from metasched.predictors.contract import Saved
-from metasched.predictors.tournament import Tournament
+from metasched.predictors.contract import Learned, PhaseTimes
 from metasched.records import InputError
 from metasched.service.dashboard.formats import figure
 from metasched.service.quality.recent_predictions import JudgedRun
@@ -58,15 +56,6 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseTimes:
-    """The phases of a signature at one number of processors; efficiencies are relative to ``least`` processors."""
-
-    processors: int
-    least: int
-    phases: Sequence[PhaseTime]
-
-
-@dataclass(frozen=True, slots=True)
 class Shown:
     """A model as the page shows it; ``phases`` where a signature predicts."""
 
@@ -96,10 +85,14 @@ def summary(application: str, platform: str, models: Models) -> Summary:
 def shown(application: str, platform: str, models: Models) -> Shown:
     """One model as the page shows it: its last predictions, a picture of them, and the top of its lists."""
     runs = models.recent.of(application, platform)
+    try:
+        learned = models.all()[application, platform].learned()
+    except InputError:  # It has learned nothing yet.
+        learned = Learned(())
     return Shown(
         summary(application, platform, models),
-        _tops(models.all()[application, platform]),
-        _phases(models.all()[application, platform]),
+        _tops(learned),
+        learned.phases,
         _chart(runs) if runs else None,
         runs[: -RUNS - 1 : -1],
     )
@@ -111,11 +104,7 @@ def in_order(models: Models, application: str) -> list[tuple[str, str]]:
     return sorted(chosen, key=lambda key: (-len(models.recent.of(*key)), -models.learned_by(key).runs, key))
 
 
-def _tops(predictor: Saved) -> list[Top]:
-    try:
-        learned = predictor.learned()
-    except InputError:  # It has learned nothing yet.
-        return []
+def _tops(learned: Learned) -> list[Top]:
     return [
         Top(
             part.name,
@@ -133,20 +122,6 @@ def _tops(predictor: Saved) -> list[Top]:
         for part in learned.parts
         if part.models is not None
     ]
-
-
-def _phases(predictor: Saved) -> PhaseTimes | None:
-    """The phases at the number of processors of the last run, or of the largest that was traced."""
-    chosen = predictor.chosen if isinstance(predictor, Tournament) else predictor
-    if not isinstance(chosen, SignaturePredictor):
-        return None
-    traced = chosen.rules.learned
-    last = [run.processors for run in chosen.window]
-    processors = last[-1] if last else max(traced)
-    try:
-        return PhaseTimes(processors, min(traced), chosen.phases(processors))
-    except InputError:  # The rules hold for no such number.
-        return None
 
 
 def _chart(runs: Sequence[JudgedRun]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from metasched.predictors.contract import Predictor
 from metasched.predictors.judging.conditions import observed
-from metasched.predictors.phases.predictor import PhasedPredictor, loads_of
+from metasched.predictors.phases.predictor import PhasedPredictor, _summed, loads_of
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request
 from metasched.store.documents import dump, parse
@@ -93,3 +93,11 @@ def test_it_answers_the_same_after_it_was_saved_and_loaded(phased) -> None:
 def test_incomplete_marks_are_refused(marks) -> None:
     with pytest.raises(InputError, match=r"has \d+ phase marks, expected one for each of its processes in"):
         PhasedPredictor("two", "c8").fit([*TRAINING[:3], replace(TRAINING[3], marks=marks)])
+
+
+def test_phases_err_independently(phased) -> None:
+    """The variance of the run's time is the sum of those of its phases."""
+    time, spread = np.array([[30.0], [40.0]]), np.array([[0.1], [0.2]])
+    total, joint = _summed(time, spread, phased.state)
+    assert total == pytest.approx([phased.state.overhead * 70.0])
+    assert joint == pytest.approx([np.hypot(3.0, 8.0) / 70.0])

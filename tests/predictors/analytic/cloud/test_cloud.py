@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from metasched.predictors.analytic.cloud import published
 from metasched.predictors.analytic.cloud.baseline import ScalabilityAnalysis
 from metasched.predictors.analytic.cloud.hardware import Hardware, Server
 from metasched.predictors.analytic.cloud.locality import Locality, distance_law, exponent_of
@@ -266,3 +269,22 @@ def test_messages_in_a_process_grid_follow_the_neighbours_that_a_process_has() -
     workload = Workload.of(profiles)
     assert workload.sends([2, 8, 64]).tolist() == pytest.approx([80.0, 160.0, 160.0])
     assert str(workload.sends) == "(40) for each neighbour in 2 dimensions"
+
+
+def test_few_large_messages_take_as_long_as_many_small_ones() -> None:
+    """Only their product counts, below one byte as above."""
+
+    def law(value: float) -> Callable[[int], float]:
+        return lambda n: value
+
+    times = [
+        published.execution_time(
+            SimpleNamespace(message_size=law(size), sends=law(400.0 / size), waiting_share=0.3),  # type: ignore[arg-type]
+            CLUSTER, np.array([2, 2, 0, 0]), 1e9, 1e6,
+        )
+        for size in (0.25, 4.0)
+    ]  # fmt: skip
+    assert times[0] == pytest.approx(times[1])
+    nothing = SimpleNamespace(message_size=law(-1.0), sends=law(400.0), waiting_share=0.3)
+    silent = published.execution_time(nothing, CLUSTER, np.array([2, 2, 0, 0]), 1e9, 1e6)  # type: ignore[arg-type]
+    assert silent < times[0]
