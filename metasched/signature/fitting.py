@@ -341,9 +341,11 @@ class _Fitter:
 
     def _role(self, cell: Cell, seen: dict[int, Ints]) -> Role | None:
         """The role by loops whose actions are the same at every turn; else, by what looks alike."""
-        lengths = {self.runs[place].sequences[self.runs[place].classes[ranks[0]]].size for place, ranks in seen.items()}
-        # What the lengths of sides explain to the last call is no loop whose turns differ from count to count.
-        if len(lengths) > 1 and (role := self._along_sides(cell, seen)) is not None:
+        sequences = [self.runs[place].sequences[self.runs[place].classes[ranks[0]]] for place, ranks in seen.items()]
+        # What the lengths of sides explain to the last call is no loop whose turns differ from count to count, unless
+        # that loop holds every call that there is but once, as over the bits of a rank.
+        longer = len({sequence.size for sequence in sequences}) > 1
+        if longer and not _calls_once(max(sequences, key=len)) and (role := self._along_sides(cell, seen)) is not None:
             return role
         best: tuple[float, Role, dict[str, Floats]] | None = None
         for precisely in (True, False):
@@ -774,3 +776,9 @@ def _counts_around(program: Program, loops: tuple[int, ...], places: Places, ste
         known = {tuple(row[:-1]): row[-1] for row in table.tolist()}
         columns.append(np.array([known[tuple(row[:depth])] for row in steps.tolist()]))
     return np.stack(columns, axis=1) if columns else np.zeros((len(steps), 0))
+
+
+def _calls_once(sequence: Ints) -> bool:
+    """Whether each shape of a sequence stands at one place of its program, in whatever loops."""
+    leaves = [leaf.shape for leaf in program_of(folded(sequence)).leaves]
+    return len(set(leaves)) == len(leaves)
