@@ -101,7 +101,7 @@ class PhaseTime:
 
     Parameters
     ----------
-    phase : its number; None for all those together that take too little of the time to be told apart.
+    phase : its number; None for all phases together that take too little of the time to be listed.
     share : of the execution time.
     communication : share of its own time that is communication.
     efficiency : processor-seconds at the smallest number of processes that was traced, over those here.
