@@ -31,7 +31,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("candidate_functions", "metasched", "monitors")
-SEEDS_WORKED_ON: tuple[int, ...] = (11, 2027, 2028, 6113, 7001, 7002, 9241, 40417)
+SEEDS_WORKED_ON: tuple[int, ...] = (11, 2027, 2028, 6113, 7001, 7002, 9241, 40417, 515151)
 #: Seconds that all tests of a mutant may take; each test has a limit of its own besides.
 LIMIT = 1800.0
 #: The file of a test that failed, in pytest's summary.

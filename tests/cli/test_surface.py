@@ -85,6 +85,7 @@ def test_a_bad_application_gets_one_clear_line(
     [
         ("processors,time\n1,1\n", "column disks missing"),
         ("processors,disks\n1,1\n", "expected one of the columns"),
+        ("processors,disks,execution_time,speedup\n1,1,1,1\n", "expected one of the columns"),
         ("processors,disks,speedup\n1,1,fast\n", "row 2: speedup is 'fast', expected a number"),
         ("processors,disks,speedup\n1,1,-1\n", "row 2: speedup is -1, expected a finite number above 0"),
         ("processors,disks,speedup\n1,0,1\n", "row 2: disks is 0, expected a finite number above 0"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metasched.schedulers.pbs.listing import ended
+from metasched.schedulers.pbs.listing import ended, hosts
 from metasched.schedulers.pbs.source import PbsSource
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
@@ -111,3 +111,12 @@ def test_the_configuration_names_servers(tmp_path: Path) -> None:
     assert (found.name, found.kind, settings.schedulers) == ("c", "pbs", ("c",))
     assert found.submission(["job.sh"], "new").environment == {"PBS_SERVER": "head"}
     assert found.submission(["-qold", "job.sh"], "new").words == ("qsub", "-q", "new", "job.sh")
+
+
+def test_a_host_that_states_no_processors_has_the_physical_ones_or_none() -> None:
+    stated, physical, silent = (
+        {"state": "free", "resources_available": {"host": name} | has, **more}
+        for name, has, more in (("n1", {"ncpus": 2}, {"pcpus": 8}), ("n2", {}, {"pcpus": 8}), ("n3", {}, {}))
+    )
+    found = hosts({"nodes": {"n1": stated, "n2": physical, "n3": silent}})
+    assert {name: host.slots for name, host in found.items()} == {"n1": 2, "n2": 8, "n3": 0}

@@ -15,6 +15,7 @@ from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.jobs import UNKNOWN_DEVICES, Devices, digest
 from metasched.placement.clusters.partition import Holder, JobLimits
 from metasched.placement.clusters.partition_queues import partition_lines, with_queue_waits
+from metasched.schedulers.slurm import devices
 from metasched.schedulers.slurm.commands import SlurmCommands
 from metasched.schedulers.slurm.node_failures import failure_rate
 from metasched.schedulers.slurm.source import SlurmSource
@@ -471,3 +472,8 @@ def test_a_partition_tells_what_a_job_without_a_limit_may_run(commands: Path) ->
               {"PartitionName": "all", "Time": "2:00:00", "DefaultTime": "none"}]  # fmt: skip
     table(commands / "sinfo", limits, otherwise=SINFO)
     assert [each.default_time for each in SlurmSource("c").partitions()] == [600.0, 7200.0]
+
+
+@pytest.mark.parametrize(("unit", "times"), [("", 1), ("K", 1024), ("M", 1024**2), ("G", 1024**3), ("T", 1024**4)])
+def test_generic_resources_may_be_counted_in_units(unit: str, times: int) -> None:
+    assert devices.counts(f"gres/bandwidth=3{unit}") == {("bandwidth", ""): 3 * times}
