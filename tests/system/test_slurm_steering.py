@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
 
 #: Slurm is asked for its nodes once only, so that jobs are sent to nodes that have been taken since.
 CONFIGURATION = (
-    'mode = "act"\n[periods]\npartitions = 3600.0\nrelease = 2.0\n[[slurm]]\nname = "proof"\nconfiguration = "{}"\n'
+    'mode = "act"\n[periods]\npartitions = 3600.0\nrelease = 4.0\n[[slurm]]\nname = "proof"\nconfiguration = "{}"\n'
 )
 BEST = "b[2,4]"
 
@@ -110,6 +110,6 @@ def test_a_job_whose_user_named_its_nodes_stays_bound(slurm: Slurm) -> None:
     with taken(slurm):
         comment = "--comment=metasched:app=cg,n=500,placement=" + "0" * 32
         own = slurm.sbatch("--partition=new", f"--nodelist={BEST}", "-n2", comment)
-        time.sleep(5.0)
+        time.sleep(7.0)
         assert slurm.job(own.job)["ReqNodeList"] == BEST
         slurm.run("scancel", str(own.job))
