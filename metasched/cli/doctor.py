@@ -46,7 +46,9 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
     from metasched.doctor.grid_engine import check_grid_engine
     from metasched.doctor.htcondor import check_htcondor
     from metasched.doctor.oar import check_oar
+    from metasched.doctor.pbs import check_pbs
     from metasched.doctor.slurm import check_slurm
+    from metasched.installation.pbs import FOLDER
 
     def daemon(path: str) -> Any:
         return ask_configured(settings.listen, "GET", path)
@@ -64,8 +66,10 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
         yield from check_slurm(each.name, each.configuration, settings.listen.socket, sets_clocks=sets_clocks)
     for cell in settings.grid_engine:
         yield from check_grid_engine(cell.name, cell.root, cell.cell, settings.listen.socket)
-    for server in settings.oar:
-        yield from check_oar(server.name, server.property, settings.listen.socket)
+    for server in settings.pbs:
+        yield from check_pbs(server.name, server.server, settings.listen.socket, FOLDER)
+    for oar in settings.oar:
+        yield from check_oar(oar.name, oar.property, settings.listen.socket)
     for pool in settings.htcondor:
         yield from check_htcondor(pool.name, pool.pool)
     for instance in settings.flux:

@@ -1,4 +1,4 @@
-"""The doctor finds what is wrong with the hooks of OAR, Flux and HTCondor; their commands print what a test says."""
+"""The doctor finds what is wrong with the hooks of OAR, Flux, HTCondor and OpenPBS, whose commands tests write."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from metasched.doctor.findings import Finding, User
 from metasched.doctor.flux import check_flux
 from metasched.doctor.htcondor import check_htcondor
 from metasched.doctor.oar import check_oar
+from metasched.doctor.pbs import check_pbs
 from tests.doctor.test_doctor import answer
 from tests.installation.oar_rules import installed
 
@@ -124,6 +125,42 @@ def test_flux_must_call_the_plugin_first(folder: Path) -> None:
     assert "cluster = other" in of_flux(folder, json.dumps([ours]))["hooks.conf"]
     command(folder, "flux", "echo no broker >&2; exit 1")
     assert "no broker" in wrong(check_flux("flux", "", None))["instance"]
+
+
+HOOK = """Hook metasched
+    type = site
+    enabled = true
+    event = queuejob,jobobit
+    user = pbsadmin
+    alarm = 5
+    order = 1
+"""
+
+
+def of_pbs(folder: Path, listed: str = HOOK, **server: str) -> dict[str, str]:
+    (folder / "hook.listed").write_text(listed)
+    command(
+        folder,
+        "qmgr",
+        'test -s "${0%/*}/hook.listed" || { echo hook not found >&2; exit 1; }\ncat "${0%/*}/hook.listed"',
+    )
+    command(folder, "qstat", f"echo '{json.dumps({'Server': {'pbs': {'server_state': 'Active'} | server}})}'")
+    return wrong(check_pbs("pbs", "", f"{folder}/d.sock", folder))
+
+
+def test_pbs_must_call_the_hook_for_both_events_and_remember_jobs(folder: Path) -> None:
+    hooks(folder, "pbs", state=str(folder))
+    keeps = {"job_history_enable": "True"}
+    assert of_pbs(folder, **keeps) == {}
+    assert set(of_pbs(folder)) == {"server"}
+    assert of_pbs(folder, HOOK.replace("true", "false"), **keeps) == {"hook": "it is disabled"}
+    assert of_pbs(folder, HOOK.replace(",jobobit", ""), **keeps) == {"hook": "it is not called for jobobit"}
+    assert "alarm = 1" in of_pbs(folder, HOOK.replace("= 5", "= 1"), **keeps)["hook"]
+    assert "hook not found" in of_pbs(folder, "", **keeps)["hook"]
+    (folder / "metasched_pbs.py").unlink()
+    assert "metasched_pbs.py" in of_pbs(folder, **keeps)["hook"]
+    command(folder, "qstat", "echo cannot connect >&2; exit 1")
+    assert "cannot connect" in wrong(check_pbs("pbs", "", None, folder))["server"]
 
 
 CONFIGURED = {
