@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from metasched.cli import consulting, output, placing
 from metasched.cli.options import JsonOption, ParameterOption, PerNodeOption, ThreadsOption, settings_from
@@ -79,9 +78,7 @@ def site_status(
         return
     if not answer["sites"]:
         raise InputError("no site is configured, expected [[site]] in the daemon's configuration")
-    table = Table(
-        "site", "asked", "answers in", "bandwidth", "by", "takes", "outcomes", "open", "fault", box=box.SIMPLE
-    )
+    table = Table("site", "asked", "answers in", "bandwidth", "by", "takes", "outcomes", "open", box=box.SIMPLE)
     for each in answer["sites"]:
         asked = "never" if each["asked"] is None else f"{span(each['asked'])} ago"
         width = "–" if each["bandwidth"] is None else f"{plain(each['bandwidth'])} Mbit/s"
@@ -89,9 +86,11 @@ def site_status(
         table.add_row(
             each["site"], asked, span(each["seconds"]), width, _measured(each),
             f"{trust['multiplier']:.2g} times as long as it says", f"{trust['outcomes']}", f"{each['open']}",
-            Text(one_line(each["fault"])),
         )  # fmt: skip
     output.out.print(table)
+    for each in answer["sites"]:
+        if each["fault"]:
+            output.say(f"{each['site']}: {one_line(each['fault'])}")
     if answer["jobs"]:
         jobs = Table("site", "job", "sent", "state", "predicted", "took", box=box.SIMPLE)
         for each in answer["jobs"]:

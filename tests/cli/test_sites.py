@@ -33,3 +33,15 @@ def test_what_the_bandwidth_is_known_by_is_shown(
         main(["sites", "status"])
     assert not left.value.code
     assert shown <= set(capsys.readouterr().out.split())
+
+
+def test_why_a_site_does_not_answer_is_one_line_below_the_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = "the certificate of https://old.example:8765 is not accepted: certificate has expired, " + "and more " * 9
+    sites = [SITE, SITE | {"site": "old", "fault": fault}]
+    monkeypatch.setattr(consulting, "consult", lambda *_: {"sites": sites, "jobs": []})
+    with pytest.raises(SystemExit):
+        main(["sites", "status"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "certificate" in line] == [f"old: {fault.strip()}"]
