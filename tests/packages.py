@@ -148,6 +148,8 @@ def deb(tools: Path, work: Path, keep: Path) -> None:
     if not shutil.which("dpkg-deb"):
         print("no Debian packages: dpkg-deb is not installed")
         return
+    if not [*keep.glob("metasched-*.whl")] or not [*(keep / "agent").glob("*.whl")]:
+        sys.exit(f"{keep} has no wheels for deb, expected whole and agent to be named as well")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     architecture = run("dpkg", "--print-architecture").strip()
     for name, wheels in (
