@@ -98,6 +98,9 @@ def campaign_table(folder: Path, only: str = "") -> Table:
     ``benchmarks.testbed.oracle``.
     """
     table = Table(title=f"energy, {folder.parent.name}: mean errors (%), coverage of 90 % intervals")
+    present = [scenario for scenario, _ in scenarios(JUDGED) if (folder / scenario.name).is_dir()]
+    if not present:
+        raise InputError("holds none of the metered campaigns", where=str(folder))
     for heading in (
         "campaign",
         "observed",
@@ -111,7 +114,7 @@ def campaign_table(folder: Path, only: str = "") -> Table:
     ):
         table.add_column(heading, justify="left" if heading == "campaign" else "right")
     sums: list[list[float]] = []
-    for scenario, _ in scenarios(JUDGED if folder.parent == JUDGED.folder else DESIGN):
+    for scenario in present:
         if only not in scenario.name:
             continue
         recorded = read_campaign(folder / scenario.name)
@@ -209,6 +212,7 @@ def main(
     data: Annotated[Path | None, typer.Option(help="xeon5218r_runs.csv.")] = None,
     campaigns: Annotated[bool, typer.Option("--campaigns", help="The testbed's campaigns of the design.")] = False,
     judged: Annotated[bool, typer.Option("--judged", help="Those that only judge, instead.")] = False,
+    folder: Annotated[Path | None, typer.Option(help="Campaigns of another seed, instead.")] = None,
     parts: Annotated[bool, typer.Option("--parts", help="Where the errors on those of the design come from.")] = False,
     stream: Annotated[bool, typer.Option("--stream", help="A stream of jobs; with --judged other seeds.")] = False,
     only: Annotated[str, typer.Option(help="Only campaigns, or loads, whose name holds this.")] = "",
@@ -222,8 +226,8 @@ def main(
     if stream:
         for table in stream_tables(judged, only):
             console.print(table)
-    elif campaigns or judged:
-        console.print(campaign_table((JUDGED if judged else DESIGN).folder / "metered", only))
+    elif campaigns or judged or folder is not None:
+        console.print(campaign_table(folder or (JUDGED if judged else DESIGN).folder / "metered", only))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import random
 import sys
 import tempfile
@@ -17,16 +18,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from sqlalchemy import insert
 
 from benchmarks.load import client, site
 from metasched.client.connection import ask
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import Load, Run
+from metasched.records import Run
 from metasched.service.configuration import Fitting
 from metasched.service.state.fit_workers import Fit, FitWorkers
 from metasched.store import documents
+from metasched.store.database.engine import writing
+from metasched.store.database.load_blocks import KEPT, MINUTE, SETTLED, packed
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
+from metasched.store.database.tables import LoadBlockRow
+from metasched.store.files.campaigns import Loads
 
 #: Applications, nodes, load samples.
 ROWS = ((100, 1000, 100_000), (1000, 1000, 1_000_000), (10_000, 1000, 1_000_000), (100, 100_000, 10_000_000))
@@ -36,8 +42,10 @@ RUNS = 12
 KINDS = 20
 #: Placements a second, and for how many seconds.
 RATE, SECONDS = 10.0, 10.0
-#: Load samples that are stored at once.
-TOGETHER = 50_000
+#: Seconds between two samples of a node, as agents send them; samples that are stored at once.
+EVERY, TOGETHER = 10.0, 1_000_000
+#: So much later than the present loads may end when the daemon starts (s).
+BEHIND = 120.0
 
 
 def main() -> int:
@@ -80,7 +88,7 @@ def measured(folder: Path, applications: int, nodes: int, samples: int) -> str:
 
 
 def fill(folder: Path, applications: int, nodes: int, samples: int) -> None:
-    """A database of that size: models of a few kinds under many names, with their runs, and an hour of loads."""
+    """A database of that size: models of a few kinds under many names, with their runs, and the loads of its nodes."""
     kinds = [runs_of(site.application(number)) for number in range(KINDS)]
     fitted = [RobustPredictor(runs[0].application, "site").fit(runs) for runs in kinds]
     written = [documents.dump(predictor) for predictor in fitted]
@@ -91,14 +99,77 @@ def fill(folder: Path, applications: int, nodes: int, samples: int) -> None:
             store.runs.add_all(records)
             document = json.loads(written[kind].replace(f'"{site.application(kind)}"', f'"{name}"'))
             store.models.save(name, "site", document, learned=[record.uid for record in records])
-        began, draw = time.time() - 3600.0, np.random.default_rng(5)
-        for first in range(0, samples, TOGETHER):
-            cpu = draw.uniform(0.2, 1.0, min(TOGETHER, samples - first)).tolist()
-            moments = (first + np.arange(len(cpu))) // nodes * (3600.0 * nodes / samples) + began
-            store.loads.add(
-                Load(at, site.node((first + number) % nodes), share, 900.0)
-                for number, (at, share) in enumerate(zip(moments.round(3).tolist(), cpu, strict=True))
+        fill_loads(store, nodes, samples)
+
+
+def fill_loads(store: Store, nodes: int, samples: int) -> None:
+    """At least so many loads of all nodes until now, one each :data:`EVERY` seconds, with means and packed minutes.
+
+    They are written by SQL, as a daemon that has run for as long would have stored them: 10^8 samples would take hours
+    by HTTP. That takes minutes, whose loads are then written too.
+    """
+    names, each = sorted(site.node(number) for number in range(nodes)), max(1, samples // nodes)
+    began = _settled() - each * EVERY
+    written, moments = 0, each
+    while moments > written:
+        _write(store, names, began, written, moments)
+        written, moments = moments, moments + (late if (late := _due(began) - moments) > BEHIND / EVERY else 0)
+    end = math.floor((began + written * EVERY) / MINUTE) * MINUTE
+    _write_means(store, names, end, written)
+    number, moment = np.arange(nodes)[:, None], np.arange(written)
+    for minute in range(max(end - KEPT, math.ceil(began / MINUTE) * MINUTE), end, MINUTE):
+        inside = moment[(began + moment * EVERY >= minute) & (began + moment * EVERY < minute + MINUTE)]
+        share = 0.2 + 0.8 * ((number * 7919 + inside * 1009) % 1000) / 1000.0
+        offsets = np.arange(nodes + 1) * inside.size
+        times = np.tile(began + inside * EVERY, nodes)
+        loads = Loads(tuple(names), offsets, times, share.ravel(), np.full(share.size, 900.0))
+        with writing(store.engine) as connection:
+            connection.execute(insert(LoadBlockRow), packed(minute, loads))
+
+
+def _settled() -> int:
+    """The end of the last minute of which all samples should have come in (s)."""
+    return math.floor((time.time() - SETTLED) / MINUTE) * MINUTE
+
+
+def _due(began: float) -> int:
+    """The samples of each node that should have come in since a time (s)."""
+    return math.floor((_settled() - began) / EVERY)
+
+
+def _write(store: Store, names: list[str], began: float, since: int, until: int) -> None:
+    """Write the samples of all nodes from one number up to and without another."""
+    for first in range(0, len(names), step := max(1, TOGETHER // (until - since))):
+        with writing(store.engine) as connection:
+            run = connection.exec_driver_sql
+            run("CREATE TEMP TABLE IF NOT EXISTS filling (number INTEGER PRIMARY KEY, node TEXT)")
+            run("DELETE FROM filling")
+            run("INSERT INTO filling VALUES (?, ?)", list(enumerate(names[first : first + step], first)))
+            run("WITH RECURSIVE moments(k) AS (SELECT ? UNION ALL SELECT k + 1 FROM moments WHERE k + 1 < ?)"
+                " INSERT INTO loads"
+                " SELECT node, ? + k * ?, 0.2 + 0.8 * ((number * 7919 + k * 1009) % 1000) / 1000.0, 900"
+                " FROM filling CROSS JOIN moments", (since, until, float(began), EVERY))  # fmt: skip
+
+
+def _write_means(store: Store, names: list[str], end: float, each: int) -> None:
+    """Write the means of all slots that are over: of five minutes from the samples, and of hours from these."""
+    head = "INSERT INTO load_means (step, time, node, available_cpu, available_bandwidth, samples) "
+    for first in range(0, len(names), step := max(1, TOGETHER // each)):
+        ends = names[first], names[min(first + step, len(names)) - 1]
+        with writing(store.engine) as connection:
+            connection.exec_driver_sql(
+                head + "SELECT 300, floor(time / 300) * 300 AS slot, node, avg(available_cpu),"
+                " avg(available_bandwidth), count(*) FROM loads"
+                " WHERE node BETWEEN ? AND ? AND time < floor(? / 300) * 300 GROUP BY node, slot",
+                (*ends, end),
             )
+    with writing(store.engine) as connection:
+        connection.exec_driver_sql(
+            head + "SELECT 3600, floor(time / 3600) * 3600 AS slot, node, sum(available_cpu * samples) / sum(samples),"
+            " sum(available_bandwidth * samples) / sum(samples), sum(samples) FROM load_means"
+            " WHERE step = 300 AND time < floor(? / 3600) * 3600 GROUP BY node, slot",
+            (end,),
+        )
 
 
 def runs_of(name: str) -> list[Run]:

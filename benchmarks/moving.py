@@ -33,7 +33,7 @@ from benchmarks.testbed.timeline import Series, lowest
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Forecast, Loads
-from metasched.placement.loads.forecast import with_forecast
+from metasched.placement.loads.forecast import places_of, with_forecast
 from metasched.placement.moving.decision import Costs
 from metasched.placement.moving.elsewhere import Mover, advise_running
 from metasched.placement.ranking.query import InfeasibleError, Question
@@ -231,9 +231,9 @@ def _forecast(site: Site, now: float, horizon: float) -> Sets:
 
 def outlook(site: Site, now: float) -> Forecast:
     """Forecasts as the daemon makes them."""
-    places = {node: number for number, node in enumerate(site.nodes)}
 
     def over(state: ClusterState, seconds: float) -> ClusterState:
+        places = places_of(state.nodes, site.nodes)
         return with_forecast(state, _forecast(site, now, LADDER[nearest_horizon(seconds)]), places)
 
     return over

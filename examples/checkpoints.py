@@ -1,7 +1,7 @@
 """An iterative program that writes its own checkpoints, so that its job may be moved while it runs.
 
 ``checkpoints.py STATE POINTS STEPS [PAUSE]`` follows the heat in a rod of POINTS points for STEPS steps. It begins at
-the step that the file STATE holds, if there is one, and writes that file every few steps and when it is told to end:
+the step that the file STATE holds, if there is one, and writes that file every few steps and when it is asked to end:
 SIGTERM is what a scheduler sends before it takes the nodes away. PAUSE is how long each step rests (s), which makes a
 short demonstration as long as wanted.
 
@@ -58,18 +58,18 @@ def main(words: list[str]) -> int:
     """Work from the last checkpoint on; the exit status is 0 when all steps are done."""
     state, points, steps = Path(words[0]), int(words[1]), int(words[2])
     pause = float(words[3]) if len(words) > 3 else 0.0
-    told: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
+    signals: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: signals.append(number))
     number, rod = read(state, points)
     print(f"begins at step {number}", flush=True)
-    while number < steps and not told:
+    while number < steps and not signals:
         rod, number = step(rod), number + 1
         if number % EVERY == 0:
             write(state, number, rod)
         time.sleep(pause)
     write(state, number, rod)
     print(f"ends at step {number} with {sum(rod):.6f}", flush=True)
-    return 0 if number == steps else 128 + told[0]
+    return 0 if number == steps else 128 + signals[0]
 
 
 if __name__ == "__main__":

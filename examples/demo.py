@@ -32,6 +32,7 @@ from metasched.predictors.load_doubt import LoadDoubt, predict_one
 from metasched.records import Prediction, Run
 from metasched.schedulers import local
 from metasched.store import spool
+from monitors.sampling import Sampler
 from monitors.sensors.cpu import ProbedCpu
 from monitors.sensors.network.corrected import LOOPBACK, CorrectedLink
 
@@ -46,8 +47,9 @@ CHECKS, CHECKS_END = 12, 62
 #: Sizes as parts of the largest: learned from, and then predicted, some between those and some beyond.
 TRAINING_SIZES = (0.5, 0.9, 0.7, 1.0, 0.6, 0.8)
 CHECKED_SIZES = (0.75, 0.95, 0.65, 1.1, 0.85, 0.55, 0.8, 1.05, 0.7, 0.9, 0.6, 1.0, 0.78, 0.97, 0.63, 0.88)
-#: Seconds over which the load is measured before a run, and how many measurements its correction remembers.
-LOOK, REMEMBERED = 0.4, 12
+#: Seconds over which the load is measured before a run, seconds between two readings of the sensors, which see only at
+#: a reading who is ready to run, and how many measurements its correction remembers.
+LOOK, EVERY, REMEMBERED = 0.4, 0.05, 12
 
 # A pipe or a file has no width of its own, and tables are not to be folded for its sake.
 if not sys.stdout.isatty():
@@ -93,7 +95,7 @@ class Demo:
             console.print(out.rstrip(), markup=False, soft_wrap=True)
 
     def run(self, size: int, processors: int, phase: str) -> Run:
-        """One run under the monitors, which is stored: ``metasched run``, without starting the program anew."""
+        """One run under the monitors, which is stored: ``metasched run``, without starting the program again."""
         finished = local.run(
             solver(size, processors),
             application=APPLICATION,
@@ -123,10 +125,11 @@ class Outlook:
 
     def look(self) -> None:
         """Measure what this host has to spare now: CPU of 1, 2, ... processors, and bandwidth (Mbit/s)."""
-        cpus = {count: ProbedCpu(count, probing=False) for count in range(1, len(os.sched_getaffinity(0)) + 1)}
+        counts = range(1, len(os.sched_getaffinity(0)) + 1)
         link = CorrectedLink(LOOPBACK)
-        time.sleep(LOOK)
-        self.seen, self.bandwidth = {count: cpu.read() for count, cpu in cpus.items()}, link.read()
+        with Sampler({str(count): ProbedCpu(count, probing=False) for count in counts}, EVERY) as sampler:
+            time.sleep(LOOK)
+        self.seen, self.bandwidth = {count: sampler.averages[str(count)].mean for count in counts}, link.read()
 
     def cpu(self, processes: int) -> float:
         """The share of a processor that the slowest of so many processes should get."""
@@ -265,7 +268,9 @@ def describe_host(outlook: Outlook, target: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do it all, and say what was measured."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder for the files, made anew")
+    parser.add_argument(
+        "--output", type=Path, default=Path("demo-output"), help="folder for the files, replaced if it exists"
+    )
     parser.add_argument("--seed", type=int, default=7, help="of the load and of the order of the runs")
     options = parser.parse_args(arguments)
     output = options.output.resolve()
@@ -325,7 +330,7 @@ def summarise(demo: Demo, runs: Sequence[Run], checked: Sequence[Checked]) -> No
     width = np.median([each.said.interval.high / each.said.interval.low for each in checked])
     before, knowing = (
         f"mean error {np.mean([error(said, run) for said, run in pairs]):.1f} %, "
-        f"{sum(held(said, run) for said, run in pairs)} of {len(pairs)} intervals held"
+        f"{sum(held(said, run) for said, run in pairs)} of {len(pairs)} times within their intervals"
         for pairs in ([(each.said, each.run) for each in checked], [(each.knowing, each.run) for each in checked])
     )
     for line in (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from metasched.predictors.contract import Predictions, Predictor
     from metasched.predictors.formulas.published import PublishedPredictor
     from metasched.predictors.robust.predictor import RobustPredictor
-    from metasched.records import InputError, Interval, Load, Placement, Prediction, Request, ResourceSet, Run
+    from metasched.records import InputError, Interval, Load, Placement, Prediction, Request, ResourceSet, Run, Settings
     from metasched.store.files.campaigns import Campaign, Loads, read_campaign, read_loads, read_runs, write_runs
     from metasched.store.files.descriptions import read_description
     from metasched.store.files.models import read_model, write_model
@@ -49,7 +49,17 @@ _HOMES = {
         "predictors.contract": ("Predictions", "Predictor"),
         "predictors.formulas.published": ("PublishedPredictor",),
         "predictors.robust.predictor": ("RobustPredictor",),
-        "records": ("InputError", "Interval", "Load", "Placement", "Prediction", "Request", "ResourceSet", "Run"),
+        "records": (
+            "InputError",
+            "Interval",
+            "Load",
+            "Placement",
+            "Prediction",
+            "Request",
+            "ResourceSet",
+            "Run",
+            "Settings",
+        ),
         "store.files.campaigns": ("Campaign", "Loads", "read_campaign", "read_loads", "read_runs", "write_runs"),
         "store.files.descriptions": ("read_description",),
         "store.files.models": ("read_model", "write_model"),
@@ -77,6 +87,7 @@ __all__ = [
     "ResourceSet",
     "RobustPredictor",
     "Run",
+    "Settings",
     "__version__",
     "fit",
     "frame_from_predictions",

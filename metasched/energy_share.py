@@ -27,7 +27,7 @@ from monitors.sources.power_history import Drawn
 class Occupant:
     """A job on a node: from when to when (s), its processors there, and the processor time that it took there (s).
 
-    ``processor_time`` is None where nobody tells.
+    ``processor_time`` is None if unknown.
     """
 
     start: float

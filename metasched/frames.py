@@ -8,8 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from metasched.predictors.contract import Predictions, Predictor
-from metasched.records import InputError, Prediction, Run
+import numpy as np
+from numpy.typing import NDArray
+
+from metasched.predictors.contract import Predictions, Predictor, under
+from metasched.records import (
+    DEFAULT_SETTINGS,
+    PARAMETER,
+    SETTING_COLUMNS,
+    InputError,
+    Prediction,
+    Request,
+    Run,
+    Settings,
+)
 from metasched.store.files.campaigns import REQUEST_COLUMNS, RUN_COLUMNS, RUN_REQUIRED, run_from_cells, run_to_cells
 from metasched.validation import Located
 
@@ -71,7 +83,8 @@ def predictions_frame(predictor: Predictor, frame: pd.DataFrame, level: float = 
     Parameters
     ----------
     predictor : what answers.
-    frame : with the columns problem_size, processors, min_avg_avail_cpu and min_avg_avail_bw (Mbit/s).
+    frame : with the columns problem_size, processors, min_avg_avail_cpu and min_avg_avail_bw (Mbit/s); those of layout,
+        clock and parameters of ``runs.csv`` count too where the model distinguishes them.
     level : probability that an interval holds its outcome.
 
     Returns
@@ -81,14 +94,37 @@ def predictions_frame(predictor: Predictor, frame: pd.DataFrame, level: float = 
     Raises
     ------
     InputError
-        For a column that is missing.
+        For a column that is missing, and for the first row that asks what no run can have, with its index.
     """
     missing = [name for name in REQUEST_COLUMNS if name not in frame.columns]
     if missing:
         raise InputError(f"the frame has no column {missing[0]}, expected {', '.join(REQUEST_COLUMNS)}")
-    size, processors, cpu, bandwidth = (frame[name].to_numpy(dtype=float) for name in REQUEST_COLUMNS)
-    found = predictor.predict_many(size, processors, cpu, bandwidth, level)
-    return frame_from_predictions(found).set_index(frame.index)
+    asked = frame[list(REQUEST_COLUMNS)].to_numpy(dtype=np.float64)
+    size, processors, cpu, bandwidth = asked.T
+    sound = np.isfinite(asked).all(axis=1) & (asked > 0.0).all(axis=1) & (processors % 1.0 == 0.0) & (cpu <= 1.0)
+    for row in np.flatnonzero(~sound)[:1]:
+        with Located(f"row {frame.index[row]}"):
+            Request(size[row], processors[row], cpu[row], bandwidth[row])
+    times, low, high = np.empty((3, len(frame)))
+    for settings, rows in _by_settings(frame).items():
+        found = under(predictor, settings).predict_many(size[rows], processors[rows], cpu[rows], bandwidth[rows], level)
+        times[rows], low[rows], high[rows] = found.execution_time, found.low, found.high
+    return frame_from_predictions(Predictions(times, low, high, level)).set_index(frame.index)
+
+
+def _by_settings(frame: pd.DataFrame) -> dict[Settings, NDArray[np.intp]]:
+    """The places of the rows of each layout, clock and set of parameters."""
+    named = [name for name in frame.columns if name in SETTING_COLUMNS or str(name).startswith(PARAMETER)]
+    if not named:
+        return {DEFAULT_SETTINGS: np.arange(len(frame))}
+    texts = frame[named].astype(object).where(frame[named].notna(), "")
+    found: dict[Settings, NDArray[np.intp]] = {}
+    for cells, rows in texts.groupby(named, sort=False).indices.items():
+        row = cells if isinstance(cells, tuple) else (cells,)
+        with Located(f"row {frame.index[rows[0]]}"):
+            settings = Settings.of_cells({name: str(cell) for name, cell in zip(named, row, strict=True)})
+        found[settings] = np.concatenate([found.get(settings, rows[:0]), rows])  # 4 and 4.0 are the same
+    return found
 
 
 def frame_from_predictions(predictions: Predictions | Iterable[Prediction]) -> pd.DataFrame:

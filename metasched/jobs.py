@@ -10,6 +10,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -170,28 +171,56 @@ def digest(text: bytes) -> str:
 
 
 def read_mark(comment: str) -> Mark | None:
-    """The mark in a comment; None where there is none that says application and problem size.
+    """The mark in a comment; None where none says application and problem size, or one says two values for a word.
 
     Examples
     --------
     >>> read_mark("night run metasched:app=cg,n=1400,steps=100").settings.parameters
     (('steps', 100.0),)
-    >>> read_mark("metasched:off") is None
-    True
+    >>> read_mark("metasched:off") or read_mark("metasched:app=cg,n=100,n=200")
+    """
+    with suppress(InputError):
+        return understood_mark(comment)
+    return None
+
+
+def understood_mark(comment: str) -> Mark | None:
+    """The mark in a comment; None where it has none, or one that says off.
+
+    Raises
+    ------
+    InputError
+        When it has a mark that cannot be understood.
+
+    Examples
+    --------
+    >>> understood_mark("metasched:app=cg,n=abc")
+    Traceback (most recent call last):
+    metasched.records.InputError: the comment says n=abc, expected a problem size above 0, such as n=1400
     """
     found = _MARK.search(comment)
-    if found is None:
+    if found is None or found[1] == "off":
         return None
-    words = dict(word.split("=", 1) for word in found[1].split(",") if "=" in word)
+    words: dict[str, str] = {}
+    for name, equals, value in (word.partition("=") for word in found[1].split(",")):
+        if equals and words.setdefault(name, value) != value:
+            raise InputError(f"the comment says {name}={words[name]} and {name}={value}, expected one of them")
     application = words.get("app", "")
+    if not _APPLICATION.fullmatch(application):
+        raise InputError(
+            f"the comment says app={application}, expected a name of at most 64 letters, digits and _.+-"
+            if application
+            else f"the comment says {found[0][:80]} and names no application, expected metasched:app=NAME,n=SIZE"
+        )
     try:
-        size = float(words.get("n", ""))
+        size = float(words.get("n", "").replace("_", "x"))  # Python would read 1_000
     except ValueError:
-        return None
+        size = math.nan
+    if not (math.isfinite(size) and size > 0):
+        said = f"n={words['n'][:80]}" if "n" in words else f"app={application} and no problem size"
+        raise InputError(f"the comment says {said}, expected a problem size above 0, such as n=1400")
     count = words.get("p", "")
     processors = int(count) if count.isascii() and count.isdecimal() and len(count) <= len(str(MOST_PROCESSORS)) else 0
-    if not _APPLICATION.fullmatch(application) or not (math.isfinite(size) and size > 0):
-        return None
     placement = words.get("placement")
     return Mark(
         application,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -13,6 +14,8 @@ from metasched.records import InputError
 
 #: A folded name can stand for very many nodes: beyond this many it is a typing error or an attack.
 MOST_NODES = 2_000_000
+#: Digits of a number inside brackets.
+LONGEST_NUMBER = 18
 #: Characters of a folded name that an error message repeats.
 LONGEST_SHOWN = 200
 #: Nodes of the sets whose folded names are kept: a busy daemon advises the same few sets again and again.
@@ -103,10 +106,13 @@ def _unfolded(part: str) -> Iterable[str]:
 
 def _how_many(part: str) -> int:
     """An upper bound of the nodes that a folded name stands for, found without unfolding it."""
+    brackets = re.findall(r"\[([^\[\]]*)\]", part)
+    if any(re.search(rf"\d{{{LONGEST_NUMBER + 1}}}", bracket) for bracket in brackets):
+        return sys.maxsize
     return math.prod(
         sum(
             abs(int(last or first) - int(first)) + 1
             for first, last in re.findall(r"(\d+)(?:-(\d+))?", re.sub(r"/\d+", "", bracket))
         )
-        for bracket in re.findall(r"\[([^\[\]]*)\]", part)
+        for bracket in brackets
     )

@@ -549,10 +549,10 @@ class Placement:
     queue_wait : expected wait before it starts, seconds.
     slowdown : factor by which contention with jobs already there stretches the run, at least 1.
     reason : one sentence that says why it stands where it stands in the ranking.
-    energy : of the run (J); None where nothing tells.
-    success : chance that none of its nodes fails meanwhile; None where nothing tells.
+    energy : of the run (J); None if unknown.
+    success : probability that none of its nodes fails meanwhile; None if unknown.
     power_limit : the most that is expected, and a cap for the job itself (W): its mean power is larger one time in ten;
-        None where nothing tells.
+        None if unknown.
     power_doubt : margin between the expected power and this limit (W).
     """
 
@@ -573,7 +573,7 @@ class Placement:
 
     @property
     def power_middle(self) -> float | None:
-        """Power expected with the median of the loads to come (W); None where nothing tells."""
+        """Power expected with the median of the loads to come (W); None if unknown."""
         return None if self.power_limit is None else self.power_limit - self.power_doubt
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from typing import Any, TypeVar
@@ -53,7 +54,8 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        When it is no TOML, is nested too deeply, or holds a whole number of too many digits.
+        When it is no TOML, is nested too deeply, or holds a whole number of too many digits or a null character, which
+        no path and no name can have.
 
     Examples
     --------
@@ -61,6 +63,9 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
     Traceback (most recent call last):
     metasched.records.InputError: x.toml: is not valid TOML: Invalid value (at end of document)
     """
+    if null := re.search(r"\\(u0000|U00000000|x00)", text):
+        line = text.count("\n", 0, null.start()) + 1
+        raise InputError(f"holds a null character, {null[0]}, expected none", where=f"{where}, row {line}")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -28,7 +28,6 @@ class Sensor(Protocol):
 
     def read(self) -> float:
         """The mean since the last reading; NaN where there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,9 @@
 """Small faults put into the product one by one, to see which of them its tests notice: ``python -m tests.mutation``.
 
-Every room (a folder of modules) gets a seeded sample of mutants. Each runs the tests that can notice it, until one
-fails: the module's doctests, the tests named after it, those in the folder that mirrors the room, and those that import
-the module; then those that import a module which imports it. The file that failed must pass without the mutant. All of
-it happens in a copy of the tree, so that no mutant stays behind. A mutant that exceeds the time limit counts as killed,
-and is shown.
+Every room (a folder of modules) gets a seeded sample of mutants. For each the tests that execute its line are run,
+fastest first, until one fails (:mod:`tests.executed_lines` records them once); that test must pass without the mutant.
+All of it happens in a copy of the tree, so that no mutant stays behind. A mutant that exceeds the time limit counts as
+killed, and is shown.
 
 Seeds whose survivors chose tests are written down below: any other seed is a judgement.
 """
@@ -18,7 +17,6 @@ import itertools
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,23 +24,24 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
+from tests.executed_lines import PRODUCT, ExecutedLines, copied, environment, record
+
 ROOT = Path(__file__).parents[1]
-PRODUCT = ("candidate_functions", "metasched", "monitors")
-SEEDS_WORKED_ON: tuple[int, ...] = (11, 2027, 2028, 6113, 7001, 7002, 9241, 40417, 515151)
+SEEDS_WORKED_ON: tuple[int, ...] = (11, 2027, 2028, 6113, 7001, 7002, 9241, 40417, 86028, 260123, 515151)
 #: Seconds that all tests of a mutant may take; each test has a limit of its own besides.
 LIMIT = 1800.0
-#: The file of a test that failed, in pytest's summary.
-FAILED = re.compile(r"^(?:FAILED|ERROR) ([^:\s]+)", re.MULTILINE)
+#: The test that failed, or the file that could not be imported, in pytest's summary; then why.
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+)", re.MULTILINE)
 #: Operators whose faults change nothing here: names are compared by ``is`` with what exists once (None, enumerations).
 SAME = ("core/ReplaceComparisonOperator_Is_Eq", "core/ReplaceComparisonOperator_IsNot_NotEq")
 #: From this size on a constant of a module is as good with one more or less.
 SHARP = 100
 DATACLASS_FORM = ("frozen", "slots", "kw_only", "repr")
 DECORATORS_WITHOUT_BEHAVIOUR = ("cache", "lru_cache", "final", "override", "overload", "runtime_checkable")
-LEFT_OUT = (".git", ".venv", ".hypothesis", "__pycache__", ".*_cache", "*.egg-info", "api-docs", "demo-output")
+#: So many tests, the fastest, are tried first: most faults need no more.
+FEW = 60
 
 
 @dataclass(frozen=True)
@@ -172,144 +171,83 @@ def drawn(root: Path, room: str, sample: int, seed: int) -> list[Mutant]:
     return list(itertools.islice((mutant for mutant in readable if mutant is not None), sample))
 
 
-def covering_tests(root: Path, module: Path) -> list[Path]:
-    """The module itself for its doctests, tests named after it, those in the folder of its room, who imports it."""
-    room = module.parent.relative_to(root)
-    parts = room.parts[1:] if room.parts[0] == "metasched" else room.parts
-    folder = root / "tests" / Path(*parts)
-    while not folder.is_dir():
-        folder = folder.parent
-    found = set(folder.glob("test_*.py")) if folder != root / "tests" else set()
-    name = _dotted(root, module)
-    found |= {path for path in _quick_tests(root) if name in imported(root, path)}
-    return [module, *sorted(found, key=lambda path: (module.stem not in path.stem, path.parent != folder, path))]
-
-
-def tests_of_users(root: Path, module: Path) -> list[Path]:
-    """The quick tests that import a module of the product which imports this one, nearest folders first."""
-    name = _dotted(root, module)
-    users = {_dotted(root, path) for path in _sources(root) if path != module and name in imported(root, path)}
-    found = [path for path in _quick_tests(root) if users & imported(root, path)]
-    own = module.relative_to(root).parts
-
-    def distance(path: Path) -> int:
-        return -sum(part in own for part in path.relative_to(root / "tests").parts)
-
-    return sorted(found, key=lambda path: (distance(path), path))
-
-
-@cache
-def _sources(root: Path) -> tuple[Path, ...]:
-    return tuple(path for room in rooms(root) for path in modules(root / room))
-
-
-@cache
-def _quick_tests(root: Path) -> tuple[Path, ...]:
-    return tuple(path for path in (root / "tests").rglob("test_*.py") if "system" not in path.parts)
-
-
-def _dotted(root: Path, module: Path) -> str:
-    return ".".join(module.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-
-
-@cache
-def imported(root: Path, path: Path) -> set[str]:
-    """Modules of the product that a file imports, directly or by a name that a package passes on."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {each.name for each in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PRODUCT:
-            names |= {node.module}
-            for each in node.names:
-                names |= _meant(root, node.module, each.name)
-    return names
-
-
-def _meant(root: Path, module: str, name: str) -> set[str]:
-    """The modules that ``from module import name`` reaches, through packages that pass the name on."""
-    package = root / Path(*module.split("."))
-    if (package / f"{name}.py").exists() or (package / name).is_dir():
-        return {f"{module}.{name}"}
-    reached: set[str] = set()
-    if (package / "__init__.py").exists():
-        # Names that are loaded when they are first used stand below ``if TYPE_CHECKING``.
-        for node in ast.walk(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module and name in {each.name for each in node.names}:
-                reached |= {node.module} | _meant(root, node.module, name)
-    return reached
-
-
-def run(root: Path, tests: Sequence[Path], limit: float = LIMIT) -> tuple[str, Path | None]:
-    """Run tests in a copy of the tree until one fails.
+def run(root: Path, tests: Sequence[str], limit: float = LIMIT) -> tuple[str, tuple[str, ...]]:
+    """Run tests of a copy of the tree one after the other until one fails.
 
     Returns
     -------
-    ``survived`` where all pass, ``killed`` where one fails, or ``timeout``; and the file of the test that failed, where
-    it is known.
+    ``survived`` where all pass, ``killed`` where one fails, or ``timeout``; and the test that failed, or the tests of
+    the file that could not be imported.
     """
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", *map(str, tests)]
-    # The copy must come before an installed product, and a mutant of the same size and second must not hide in a cache.
-    environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
-    process = subprocess.Popen(
-        command,
-        cwd=root,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        text=True,
-    )
-    try:
-        said, _ = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        return "timeout", None
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    # pytest leaves with 5 where it found no test at all: nothing noticed the fault.
-    if process.returncode in (0, 5):
-        return "survived", None
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as chosen:
+        chosen.write("\n".join(tests))
+        chosen.flush()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", f"@{chosen.name}"],
+            cwd=root,
+            env=environment(root),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            text=True,
+        )
+        try:
+            said, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            return "timeout", ()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if process.returncode == 0:
+        return "survived", ()
     failed = FAILED.search(said)
-    return "killed", root / failed[1] if failed else None
+    named = failed[1] if failed else ""
+    return "killed", tuple(
+        [test for test in tests if named == test or named.startswith(f"{test} - ")]
+        or [test for test in tests if named.startswith(test.partition("::")[0])]
+        or tests
+    )
+
+
+def changed_line(before: str, after: str) -> int:
+    """The first line that differs, from 0."""
+    old, new = before.splitlines(), after.splitlines()
+    differing = (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other)
+    return next(differing, min(len(old), len(new)) - 1)
 
 
 def change(root: Path, mutant: Mutant, before: str, after: str) -> str:
     """A mutant as one line: the module, the line's number, and its first line that differs, before and after."""
-    old, new = before.splitlines(), after.splitlines()
-    at = next(
-        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new)) - 1
-    )
+    old, new, at = before.splitlines(), after.splitlines(), changed_line(before, after)
     return f"{mutant.module.relative_to(root)}:{at + 1}: {old[at].strip()}  ->  {new[at].strip()}"
 
 
 def judge(root: Path, chosen: Sequence[str], sample: int, seed: int) -> Iterator[tuple[str, Verdict]]:
     """Put a sample of faults into each room of a copy of the tree, one at a time, and say what became of each."""
+    recorded = ExecutedLines(root)
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / root.name
-        shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
-        sound: dict[tuple[Path, ...], bool] = {}
+        copy = copied(root, folder)
+        sound: dict[tuple[str, ...], bool] = {}
         for room in chosen:
             for mutant in drawn(copy, room, sample, seed):
-                tests = covering_tests(copy, mutant.module)
-                users = tests_of_users(copy, mutant.module)
                 before = mutant.module.read_text(encoding="utf-8")
                 after = mutant.apply(before)
+                at = changed_line(before, after)
+                tests = recorded.tests(root / mutant.module.relative_to(copy), at + 1)
                 mutant.module.write_text(after, encoding="utf-8")
-                outcome, failed = run(copy, tests)
-                if outcome == "survived" and (further := [path for path in users if path not in tests]):
-                    outcome, failed = run(copy, further)
-                    tests = further
+                outcome, failed = "survived", ()
+                for few in filter(None, (tests[:FEW], tests[FEW:])):
+                    if outcome == "survived":
+                        outcome, failed = run(copy, few)
                 mutant.module.write_text(before, encoding="utf-8")
+                line = change(copy, mutant, before, after) + ("" if tests else "  (no test executes it)")
                 if outcome == "killed":
-                    noticed = (failed,) if failed else tuple(tests)
-                    if noticed not in sound:  # Twice, since on a busy machine a test may run out of time.
-                        sound[noticed] = any(run(copy, noticed)[0] == "survived" for _ in range(2))
-                    outcome = "killed" if sound[noticed] else "unjudged"
-                line = change(copy, mutant, before, after)
-                if outcome == "unjudged" and failed is not None:
-                    line += f"  ({failed.relative_to(copy)} fails without it)"
+                    if failed not in sound:  # Twice, since on a busy machine a test may run out of time.
+                        sound[failed] = any(run(copy, failed)[0] == "survived" for _ in range(2))
+                    if not sound[failed]:
+                        outcome = "unjudged"
+                        line += f"  ({failed[0]} fails without it)"
                 yield room, Verdict(mutant, outcome, line)
 
 
@@ -319,11 +257,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int, default=3, help="mutants in each room")
     parser.add_argument("--rooms", nargs="+", default=rooms(ROOT), metavar="ROOM", help="such as metasched/store/files")
+    parser.add_argument("--workers", type=int, default=2, help="processes that record which tests execute which line")
+    parser.add_argument(
+        "--recorded", action="store_true", help="run only tests recorded so far; others might kill more"
+    )
     options = parser.parse_args(arguments)
     if unknown := sorted({room.rstrip("/") for room in options.rooms} - set(rooms(ROOT))):
         parser.error(f"--rooms names {unknown[0]}, expected a folder of modules such as {rooms(ROOT)[0]}")
     if options.sample < 1:
         parser.error(f"--sample is {options.sample}, expected at least 1")
+    if not options.recorded:
+        record(ROOT, options.workers)
     counts: dict[str, Counter[str]] = {}
     for room, verdict in judge(ROOT, [room.rstrip("/") for room in options.rooms], options.sample, options.seed):
         counts.setdefault(room, Counter())[verdict.outcome] += 1

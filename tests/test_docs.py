@@ -120,6 +120,7 @@ def test_json_parses(block: Block) -> None:
 def test_bash_parses(block: Block) -> None:
     done = subprocess.run(["bash", "-n"], input=block.body, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+    assert [line for line in joined(block.body) if line.split(" ")[0] in VERBS] == [], "two lines became one"
 
 
 @functools.cache
@@ -166,7 +167,8 @@ def unknown(command: str) -> list[str]:
     path: tuple[str, ...] = ()
     while words and (*path, words[0]) in verbs():
         path = (*path, words.pop(0))
-    if not path and words and not words[0].startswith("-"):
+    has_commands = any(each[:-1] == path for each in verbs() if each)
+    if has_commands and words and not words[0].startswith("-"):
         return words[:1]
     own = list(itertools.takewhile(lambda word: word != "--", words))
     return [word for word in own if re.match(r"--?[a-z]", word) and word.partition("=")[0] not in verbs()[path]]
@@ -178,7 +180,10 @@ def test_a_page_names_verbs_and_options_that_there_are(page: Path) -> None:
     assert {command: words for command, words in found.items() if words} == {}
 
 
-@pytest.mark.parametrize("command", ["metasched fitt x", "metasched fit --metod robust", "metasched token add --rol x"])
+@pytest.mark.parametrize(
+    "command",
+    ["metasched fitt x", "metasched fit --metod robust", "metasched token add --rol x", "metasched runs impor"],
+)
 def test_verbs_and_options_that_there_are_not_are_found(command: str) -> None:
     assert unknown(command)
 

@@ -93,7 +93,7 @@ ORDER = {
             "authentication",
             "refusals",
             "simulations",
-            "simulated_applications",
+            "analytic_models",
             "clock",
             "quality",
             "state",

@@ -6,18 +6,20 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("cosmic_ray", reason="cosmic-ray is in the extra mutation")
 from tests import mutation
+from tests.executed_lines import FOLDER, ExecutedLines, importers, record
 
 #: Every mutant starts a pytest of its own.
 pytestmark = pytest.mark.timeout(600)
 
 TREE = {
-    "pyproject.toml": "",
+    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '--doctest-modules --import-mode=importlib'\n",
     "monitors/toy/__init__.py": '"""Toys."""\n\nfrom monitors.toy.sums import double\n',
     "monitors/toy/sums.py": """
         def double(value: int | None) -> int:
@@ -41,46 +43,74 @@ TREE = {
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name, text in TREE.items():
-        path = tmp_path / "tree" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text).lstrip())
+    write(tmp_path / "tree", TREE)
     return tmp_path / "tree"
 
 
+def write(tree: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip())
+
+
 def contents(tree: Path) -> dict[str, str]:
-    return {path.relative_to(tree).as_posix(): path.read_text() for path in tree.rglob("*") if path.is_file()}
+    return {
+        name: path.read_text()
+        for path in tree.rglob("*")
+        if path.is_file() and not (name := path.relative_to(tree).as_posix()).startswith(FOLDER)
+    }
+
+
+def judged(tree: Path, sample: int) -> list[mutation.Verdict]:
+    record(tree)
+    return [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=sample, seed=3)]
+
+
+def executing(tree: Path, text: str, module: str = "monitors/toy/sums.py") -> list[str]:
+    """The names of the tests that execute the line of a module that holds a text."""
+    line = next(at for at, each in enumerate((tree / module).read_text().splitlines(), 1) if text in each)
+    return [test.rpartition("::")[2] for test in ExecutedLines(tree).tests(tree / module, line)]
 
 
 def test_a_fault_that_a_test_notices_is_killed_one_that_none_does_survives_and_the_tree_stays(tree: Path) -> None:
     before = contents(tree)
-    found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=9, seed=3)]
+    found = judged(tree, sample=9)
     assert {verdict.outcome for verdict in found if ":2: " in verdict.change} == {"killed"}
-    survived = {verdict.change.partition("  ->  ")[0] for verdict in found if verdict.outcome == "survived"}
-    assert survived == {"monitors/toy/sums.py:6: return value - 1"}
+    survived = [verdict.change for verdict in found if verdict.outcome == "survived"]
+    assert {change.partition("  ->  ")[0] for change in survived} == {"monitors/toy/sums.py:6: return value - 1"}
+    assert {change.rpartition("  ")[2] for change in survived} == {"(no test executes it)"}
     assert len(found) == 3  # the sum, the difference and the number; no annotation
     assert contents(tree) == before
 
 
-def test_tests_that_fail_without_a_fault_judge_none(tree: Path) -> None:
-    (tree / "tests/monitors/toy/test_double.py").write_text("def test_double():\n    assert False\n")
-    found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=1, seed=3)]
+def test_a_test_that_fails_without_a_fault_too_judges_none(tree: Path) -> None:
+    record(tree)
+    counted = tree / "counted"
+    (tree / "tests/monitors/toy/test_double.py").write_text(
+        f"import pathlib\n\nfrom monitors.toy.sums import double\n\n\ndef test_double():\n"
+        f"    double(7)\n    assert not pathlib.Path({str(counted)!r}).exists()\n"
+    )
+    record(tree)
+    counted.touch()
+    found = [
+        verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=9, seed=3) if ":2:" in verdict.change
+    ]
     assert [verdict.outcome for verdict in found] == ["unjudged"]
-    named = "(tests/monitors/toy/test_double.py fails without it)"
-    assert [verdict.change.partition("  (")[1:] for verdict in found] == [("  (", named[1:])]
+    assert found[0].change.endswith("(tests/monitors/toy/test_double.py::test_double fails without it)")
 
 
 def test_a_test_that_fails_once_by_itself_is_run_again_before_it_judges_none(tree: Path) -> None:
-    calls = tree / "calls"
+    calls = tree.parent / "calls"
     calls.write_text("")
     (tree / "tests/monitors/toy/test_double.py").write_text(
-        "import pathlib\n\n\ndef test_double():\n"
+        "import pathlib\n\nfrom monitors.toy.sums import double\n\n\ndef test_double():\n    double(1)\n"
         f"    calls = pathlib.Path({str(calls)!r})\n"
         "    calls.write_text(calls.read_text() + 'x')\n"
-        "    assert len(calls.read_text()) > 2\n"
+        "    assert len(calls.read_text()) not in (2, 3)\n"
     )
-    (found,) = (verdict.outcome for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=1, seed=3))
-    assert (found, calls.read_text()) == ("killed", "xxx")
+    found = [verdict.outcome for verdict in judged(tree, sample=9) if ":2:" in verdict.change]
+    assert (found, calls.read_text()) == (["killed"], "xxxx")
 
 
 def test_a_run_in_the_background_of_a_shell_heeds_an_interruption_as_one_in_the_foreground() -> None:
@@ -96,32 +126,137 @@ def test_a_run_in_the_background_of_a_shell_heeds_an_interruption_as_one_in_the_
 
 
 def test_tests_that_do_not_end_are_stopped(tree: Path) -> None:
-    test = tree / "tests/monitors/toy/test_double.py"
-    test.write_text("def test_double():\n    while True:\n        pass\n")
-    assert mutation.run(tree, [test], limit=0.5) == ("timeout", None)
+    test = "tests/monitors/toy/test_double.py"
+    (tree / test).write_text("def test_double():\n    while True:\n        pass\n")
+    assert mutation.run(tree, [f"{test}::test_double"], limit=0.5) == ("timeout", ())
 
 
-def test_a_module_is_tested_by_its_doctests_its_mirrored_folder_and_whoever_imports_it(tree: Path) -> None:
-    found = mutation.covering_tests(tree, tree / "monitors/toy/sums.py")
-    names = [path.relative_to(tree).as_posix() for path in found]
-    assert names == [
-        "monitors/toy/sums.py",
-        "tests/monitors/toy/test_double.py",
-        "tests/other/test_through_the_package.py",
-    ]
+def test_a_line_is_tested_by_whatever_executes_it(tree: Path) -> None:
+    further = {
+        # An example in another module, and a test of that module.
+        "monitors/toy/uses.py": """
+            from monitors.toy.limits import MOST
+            from monitors.toy.sums import unused
 
 
-def test_tests_of_a_module_that_imports_it_are_run_where_its_own_notice_nothing(tree: Path) -> None:
-    (tree / "monitors/toy/uses.py").write_text(
-        "from monitors.toy.sums import unused\n\n\ndef less(value):\n    return unused(value)\n"
+            def less(value):
+                \"\"\"
+                >>> less(4)
+                3
+                \"\"\"
+                return unused(value)
+
+
+            def few(value):
+                return value < MOST
+            """,
+        "tests/other/test_uses.py": """
+            from monitors.toy.uses import few, less
+
+
+            def test_less():
+                assert less(4) == 3
+
+
+            def test_few():
+                assert few(2)
+            """,
+        # What a fixture of the module executes before the first of its tests alone.
+        "tests/other/test_fixture.py": """
+            import pytest
+
+            from monitors.toy.sums import unused
+
+
+            @pytest.fixture(scope="module")
+            def three():
+                return unused(4)
+
+
+            def test_one(three):
+                assert three > 0
+
+
+            def test_two(three):
+                assert three == 3
+            """,
+        "tests/other/test_process.py": """
+            import subprocess
+            import sys
+
+
+            def test_nothing():
+                pass
+
+
+            def test_process():
+                subprocess.run([sys.executable, "-c", "import monitors.toy.sums as sums; sums.unused(2)"], check=True)
+            """,
+        # Results that are kept: the second test finds that of the first.
+        "monitors/toy/limits.py": """
+            from functools import cache
+
+            MOST = 3
+
+
+            @cache
+            def squared(value):
+                return value * value
+
+
+            def some(
+                most=MOST,
+            ):
+                return most
+            """,
+        "tests/other/test_limits.py": """
+            from monitors.toy.limits import some, squared
+
+
+            def test_squared():
+                assert squared(3)
+
+
+            def test_squared_again():
+                assert squared(3) == 9
+
+
+            def test_some():
+                assert some() == 3
+            """,
+    }
+    write(tree, further)
+    record(tree)
+    through = {"test_less", "toy.uses.less", "test_one", "test_two", "test_process"}
+    assert set(executing(tree, "value - 1")) == through
+    assert executing(tree, "value + value") == ["test_double"]
+    assert set(executing(tree, "value * value", "monitors/toy/limits.py")) == {"test_squared", "test_squared_again"}
+    assert executing(tree, "most=MOST", "monitors/toy/limits.py") == ["test_some"]
+    # What runs at import counts for whoever executes the module, or one that imports it.
+    own = {"test_squared", "test_squared_again", "test_some"}
+    assert set(executing(tree, "MOST = 3", "monitors/toy/limits.py")) == own | {
+        "test_few",
+        "test_less",
+        "toy.uses.less",
+    }
+    assert importers(tree, tree / "monitors/toy/limits.py") == [tree / "monitors/toy/uses.py"]
+
+
+def test_only_changed_tests_are_recorded_again_and_lines_of_a_changed_module_count_for_all_of_its_tests(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    record(tree)
+    (tree / "tests/other/test_unused.py").write_text(
+        "from monitors.toy.sums import unused\n\n\ndef test_unused():\n    assert unused(3) == 2\n"
     )
-    test = tree / "tests/further/test_uses.py"
-    test.parent.mkdir()
-    test.write_text("from monitors.toy.uses import less\n\n\ndef test_less():\n    assert less(4) == 3\n")
-    assert test not in mutation.covering_tests(tree, tree / "monitors/toy/sums.py")
-    assert mutation.tests_of_users(tree, tree / "monitors/toy/sums.py") == [test]
-    found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=9, seed=3)]
-    assert [verdict.change for verdict in found if verdict.outcome != "killed"] == []
+    record(tree)
+    record(tree)
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("recording")]
+    assert [line.split()[-3:] for line in said] == [["of", "3", "files"], ["of", "1", "files"]]
+    assert executing(tree, "value - 1") == ["test_unused"]
+    module = tree / "monitors/toy/sums.py"
+    module.write_text("# A line more.\n" + module.read_text())
+    assert set(executing(tree, "value - 1")) == {"test_unused", "test_double"}
 
 
 def test_a_seed_draws_the_same_mutants_again_whatever_other_rooms_are_judged(tree: Path) -> None:

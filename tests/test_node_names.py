@@ -25,8 +25,19 @@ def test_a_range_is_unfolded_as_clustershell_does(before: str, low: str, high: s
         assert unfold(text, where="nodes") == expected
 
 
+NINES = "9" * 5000
+
+
 @pytest.mark.parametrize(
-    "names", ["n[1-99999999999]", "n[1-1000][1-1000][1-1000]", "n[1-20001]", ",".join(["n[1-200]"] * 101)]
+    "names",
+    [
+        "n[1-99999999999]",
+        "n[1-1000][1-1000][1-1000]",
+        "n[1-20001]",
+        f"n[1-{NINES}]",
+        f"n[{NINES}-{NINES}]",
+        ",".join(["n[1-200]"] * 101),
+    ],
 )
 def test_more_nodes_than_are_taken_are_refused_in_a_short_line(names: str) -> None:
     with pytest.raises(InputError, match="is more than 20000 nodes") as raised:

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import metasched
 from metasched import ExecutionTimeRegressor, InputError, Run
 from tests import pages
+from tests.predictors.laid_out import laid_out
 
 pd = pytest.importorskip("pandas")
 CAMPAIGN = Path(__file__).resolve().parents[1] / "benchmarks" / "testbed" / "campaigns" / "cg-intel-random"
@@ -106,6 +107,41 @@ def test_predictions_come_as_a_frame_with_the_index_of_the_questions() -> None:
     assert metasched.frame_from_predictions([one]).iloc[0].tolist() == pytest.approx(answer.iloc[0].tolist())
     with pytest.raises(InputError, match="no column processors"):
         metasched.predictions_frame(predictor, asked.drop(columns="processors"))
+
+
+def test_predictions_of_a_frame_are_for_the_layout_and_the_parameters_of_each_row() -> None:
+    made = laid_out(30)
+    predictor = metasched.fit(made)
+    frame = metasched.frame_from_runs(made).drop(columns="execution_time").sample(frac=1.0, random_state=1)
+    answer = metasched.predictions_frame(predictor, frame)
+    own = [predictor.predict(made[row].request) for row in frame.index]
+    frame["parameter:steps"] = [
+        f"{float(steps):.1f}" if k % 2 else steps for k, steps in enumerate(frame["parameter:steps"])
+    ]
+    assert metasched.predictions_frame(predictor, frame).equals(answer)
+    assert answer.execution_time.tolist() == pytest.approx([each.execution_time for each in own])
+    assert answer.high.tolist() == pytest.approx([each.interval.high for each in own])
+    assert list(answer.index) == list(frame.index)
+    with pytest.raises(InputError, match="parameter 'stpes' is unknown, expected one of solver, steps"):
+        metasched.predictions_frame(predictor, frame.assign(**{"parameter:stpes": 3.0}))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("problem_size", float("nan"), "row 7: problem_size is nan"),
+        ("problem_size", -1.0, "row 7: problem_size is -1"),
+        ("processors", 0.0, "row 7: processors is 0"),
+        ("processors", 2.5, "row 7: processors is 2.5"),
+        ("min_avg_avail_cpu", 90.0, "row 7: available_cpu is 90"),
+        ("min_avg_avail_bw", 0.0, "row 7: available_bandwidth is 0"),
+    ],
+)
+def test_a_frame_of_what_no_run_can_have_is_refused_with_its_row(column: str, value: float, said: str) -> None:
+    frame = metasched.frame_from_runs(runs()).astype({"processors": "float64"})
+    frame.loc[7, column] = value
+    with pytest.raises(InputError, match=said):
+        metasched.predictions_frame(metasched.fit(runs(), method="published"), frame)
 
 
 @parametrize_with_checks([ExecutionTimeRegressor(method="published", outside="clip")])

@@ -37,3 +37,13 @@ def test_a_bare_limit_is_minutes_in_accounting_as_in_the_queue(column: str) -> N
     assert (log.run_time.tolist(), log.requested_time.tolist()) == ([90.0], [5400.0])
     assert ahead is not None
     assert ahead.holds == log.requested_time[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "executable"), [("/home/ada/solve.sh 4 /tmp/x", "solve.sh"), ("(null)", ""), ("./a.out", "a.out")]
+)
+def test_a_queued_job_is_known_by_its_script_without_folders_and_arguments(command: str, executable: str) -> None:
+    row = dict.fromkeys(COLUMNS, "") | {"State": "PENDING", "NumCPUs": "4", "Command": command}
+    job = queued_job(row)
+    assert job is not None
+    assert job.executable == executable

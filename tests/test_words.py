@@ -36,11 +36,20 @@ PHRASES = re.compile(
     r"\b(told|talks?|impatient|complaints?|against nature|looked (at|into|upon)"
     r"|cannot\s+be\s+had|(may|can|could)\s+be\s+had|stands?\s+there\s+twice|beyond\s+all\s+numbers"
     r"|levers?|wild|let(s|ting)?\s+go|made\s+anew|taken\s+apart|intervals\s+(held|hold)|held\s+\d+ %"
-    r"|nobody\s+(listened|looked))\b",
+    r"|nobody\s+(listened|looked)|(nobody|nothing)\s+(knows|says|tells)|hangs?\s+on|anew|in\s+the\s+words\s+of"
+    r"|chance\s+to\s+finish|which\s+there\s+is\s+not)\b",
     re.IGNORECASE,
 )
 
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+#: Hooks and sensors that administrators install, the programs in C, and the examples.
+PROGRAMS = sorted(
+    path
+    for folder in ("deploy", "metasched", "examples")
+    for path in (ROOT / folder).rglob("*")
+    if path.is_file() and path.suffix in ({"deploy": ("", ".lua")}.get(folder, (".c", ".css", ".js", ".py")))
+    if path not in SOURCES
+)
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "metasched").rglob("*.html")])
 
 
@@ -73,7 +82,9 @@ def test_names_are_the_fields_own(package: str) -> None:
 
 
 def test_sources_read_as_plain_english() -> None:
-    lines = {str(path.relative_to(ROOT)): phrases(path.read_text(encoding="utf-8")) for path in SOURCES}
+    assert {path.name for path in PROGRAMS} > {"metasched-epilog", "job_submit.lua", "recorder.c", "checkpoints.py"}
+    files = [*SOURCES, *PROGRAMS]
+    lines = {str(path.relative_to(ROOT)): phrases(path.read_text(encoding="utf-8")) for path in files}
     assert {where: found for where, found in lines.items() if found} == {}
 
 

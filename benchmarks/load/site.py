@@ -27,7 +27,7 @@ PATIENCE = 60.0
 
 def node(number: int) -> str:
     """Name of a node, counted from 0."""
-    return f"n{number + 1:04d}"
+    return f"n{number + 1:06d}"
 
 
 def application(number: int) -> str:
@@ -39,15 +39,15 @@ def describe(folder: Path, nodes: int = NODES, racks: int = RACKS, running: int 
     """Write a description of the site's cluster: racks of nodes below one switch, and jobs that run on four nodes."""
     each = nodes // racks
     lines = ["[[cluster]]", 'name = "site"', "nodes = ["]
-    lines += [f'  {{ names = "n[{1:04d}-{nodes:04d}]", processors = 16, available_bandwidth = 1000.0 }},', "]"]
+    lines += [f'  {{ names = "n[{1:06d}-{nodes:06d}]", processors = 16, available_bandwidth = 1000.0 }},', "]"]
     for rack in range(racks):
-        names = f"n[{rack * each + 1:04d}-{(rack + 1) * each:04d}]"
+        names = f"n[{rack * each + 1:06d}-{(rack + 1) * each:06d}]"
         lines += ["[[cluster.switches]]", f'name = "rack{rack}"', f'nodes = "{names}"', "uplink = 4000.0"]
     lines += ["[[cluster.switches]]", 'name = "top"', f'switches = "rack[0-{racks - 1}]"']
     draw = random.Random(17)
     for _ in range(running):
         first = draw.randrange(1, nodes - 3)
-        lines += ["[[cluster.running]]", f'nodes = "n[{first:04d}-{first + 3:04d}]"', "processors = 4"]
+        lines += ["[[cluster.running]]", f'nodes = "n[{first:06d}-{first + 3:06d}]"', "processors = 4"]
         lines += [f"computation = {draw.uniform(3e3, 3e4):.0f}", f"communication = {draw.uniform(3e2, 3e3):.0f}"]
     (folder / "clusters.toml").write_text("\n".join(lines) + "\n")
 

@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.signature import phase_times, points, real, times
+from benchmarks.signature import design, phase_times, points, real, times
 from benchmarks.signature.structure import structure
 from benchmarks.signature.tables import tables
 from benchmarks.signature.truth import record
@@ -43,7 +43,15 @@ def main() -> None:
     programs.add_argument("--runs", default="", help="folder to keep the runs in, and to take them from")
     recorded = verbs.add_parser("truth", help="run what is missing in truth.csv under SMPI")
     recorded.add_argument("--most", type=int, default=1024, help="largest number of processes")
+    calibrated = verbs.add_parser("intervals", help="what intervals are calibrated on: programs that are not judged")
+    calibrated.add_argument("--synthetic", action="store_true", help="run synthetic signatures, too")
+    calibrated.add_argument("--record", action="store_true", help="replay what is missing in design.csv")
     arguments = parser.parse_args()
+    if arguments.verb == "intervals":
+        if arguments.record:
+            design.record()
+        print("\n".join(design.intervals_table(design.intervals(arguments.synthetic))))
+        return
     if arguments.verb == "truth":
         with tempfile.TemporaryDirectory() as folder:
             record(Path(folder), arguments.most)

@@ -277,10 +277,14 @@ class Judged:
     actions: Callable[[int, int], Iterator[Action]]
     counts: tuple[int, ...]
 
-    def trace(self, n: int) -> Trace:
-        """The trace of n processes."""
+    def trace(self, n: int, work: float = 1.0) -> Trace:
+        """The trace of n processes, with a share of the computation."""
         ends: tuple[Action, Action] = (("init", ()), ("finalize", ()))
-        return trace_of({rank: [ends[0], *self.actions(rank, n), ends[1]] for rank in range(n)})
+
+        def done(rank: int) -> list[Action]:
+            return [(name, (work * of[0],) if name == "compute" else of) for name, of in self.actions(rank, n)]
+
+        return trace_of({rank: [ends[0], *done(rank), ends[1]] for rank in range(n)})
 
 
 APPLICATIONS = (

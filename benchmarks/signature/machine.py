@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from metasched.records import InputError
+from metasched.signature.expanding import lines
+from metasched.signature.traces import Trace
+from metasched.store.files.ti_traces import write_ti_trace
 
 HERE = Path(__file__).resolve().parent
 #: What the processors and links can do; one algorithm for each collective operation, so that none switches with n.
@@ -50,17 +53,29 @@ def run(
     folder: Path, program: Path, name: str, count: int, traced: bool = True, more: Sequence[str] = ()
 ) -> tuple[float, float, Path]:
     """Run a program under SMPI: simulated seconds, seconds that took, and its time-independent trace."""
-    platform, hosts = write_machine(folder, count)
     trace = folder / f"{'-'.join([name, *more])}-{count}.ti"
+    # Computation is told to SMPI; what the program itself takes does not count.
+    options = ["--cfg=smpi/simulate-computation:no", *(["-trace-ti", "-trace-file", str(trace)] if traced else [])]
+    seconds, took = _simulated(folder, count, [*options, str(program), name, *more])
+    return seconds, took, trace
+
+
+def replayed(folder: Path, trace: Trace) -> tuple[float, float]:
+    """Replay a trace: simulated seconds, and seconds that took."""
+    path = folder / "replayed.ti"
+    write_ti_trace(path, lines(trace))
+    return _simulated(folder, len(trace.processes), ["-replay", str(path)])
+
+
+def _simulated(folder: Path, count: int, arguments: Sequence[str]) -> tuple[float, float]:
+    platform, hosts = write_machine(folder, count)
     command = ["smpirun", "-np", str(count), "-platform", str(platform), "-hostfile", str(hosts)]
-    command += ["--cfg=smpi/simulate-computation:no", "--cfg=smpi/display-timing:yes", "--log=smpi_utils.thres:info"]
-    command += ["-trace-ti", "-trace-file", str(trace)] if traced else []
+    command += ["--cfg=smpi/display-timing:yes", "--log=smpi_utils.thres:info"]
     begin = time.monotonic()
-    done = subprocess.run(
-        [*command, str(program), name, *more], capture_output=True, text=True, check=False, cwd=folder
-    )
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, cwd=folder)
     took = time.monotonic() - begin
     found = re.search(r"Simulated time: ([\d.e+-]+) seconds", done.stdout + done.stderr)
     if done.returncode or found is None or "eadlock" in done.stderr:
-        raise RuntimeError(f"{name} on {count} processes: {(done.stderr or done.stdout).strip()[-500:]}")
-    return float(found.group(1)), took, trace
+        said = (done.stderr or done.stdout).strip()[-500:]
+        raise RuntimeError(f"{' '.join(arguments)} on {count} processes: {said}")
+    return float(found.group(1)), took

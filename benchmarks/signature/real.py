@@ -10,19 +10,22 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import numpy as np
 
 from metasched.records import InputError
-from metasched.signature.actions import Shape
+from metasched.signature.actions import PART, TURN, Shape
 from metasched.signature.application import Application, Rule
 from metasched.signature.attributes import Attribute
 from metasched.signature.expanding import expanded, positions
 from metasched.signature.expressions import GUARDS
 from metasched.signature.fitting import fit
 from metasched.signature.matching import Leaf, Part
+from metasched.signature.message_order import in_order
+from metasched.signature.parts import cut
 from metasched.signature.phases import Machine, phases_of
 from metasched.signature.roles import cells
 from metasched.signature.traces import Trace
@@ -213,6 +216,8 @@ class Phase:
 
 def compared(application: Application, true: Trace) -> dict[tuple[object, ...], Phase]:
     """What the rules say beside what was recorded, phase by phase; position by position of each process."""
+    if application.parts:
+        return _compared_in_parts(application, true)
     count = len(true.processes)
     made = expanded(application, count)
     members: dict[tuple[int, ...], list[int]] = {}
@@ -233,13 +238,58 @@ def compared(application: Application, true: Trace) -> dict[tuple[object, ...], 
             together, many = np.unique(np.stack([leaf, mine, theirs]), axis=1, return_counts=True)
             for (number, one, other), times in zip(together.T.tolist(), many.tolist(), strict=True):
                 shape = true.table.shapes[true.table.shape[other]]
-                if shape.name == "compute":
+                if shape.name in ("compute", TURN):
                     continue
                 phase = found.setdefault((cell, phases[number]), Phase())
                 phase.calls += times
                 phase.names.add(shape.name)
                 phase.free |= _free(shape, role.rules[number])
                 phase.right += times * (one >= 0 and _right(made, one, true, other, role.rules[number]))
+    return found
+
+
+def _compared_in_parts(application: Application, true: Trace) -> dict[tuple[object, ...], Phase]:
+    """The same of a program in parts: each part by itself, and what stands outside them, turn by turn of its loops."""
+    count = len(true.processes)
+    found: dict[tuple[object, ...], Phase] = {}
+    whole, (role,) = cut(true), application.roles.values()
+    if whole is None:
+        raise InputError("the processes differ in their collective operations")
+    outside, table = whole.outside, whole.outside.table
+    shapes = np.array([application.shapes.index(each) if each in application.shapes else -1 for each in table.shapes])
+    theirs = shapes[outside.shapes[outside.processes[0]]]
+    made = expanded(replace(application, parts={}), count)
+    places, length = positions(application, role, 0, count)
+    leaf_at = np.zeros(length, dtype=np.int64)
+    for number, rows in enumerate(places.leaves):
+        leaf_at[[row[0] for row in rows]] = number
+    # Loops may run less often, or more, than the rules say: what stands in the same order is compared.
+    mine = np.array([leaf.shape for leaf in role.program.leaves])[leaf_at]
+    here = np.full(theirs.size, -1)
+    for block in SequenceMatcher(None, mine.tolist(), theirs.tolist(), autojunk=False).get_matching_blocks():
+        here[block.b : block.b + block.size] = np.arange(block.a, block.a + block.size)
+    marks = np.cumsum(theirs == application.shapes.index(Shape(PART, 0))) - 1
+    phases = _phases(role.program.parts, role.counts, [])
+    inside: dict[int, list[int]] = {}
+    for at, place in enumerate(here.tolist()):
+        number = int(leaf_at[place]) if place >= 0 else -1
+        shape = table.shapes[table.shape[outside.processes[0][at]]]
+        if number in application.parts:
+            inside.setdefault(number, []).append(int(marks[at]))
+        elif shape.name == PART:
+            lost = found.setdefault(("outside", -2), Phase())
+            lost.calls += sum(each.size for each in whole.inside[int(marks[at])])
+        elif shape.name != "compute":
+            phase = found.setdefault(("outside", phases[number] if number >= 0 else -1), Phase())
+            phase.calls += count
+            phase.names.add(shape.name)
+            if number >= 0:
+                rule, both = role.rules[number], zip(made.processes, outside.processes, strict=True)
+                phase.free |= _free(shape, rule)
+                phase.right += sum(_right(made, int(one[place]), outside, int(other[at]), rule) for one, other in both)
+    for number, those in inside.items():
+        part = compared(application.parts[number], whole.together(those))
+        found |= {(number, *key): phase for key, phase in part.items()}
     return found
 
 
@@ -295,7 +345,10 @@ def _judged(program: Program, folder: Path) -> Iterator[str]:
         )
     try:
         with _patience(PATIENCE):
-            application = fit([traces[n] for n in LEARNED if n in traces], timed=True).application
+            learned = fit([traces[n] for n in LEARNED if n in traces], timed=True)
+            application = learned.application
+            if learned.in_order:
+                traces = {count: in_order(trace) for count, trace in traces.items()}
         regular: set[tuple[object, ...]] | None = None
         for count in (each for each in LEARNED if each in traces):
             phases = compared(application, traces[count])
@@ -317,5 +370,11 @@ def _judged(program: Program, folder: Path) -> Iterator[str]:
                       each.names})  # fmt: skip
         yield f"{program.name}: bytes that follow no rule: {', '.join(free) or 'none'}"
         yield f"{program.name}: irregular phases: {', '.join(odd) or 'none'}"
+        for each in learned.irregular:
+            calls = ", ".join(name for name in each.calls if name != "compute")
+            yield (
+                f"{program.name}: no rule {each.where}: {calls}, {100.0 * each.events:.2f} % of the actions, "
+                f"{100.0 * each.time:.2f} % of the time"
+            )
     except InputError as error:
         yield f"{program.name}: no rules: {error}"

@@ -62,8 +62,8 @@ app = typer.Typer(add_completion=False)
 
 def described(network: Entry, count: int) -> System:
     """The system, with one network; each node has a slot for any one process."""
-    told = {"speed": (1.0, "Gflop/s"), "cores": (1.0, "1"), "idle_power": (50.0, "W"), "tdp": (100.0, "W")}
-    values = {name: Quantity(value, unit, "made") for name, (value, unit) in told.items()}
+    given = {"speed": (1.0, "Gflop/s"), "cores": (1.0, "1"), "idle_power": (50.0, "W"), "tdp": (100.0, "W")}
+    values = {name: Quantity(value, unit, "made") for name, (value, unit) in given.items()}
     device = Entry("core", Kind.cpu, "one core", values)
     one = Nodes("n", count, "lan", device, {"slave": 1, "cell": 1, "sorter": 1, "part": 1})
     first = replace(one, name="m", count=1, slots={"master": 1})
@@ -72,8 +72,8 @@ def described(network: Entry, count: int) -> System:
 
 def link() -> Entry:
     """What the network is made of."""
-    told = {"bandwidth": (1.0, "Gbit/s"), "latency": (50.0, "us")}
-    return Entry("lan", Kind.link, "", {name: Quantity(value, unit, "made") for name, (value, unit) in told.items()})
+    given = {"bandwidth": (1.0, "Gbit/s"), "latency": (50.0, "us")}
+    return Entry("lan", Kind.link, "", {name: Quantity(value, unit, "made") for name, (value, unit) in given.items()})
 
 
 class Smpi:
@@ -108,7 +108,7 @@ class Smpi:
             raise InputError(f"{name} with {processes} processes fails on SMPI: {done.stderr[-300:]}")
         took = seconds_of_children() - begin
         end = max(float(each) for each in re.findall(r"^\[([0-9.]+)\]", done.stderr + done.stdout, re.MULTILINE))
-        joules = {int(host): float(told) for host, told in _JOULES.findall(done.stderr + done.stdout)}
+        joules = {int(host): float(energy) for host, energy in _JOULES.findall(done.stderr + done.stdout)}
         return end, sum(joules[host] for host in range(processes)), took
 
 
@@ -150,12 +150,12 @@ def compared(folder: Path) -> Table:
         known = read_application(HERE / "applications" / f"{name}.app").variables
         for processes in PROCESSES:
             seconds, joules, _ = smpi.run(name, processes, [float(known[each]) for each in variables])
-            told = ours(name, network, processes)
-            off = [100.0 * (mine / theirs - 1.0) for mine, theirs in zip(told, (seconds, joules), strict=True)]
+            simulated = ours(name, network, processes)
+            off = [100.0 * (mine / theirs - 1.0) for mine, theirs in zip(simulated, (seconds, joules), strict=True)]
             errors.append(off)
             table.add_row(
-                name, str(processes), f"{seconds:.4f}", f"{told[0]:.4f}", f"{off[0]:+.1f} %", f"{joules:.1f}",
-                f"{told[1]:.1f}", f"{off[1]:+.1f} %",
+                name, str(processes), f"{seconds:.4f}", f"{simulated[0]:.4f}", f"{off[0]:+.1f} %", f"{joules:.1f}",
+                f"{simulated[1]:.1f}", f"{off[1]:+.1f} %",
             )  # fmt: skip
     away = np.abs(errors)
     table.add_row("mean", "", "", "", f"{away[:, 0].mean():.1f} %", "", "", f"{away[:, 1].mean():.1f} %")

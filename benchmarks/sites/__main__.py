@@ -1,16 +1,19 @@
-"""Four sites that share no file system under a stream of 1,000 jobs: ``python -m benchmarks.sites [design]``.
+"""Four sites that share no file system under a stream of 1,000 jobs: ``python -m benchmarks.sites [design|record]``.
 
 Two sites of Slurm's kind (EASY backfilling), one of Grid Engine's without reservations, and a cloud of servers, each
 with jobs of its own users, different processors, and a different bandwidth to bring data there. Jobs of seven
 applications come in bursts, with data of 0 to 50 GB that is brought before a job is submitted. The first site fails for
 an hour: what runs there is killed and begins again when it is back, and its daemon is silent meanwhile.
 
+The run times are SimGrid's: of the testbed's programs on each site's nodes, recorded once (``record``) in ``runs.csv``.
+Each run of a job is one of the recorded runs. Queues, transfers and the failure are those of an event simulation.
+
 metasched chooses by :class:`metasched.sites.grid.Sites` as it is shipped. The sites answer as their daemons do, by
 queues as seen up to 15 s ago, with waits led on by what they expect of the jobs there, and run times by models learned
-from twenty runs; their clocks are hours apart. Nothing else is known to it. The oracle knows all run times, bandwidths,
-the sites' own jobs to come and the failure, and takes the site where the job is really done first.
+from sixteen other recorded runs; their clocks are hours apart. Nothing else is known to it. The oracle knows all run
+times, bandwidths, the sites' own jobs to come and the failure, and takes the site where the job is really done first.
 
-Seeds: 1 to 4 for design (``design``), 201 to 206 judged. What comes is 0.8 of what the sites can carry.
+Seeds: 1 to 4 for design (``design``), 301 to 306 judged. On the design seeds what comes is 0.8 of what the sites carry.
 """
 
 from __future__ import annotations
@@ -21,13 +24,15 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from benchmarks.sites.policies import POLICIES, Shipped
+from benchmarks.sites.recorded_runs import record
 from benchmarks.sites.simulator import Grid
 from benchmarks.sites.workload import JOBS, Floats, grid_jobs
 
-DESIGN, JUDGED = range(1, 5), range(201, 207)
+DESIGN, JUDGED = range(1, 5), range(301, 307)
 #: How a site lies in the rows about lies: it says a tenth of what it knows.
 LIE = {"gridengine": 0.1}
 
@@ -65,4 +70,7 @@ def main(console: Console, seeds: range, count: int = JOBS) -> None:
 
 
 if __name__ == "__main__":
-    main(Console(width=140), DESIGN if "design" in sys.argv[1:] else JUDGED)
+    if sys.argv[1:] == ["record"]:
+        record(lambda found, total: track(found, console=Console(stderr=True), total=total))
+    else:
+        main(Console(width=140), DESIGN if "design" in sys.argv[1:] else JUDGED)

@@ -8,18 +8,18 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.placement.grid import APPLICATIONS
+from benchmarks.sites.recorded_runs import APPLICATIONS, PROCESSORS, SIZES, recorded_runs, sizes
 from metasched.predictors.contract import Predictor
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.records import Run
+from metasched.records import Request
 
 Floats = NDArray[np.float64]
-#: How many times the work of the testbed's applications a job does, and the noise of two equal runs (log).
-LONGER, NOISE = 20.0, 0.05
 #: Jobs of the grid, mean seconds between two arrivals, how likely one is a burst, and of how many jobs within 10 s.
-JOBS, INTERVAL, BURSTS, BURST = 1000, 180.0, 0.04, (5, 20)
-#: Numbers of processors that users ask for, and by how much they ask for more time than the slowest site needs.
-PROCESSORS, REQUESTED = (4, 8, 16), (1.3, 3.0)
+JOBS, INTERVAL, BURSTS, BURST = 1000, 110.0, 0.04, (5, 20)
+#: By how much users ask for more time than the slowest site needs.
+REQUESTED = (1.3, 3.0)
+#: How many times a job runs its program, one after the other.
+TIMES = 10
 #: Share of the jobs without data, and the largest data of the others (GB).
 DATALESS, LARGEST = 0.3, 50.0
 #: Spread (log) of the bandwidth from one transfer to the next, and of what a site expects of its own users' jobs.
@@ -35,33 +35,28 @@ class SiteModel:
     Parameters
     ----------
     name : of the site.
-    processors, speed : how many, and how fast beside the reference processor.
-    bandwidth : between its nodes (Mbit/s).
+    processors : how many, each a node of its own.
     wide : to bring data there (Mbit/s).
     backfills : whether jobs may start before the first in line; Slurm does so, Grid Engine without reservations not.
     own : share of its processors that its own users' jobs take.
     boot : seconds until a server works (s).
-    cpu : least and largest available CPU that a job meets.
     clock : what its clock is off by (s).
     """
 
     name: str
     processors: int
-    speed: float
-    bandwidth: float
     wide: float
     backfills: bool = True
     own: float = 0.0
     boot: float = 0.0
-    cpu: tuple[float, float] = (0.95, 1.0)
     clock: float = 0.0
 
 
 SITES = (
-    SiteModel("slurm-a", 64, 1.0, 1000.0, 2000.0, own=0.35, clock=7200.0),
-    SiteModel("slurm-b", 48, 1.4, 1000.0, 600.0, own=0.40, clock=-86_400.0),
-    SiteModel("gridengine", 96, 0.8, 400.0, 900.0, backfills=False, own=0.30),
-    SiteModel("cloud", 64, 0.7, 300.0, 300.0, boot=90.0, cpu=(0.6, 1.0), clock=12.0),
+    SiteModel("slurm-a", 64, 2000.0, own=0.35, clock=7200.0),
+    SiteModel("slurm-b", 48, 600.0, own=0.40, clock=-86_400.0),
+    SiteModel("gridengine", 96, 900.0, backfills=False, own=0.30),
+    SiteModel("cloud", 64, 300.0, boot=90.0, clock=12.0),
 )
 
 
@@ -108,27 +103,25 @@ def grid_jobs(seed: int, count: int = JOBS) -> Jobs:
         arrival += sorted(now + random.uniform(0.0, 10.0, size)) if size > 1 else [now]
     arrival = sorted(arrival[:count])
     names = tuple(str(name) for name in random.choice(list(APPLICATIONS), count))
-    sizes = np.array([APPLICATIONS[name].middle for name in names]) * 2.0 ** random.uniform(-0.7, 0.7, count)
     processors = random.choice(PROCESSORS, count)
+    chosen = random.integers(SIZES, size=count)
+    n = [sizes(APPLICATIONS[name])[0][which] for name, which in zip(names, chosen, strict=True)]
     time = np.empty((len(SITES), count))
     expected, low, high = (np.empty_like(time) for _ in range(3))
-    noise = random.lognormal(0.0, NOISE, count)
     for place, site in enumerate(SITES):
-        cpu = random.uniform(*site.cpu, count)
-        for name in APPLICATIONS:
-            own = np.array([each == name for each in names])
-            time[place, own] = site.boot + noise[own] * LONGER * APPLICATIONS[name].time(
-                sizes[own], processors[own], cpu[own] * site.speed, site.bandwidth
+        for job, kind in enumerate(zip(names, n, processors.tolist(), strict=True)):
+            name, *key = kind
+            recorded = recorded_runs()[site.name, name].times[key[0], key[1]]
+            time[place, job] = site.boot + random.choice(recorded, TIMES).sum()
+            expected[place, job], low[place, job], high[place, job] = (
+                site.boot + TIMES * seconds for seconds in expected_time(site.name, *kind)
             )
-            found = models()[site.name, name].predict_many(
-                sizes[own], processors[own], np.mean(site.cpu), site.bandwidth
-            )
-            expected[place, own] = site.boot + found.execution_time
-            low[place, own], high[place, own] = site.boot + found.low, site.boot + found.high
     data = np.where(random.random(count) < DATALESS, 0.0, random.uniform(0.0, LARGEST, count))
     width = np.array([[site.wide] for site in SITES]) * random.lognormal(0.0, VARYING, (len(SITES), count))
     limit = time.max(axis=0) * random.uniform(*REQUESTED, count)
-    return Jobs(np.array(arrival), processors, limit, names, sizes, time, expected, low, high, data, width)
+    return Jobs(
+        np.array(arrival), processors, limit, names, np.array(n, dtype=float), time, expected, low, high, data, width
+    )
 
 
 def own_jobs(seed: int, place: int, until: float) -> Jobs:
@@ -154,18 +147,14 @@ def own_jobs(seed: int, place: int, until: float) -> Jobs:
 
 
 @cache
-def models() -> dict[tuple[str, str], Predictor]:
-    """Each site's model of each application, from twenty runs there; they are the same for all streams."""
-    found: dict[tuple[str, str], Predictor] = {}
-    for place, site in enumerate(SITES):
-        random = np.random.default_rng([20_081, place])
-        for name, application in APPLICATIONS.items():
-            runs = []
-            for part in (0.6, 0.8, 1.0, 1.3, 1.7):
-                for processors in (2, 4, 8, 16):
-                    cpu, n = float(random.uniform(*site.cpu)), part * application.middle
-                    time = LONGER * float(application.time(n, processors, cpu * site.speed, site.bandwidth))
-                    noise = float(random.lognormal(0.0, NOISE))
-                    runs.append(Run(name, site.name, n, processors, cpu, site.bandwidth, time * noise))
-            found[site.name, name] = RobustPredictor(name, site.name).fit(runs)
-    return found
+def model(site: str, application: str) -> Predictor:
+    """A site's model of an application, from sixteen runs there."""
+    return RobustPredictor(application, site).fit(recorded_runs()[site, application].training)
+
+
+@cache
+def expected_time(site: str, application: str, n: int, processors: int) -> tuple[float, float, float]:
+    """What a site expects of a run on nodes with the loads that its earlier runs met: time, and its interval (s)."""
+    loads = recorded_runs()[site, application].loads(processors)
+    found = model(site, application).predict(Request(n, processors, *loads))
+    return found.execution_time, found.interval.low, found.interval.high

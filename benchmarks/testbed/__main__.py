@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -157,9 +158,14 @@ def energy(
     output: Folder = None,
     only: Only = "",
     workers: Workers = CORES,
+    seed: Annotated[int | None, typer.Option(min=0, help="All six, of another seed; with --output.")] = None,
 ) -> None:
     """Make every campaign with clocks and energy."""
     collection = _collection(judged)
+    if seed is not None:
+        if output is None:
+            raise typer.BadParameter("--seed needs --output, so that the committed campaigns remain")
+        collection = replace(collection, seed=seed)
     for scenario, polls in metered.scenarios(collection):
         if only in scenario.name:
             made = metered.make(scenario, polls, workers, _bar(f"metered-{scenario.name}"))

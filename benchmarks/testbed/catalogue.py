@@ -2,8 +2,9 @@
 
 Each was made twice, with two seeds. Models, their constants and their priors were and are chosen on the campaigns of
 the first seed, the design; those of the second seed chose nothing, and figures that claim accuracy are judged on them.
-Campaigns of a third seed run other programs; how far intervals grow beyond the learned P was chosen on them. Those of a
-fourth run a program that none of these has, and chose nothing.
+Campaigns of a third seed run other programs; how far intervals grow beyond the learned P was chosen on them and, on
+these and the design, how wide intervals are with few runs. Those of a fourth run a program that none of these has, and
+chose nothing.
 
 Rows stand in the order of the paper. Table 6 ports models between platforms, so it also needs campaigns on the
 dedicated cluster and, for every application and platform, idle runs on one and on two processors (section 3.5).

@@ -51,8 +51,9 @@ class Submitted:
         limit: Optional[float] = None,
         number: str = "",
     ) -> None:
-        words = [word.partition("=") for word in mark[:500].split(",")]
-        self.words = {key: value for key, _, value in words}  # type: Words
+        words = [word.partition("=")[::2] for word in mark[:500].split(",")]
+        self.words = dict(words)  # type: Words
+        self.ambiguous = len(self.words) < len(set(words))
         self.user, self.name, self.queues, self.limit, self.number = user, name, queues, limit, number
         found = re.match(r"(\d{1,8})(?:-(\d{1,8}))?\Z", self.words.get("p", ""))
         if found and most > 1:
@@ -61,6 +62,8 @@ class Submitted:
 
     def question(self, found: Dict[str, str]) -> Dict[str, Any]:
         """What the daemon is asked, by what hooks.conf says."""
+        if self.ambiguous:
+            raise UnsoundError("the mark states two values for one word")
         name, size = self.words.get("app", ""), float(self.words.get("n", ""))
         if not re.match(r"[A-Za-z0-9_.+-]{1,64}\Z", name) or not (0 < size < math.inf):
             raise UnsoundError("app={},n={} is no mark".format(name, size))

@@ -37,11 +37,11 @@ class _Local(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def settings(here: Path) -> Dict[str, str]:
-    """What hooks.conf in a folder says."""
+def settings(here: Path, name: str = "hooks.conf") -> Dict[str, str]:
+    """What hooks.conf in a folder says, or another file of its form."""
     found = {"address": "127.0.0.1:8765", "state": "/var/lib/metasched/hooks", "off": str(here / "metasched.off")}
     with suppress(OSError):
-        for line in (here / "hooks.conf").read_text().splitlines():
+        for line in (here / name).read_text().splitlines():
             key, equals, value = line.partition("=")
             if equals and not key.lstrip().startswith("#"):
                 found[key.strip()] = value.strip()
@@ -97,7 +97,7 @@ def ask(found: Dict[str, str], path: str, document: Any, ends: float) -> Any:
         connection.sendall(request)
         received = b""
         while not _whole(received):
-            # The time that is left of the whole, so that single bytes do not start it anew.
+            # The time that is left of the whole, so that single bytes do not start it again.
             connection.settimeout(_left(ends))
             part = connection.recv(65536)
             if not part:
@@ -240,6 +240,35 @@ def deadline_of(found: Dict[str, str]) -> float:
 
 #: Tells of the job that has ended, None where there is none: given the folder of kept jobs, the settings and the time.
 Ended = Callable[[Path, Dict[str, str], float], Optional[Dict[str, Any]]]
+
+
+def host_loads(here: Path, name: str = "hooks.conf") -> Dict[str, float]:
+    """What the agent of this host measured last: available_cpu and available_bandwidth (Mbit/s), each if it is known.
+
+    Nothing is known where the agent does not answer in time, or its sample is too old.
+
+    Parameters
+    ----------
+    here, name : folder and name of the file that says where the agent listens.
+    """
+    found = settings(here, name)
+
+    def asked() -> Dict[str, float]:
+        sample = ask(found, "/sample", None, time.monotonic() + deadline_of(found))
+        if not abs(time.time() - float(sample["time"])) <= float(found.get("oldest", "120")):
+            return {}
+        most = {"available_cpu": 1.0, "available_bandwidth": 1e9}
+        return {key: float(sample[key]) for key in most if _within(sample.get(key), most[key])}
+
+    thread, (results, wrong) = begin(asked)
+    thread.join(deadline_of(found) + 0.1)
+    if wrong or not results:
+        print("metasched: {}".format(" ".join(wrong) or "no answer in time"), file=sys.stderr)
+    return results[0] if results else {}
+
+
+def _within(value: Any, most: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def epilog(here: Path, ended: Ended) -> None:

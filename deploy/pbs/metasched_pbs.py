@@ -19,7 +19,7 @@ FOLDER = "/etc/pbs/metasched"
 
 #: Resources that leave open which hosts a job may have.
 PLAIN = frozenset(["select", "place", "ncpus", "nodect", "walltime", "cput", "pcput"])
-#: Parts of a chunk that are written anew for another number of processors.
+#: Parts of a chunk that are written again for another number of processors.
 PARTS = frozenset(["ncpus", "mpiprocs", "mem"])
 KILOBYTES = {"b": 1.0 / 1024, "kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}
 

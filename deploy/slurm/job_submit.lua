@@ -13,7 +13,7 @@ local HERE = (debug.getinfo(1, "S").source:match("^@(.*/)")) or "/etc/slurm/"
 
 -- Slurm's words for "not set" and "no limit", for fields of 16, 32 and 64 bits.
 local UNSET = { [65534] = true, [65535] = true, [4294967294] = true, [4294967295] = true }
--- Answers longer than this, and script text beyond this, are not looked at (bytes).
+-- Answers longer than this, and script text beyond this, are ignored (bytes).
 local MOST_ANSWER, MOST_SCRIPT = 262144, 65536
 -- A folded node name may stand for this many nodes; a comment may name this many processors.
 local MOST_NODES, MOST_PROCESSORS = 100000, 10000000
@@ -94,6 +94,10 @@ local function marked(comment)
   local words = {}
   local parameters, kept, count = {}, "", 0
   for key, value in mark:gmatch("([%w_.+-]+)=([^,]*)") do
+    if words[key] and words[key] ~= value then
+      return nil, string.format("%s=%s and %s=%s in the comment, expected one of them", key:sub(1, 64),
+                                words[key]:sub(1, 64), key:sub(1, 64), value:sub(1, 64))
+    end
     words[key] = value
     if not RESERVED[key] then
       kept = kept .. "," .. key .. "=" .. value
@@ -158,7 +162,7 @@ local function ruled(job_desc)
     local job = found and sound(rule.application, size)
     if job then
       job.least, job.most = given(rule.least), given(rule.most)
-      -- What told the size tells this job from others of its user that were submitted with it.
+      -- What gave the size distinguishes this job from others of its user that were submitted with it.
       if rule.script then job.script = digest(job_desc.script or "") end
       if rule.command then job.command = digest(text("command")) end
       for name, pattern in pairs(rule.parameters or {}) do
@@ -202,7 +206,7 @@ local function gpu_of(job_desc)
   return found
 end
 
--- What the user is told where the comment states other GPUs than the job requests.
+-- What the user reads where the comment states other GPUs than the job requests.
 local function contradiction(job, job_desc)
   local stated, kind = job.parameters and job.parameters.gpu, gpu_of(job_desc)
   if not stated or kind == "" or stated == kind or (stated == "none" and not kind) then return nil end
@@ -285,7 +289,7 @@ local function post(path, body, ends)
     local answer = ""
     while true do
       if socket.gettime() >= ends then error("no answer in time", 0) end
-      -- "t": the time for the whole call, so that single bytes do not start it anew.
+      -- "t": the time for the whole call, so that it does not begin again with each byte.
       connection:settimeout(left(), "t")
       local whole, problem, part = connection:receive(8192)
       answer = answer .. (whole or part or "")
@@ -541,11 +545,11 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
     local status = before_submit(job_desc, part_list, submit_uid)
     if status ~= slurm.SUCCESS then return status end
   end
-  local ok, told = pcall(advise, job_desc, part_list, submit_uid)
+  local ok, message = pcall(advise, job_desc, part_list, submit_uid)
   if not ok then
-    slurm.log_info("metasched: job unchanged: %s", one_line(told))
-  elseif type(told) == "string" then
-    tell(told)
+    slurm.log_info("metasched: job unchanged: %s", one_line(message))
+  elseif type(message) == "string" then
+    tell(message)
   end
   return slurm.SUCCESS
 end

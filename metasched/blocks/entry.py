@@ -1,4 +1,4 @@
-"""An entry of the hardware database: values with units, uncertainties and sources, and what of them is a formula's."""
+"""An entry of the hardware database: values with units, uncertainties and sources, and the parameters of formulas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metasched.records import InputError
 
 
 class Kind(StrEnum):
-    """What a piece of hardware is."""
+    """The kinds of hardware that an entry can describe."""
 
     cluster = "cluster"
     cpu = "cpu"
@@ -39,7 +39,7 @@ class Block(StrEnum):
     success = "success"
 
 
-#: The parameters of Table 3 by block, in the words of the paper; ``lambda`` is per second and node.
+#: The parameters of Table 3 by block, with the paper's names; ``lambda`` is per second and node.
 TABLE_1 = {
     Block.compute: ("P_low", "P_hi", "T_min", "T_low", "T_hi", "K_hi"),
     Block.p2p: ("D_tu", "T_p2p", "K_p2p"),
@@ -146,12 +146,12 @@ class Entry:
                 raise InputError(f"values.{name}: {error}") from None
 
     def get(self, name: str) -> float | None:
-        """A value in the unit used inside; None where it is not known."""
+        """A value in internal units (:mod:`metasched.blocks.units`), or None if it is unknown."""
         quantity = self.values.get(name)
         return None if quantity is None else converted(quantity.value, quantity.unit, MEASURES[name])
 
     def holds(self, megahertz: float) -> bool:
-        """Whether processors can be held at a clock (MHz); yes where nothing tells.
+        """Whether the processors can be fixed at a clock (MHz); true if the entry does not say.
 
         Examples
         --------

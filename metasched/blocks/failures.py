@@ -1,7 +1,7 @@
-"""Failures of nodes: whether a job ends before one, when it ends with restarts, and how often to write a checkpoint.
+"""Node failures: probability of completion, expected completion with restarts, and the checkpoint interval.
 
 Failures of a node are a Poisson process of rate lambda, so that of P nodes one fails at the rate lambda P, and the
-chance that none does within t is e^(-lambda t P) (Proficz and Czarnul, Table 1). A job that is struck begins anew at
+chance that none does within t is e^(-lambda t P) (Proficz and Czarnul, Table 1). A job that is struck begins again at
 its last checkpoint; restarting takes no time of its own.
 """
 
@@ -44,7 +44,7 @@ class FailureRate:
 
     @classmethod
     def observed(cls, failures: int, exposure: float) -> FailureRate:
-        """The posterior after failures in ``exposure`` node seconds, from Jeffreys' prior (shape 1/2, no exposure).
+        """The posterior after failures in ``exposure`` node seconds, with Jeffreys' prior (shape 1/2, no exposure).
 
         Raises
         ------
@@ -56,7 +56,7 @@ class FailureRate:
         return cls((failures + 0.5) / exposure, failures + 0.5)
 
     def quantile(self, share: float) -> float:
-        """The rate below which it lies with a probability of ``share``."""
+        """The quantile of the rate (failures per second and node) at probability ``share``."""
         if math.isinf(self.shape):
             return self.mean
         from scipy.stats import gamma
@@ -64,7 +64,7 @@ class FailureRate:
         return float(gamma.ppf(share, self.shape)) * self.mean / self.shape
 
     def success(self, duration: float, nodes: float) -> float:
-        """Probability that none of ``nodes`` nodes fails within a duration (s), the rate's own doubt included.
+        """Probability that none of ``nodes`` nodes fails within a duration (s), averaged over the rate's distribution.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class FailureRate:
         return math.exp(-self.shape * math.log1p(struck / self.shape))
 
     def success_between(self, duration: float, nodes: float, level: float) -> tuple[float, float]:
-        """Ends of the interval of that probability: what it is at the quantiles of the rate.
+        """The interval of the probability of completion, from the quantiles of the rate.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class FailureRate:
 
 
 def from_scratch(work: Floats | float, rate: Floats | float) -> Floats:
-    """Expected completion where every failure begins the job anew, (e^(lambda P T) - 1) / (lambda P).
+    """Expected completion (s) if every failure restarts the job from scratch, (e^(lambda P T) - 1) / (lambda P).
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def young(cost: Floats | float, rate: Floats | float) -> Floats:
 
 
 def best_interval(cost: Floats | float, rate: Floats | float) -> Floats:
-    """Seconds of work between checkpoints that end a job soonest, (1 + W(-e^(-1 - lambda P C))) / (lambda P).
+    """The work between checkpoints (s) that minimises the completion time, (1 + W(-e^(-1 - lambda P C))) / (lambda P).
 
     W is Lambert's function, its upper branch. It lies below Young's interval, which leaves out that checkpoints fail
     too.

@@ -34,14 +34,14 @@ _PIECES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a block comes to: seconds, watts or a probability, and what is odd about it."""
+    """The result of a formula: seconds, watts or a probability, with warnings about implausible parameters."""
 
     quantity: str
     value: float
     warnings: tuple[str, ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
-        """The answer as a document, its value under the name of its quantity."""
+        """The result as a document, with the value under the name of its quantity."""
         return {self.quantity: self.value, "warnings": list(self.warnings)}
 
 
@@ -51,7 +51,7 @@ def quantity_of(block: Block) -> str:
 
 
 def answer(entry: Entry, block: Block, **asked: float | None) -> Answer:
-    """Answer for one block.
+    """Evaluate the formula of Table 1 for one block.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def answer(entry: Entry, block: Block, **asked: float | None) -> Answer:
 
 
 def as_printed(entry: Entry, block: Block, **given: float) -> float:
-    """The formula of Table 1 with an entry's parameters, below 0 where they make it so."""
+    """The formula of Table 1 with an entry's parameters, unbounded: it is negative if the parameters make it so."""
     if block in _PIECES:
         constant, slope = ([entry[name] for name in _piece(entry, block, given["threads"])] + [0.0])[:2]
         return (constant + slope * given["threads"]) * given.get("instructions", 1.0)
@@ -151,7 +151,7 @@ def _piece(entry: Entry, block: Block, threads: float) -> tuple[str, ...]:
 
 
 def _oddities(entry: Entry, block: Block, given: dict[str, float]) -> list[str]:
-    """What published parameters say that no hardware does."""
+    """Warnings about parameters that no hardware can have, such as power that falls with more threads."""
     if block == Block.power:
         now = as_printed(entry, block, **given)
         ends = [end for end in (entry.get("P_low"), entry.get("P_hi")) if end is not None and end < given["threads"]]

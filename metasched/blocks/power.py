@@ -1,4 +1,4 @@
-"""What the nodes of a job draw by the power formula of their hardware, and by one constant for each processor."""
+"""Power drawn by the nodes of a job: by the power formula of their hardware, or a constant for each processor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def of_processors(watts: float) -> Entry:
-    """Hardware of which no more is known than what one busy processor draws (W).
+    """An entry for hardware of which only the power of one busy processor (W) is known.
 
     Examples
     --------
@@ -28,22 +28,22 @@ def of_processors(watts: float) -> Entry:
 
 
 def cores_of(entry: Entry) -> int:
-    """Processors of a node: cores, else the threads up to which its power grows by the first piece; at least 1."""
+    """Processors of a node: its cores, else the threads at which the first piece of its power ends; at least 1."""
     return max(int(entry.get("cores") or entry.get("P_low") or 1.0), 1)
 
 
 def knows_power(entry: Entry) -> bool:
-    """Whether an entry tells what its nodes draw."""
+    """Whether an entry has the power of its nodes."""
     return Block.power in entry.blocks or all(name in entry.values for name in TABLE_1[Block.power])
 
 
 def idle_power(entry: Entry | None) -> float:
-    """What a node that does nothing draws (W); 0 where nothing tells it."""
+    """The idle power of a node (W); 0 if it is unknown."""
     return (entry.get("idle_power") if entry is not None else None) or 0.0
 
 
 def drawn(entry: Entry, processors: ArrayLike) -> Floats:
-    """What as few nodes as suffice draw with a number of busy processors (W), shape (n,).
+    """Power (W), shape (n,), of the fewest nodes that have the given numbers of processors, all of them busy.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Fitted blocks: sums of terms that never fall, whose sizes are cut where a protocol switches."""
+"""Fitted blocks: sums of non-decreasing terms, piecewise linear in the data size where protocols switch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Term:
 
 
 def stretch(x: Floats, above: float | None, below: float = math.inf) -> Floats:
-    """How much of x lies between two ends; ones without ends.
+    """The part of x between two ends, shape (n,); ones if there are no ends.
 
     Examples
     --------

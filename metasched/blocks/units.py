@@ -1,4 +1,4 @@
-"""Units that entries of the hardware database are written in, and what each is of the unit used inside."""
+"""Units of the hardware database, and the factor of each to the internal unit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ UNITS = {
 
 
 def converted(value: float, unit: str, measure: str) -> float:
-    """A value in the unit used inside.
+    """Convert a value to the internal unit.
 
     Parameters
     ----------

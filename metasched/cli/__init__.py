@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
-from metasched.cli.app import main
+import signal
 
 __all__ = ["main"]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and leave with its status.
+
+    Parameters
+    ----------
+    argv : words after the name of the program; None for those of this process.
+    """
+    # Interrupted while it is being loaded, the program has nothing to tidy up, and ends at once.
+    ours = argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from metasched.cli import app
+
+    if ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    app.main(argv)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from metasched.cli import consulting, output
-from metasched.cli.options import JsonOption
+from metasched.cli.options import ConfigOption, JsonOption, UrlOption
 from metasched.node_names import fold
 from metasched.plain_numbers import span
 from metasched.records import InputError
@@ -32,8 +32,8 @@ def advise_running(
     bandwidth: Annotated[float, typer.Option(min=1e-3, help="Rate of that transfer (Mbit/s).")] = 1000.0,
     partition: Annotated[list[str] | None, typer.Option(help="Consider only this partition; repeatable.")] = None,
     cluster: Annotated[str, typer.Option("--scheduler", help="Scheduler, if there are several.")] = "",
-    config: consulting.ConfigOption = None,
-    url: consulting.UrlOption = None,
+    config: ConfigOption = None,
+    url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Advise whether a running job should move to a better place, with all costs of the move.
@@ -61,12 +61,12 @@ def advise_running(
         output.print_json(document)
         return
     output.warn(document["warnings"])
-    for line in told_of(document):
+    for line in advice_lines(document):
         output.say(line)
 
 
-def told_of(document: dict[str, Any]) -> list[str]:
-    """The advice in lines, the recommendation first."""
+def advice_lines(document: dict[str, Any]) -> list[str]:
+    """The advice as lines of text, the recommendation first."""
     placement = document["placement"]
     where = f"{document['cluster']}: {document['nodes']}"
     if document["move"]:

@@ -90,7 +90,7 @@ def summary(verb: str) -> str:
 
 
 class _Verbs(TyperGroup):
-    """All verbs; the one that is called is loaded, of the others only a line is shown."""
+    """The group of all verbs; only the module of the verb that is called is loaded."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*VERBS]
@@ -140,22 +140,42 @@ def _version(
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and leave with its status: 0 done, 1 failed, 2 wrong usage or input."""
+    if argv is None:
+        output.prepare()
     try:
-        status = build()(args=sys.argv[1:] if argv is None else argv, standalone_mode=False)
+        status = _run(sys.argv[1:] if argv is None else argv)
+        output.flush()
+    except OSError as error:
+        status = output.refused(error)
+    sys.exit(status)
+
+
+def _run(argv: list[str]) -> int:
+    """Run a verb; its status, with a line on stderr where it is not 0."""
+    try:
+        status = build()(args=argv, standalone_mode=False)
     except InputError as error:
         output.to_stderr(str(error))
-        sys.exit(2)
+        return 2
+    except UnicodeEncodeError as error:
+        if not any("\udc80" <= each <= "\udcff" for each in error.object):
+            raise
+        output.to_stderr(f"{error.object!a}: expected UTF-8, in a locale whose characters are UTF-8")
+        return 2
+    except (OverflowError, MemoryError, RecursionError) as error:
+        output.to_stderr(f"what was given is too large to compute with: {error or type(error).__name__}")
+        return 2
     except StoreError as error:
         output.to_stderr(str(error))
-        sys.exit(1)
+        return 1
     except (typer.Abort, KeyboardInterrupt):
         output.to_stderr("interrupted")
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(1)
+        return 130
     except Exception as error:
         if not isinstance(error, _ClickError):
             raise
-        output.to_stderr(getattr(error, "format_message", error.__str__)())
-        sys.exit(2)
-    sys.exit(status if isinstance(status, int) else 0)
+        said = getattr(error, "format_message", error.__str__)()
+        if said:  # nothing where the help was shown instead
+            output.to_stderr(said)
+        return 2
+    return status if isinstance(status, int) else 0

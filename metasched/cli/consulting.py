@@ -1,29 +1,21 @@
-"""How verbs of placement ask the daemon in place of files: the options for that, and the questions."""
+"""Requests of the placement verbs to the daemon."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from pydantic import ValidationError
 
 from metasched.cli import output
-from metasched.cli.options import ConfigOption
 from metasched.placement.explaining.documents import RankingTable
 from metasched.records import InputError
 from metasched.validation import first_error
 
-__all__ = ["ConfigOption", "UrlOption", "consult", "leave", "one_source", "ranking"]
-
-UrlOption = Annotated[
-    str | None,
-    typer.Option(help="URL or Unix socket of the daemon to ask; without it and --clusters, the configured one."),
-]
-
 
 def one_source(clusters: Path | None, url: str | None, **only_with_files: object) -> None:
-    """Check that options are of files only, or of the daemon only.
+    """Check that the options name files or the daemon, not both.
 
     Raises
     ------
@@ -47,7 +39,7 @@ def consult(config: Path | None, url: str | None, method: str, path: str, docume
 
 
 def ranking(answer: Any, *, where: str) -> RankingTable:
-    """A ranking from its document.
+    """Read a ranking from its document.
 
     Raises
     ------
@@ -63,6 +55,6 @@ def ranking(answer: Any, *, where: str) -> RankingTable:
 
 
 def leave(lacking: RankingTable) -> NoReturn:
-    """Say why a ranking holds no placement, and leave: by status 2 where what is asked for never fits, else 1."""
+    """Say why a ranking is empty, and exit: with status 2 if the request can never fit, else 1."""
     output.to_stderr(lacking.why)
     raise typer.Exit(1 if lacking.for_now else 2)

@@ -38,7 +38,7 @@ def check_verb(config: ConfigOption = None, database: DatabaseOption = None, as_
     """Read the whole database and report damage. The daemon may keep running."""
     from metasched.store.database.integrity import check
 
-    with Store.open(database or configuration(config).database) as store, output.working("checking"):
+    with Store.open(database or configuration(config).database, new=False) as store, output.working("checking"):
         faults, name = check(store), store.name
     if as_json:
         output.print_json({"database": name, "sound": not faults, "faults": list(faults)})
@@ -60,7 +60,7 @@ def backup_verb(
     """Write the current content of the database to a SQLite file. The daemon may keep running."""
     from metasched.store.database.backup import backup
 
-    with Store.open(database or configuration(config).database) as store, output.working("backing up"):
+    with Store.open(database or configuration(config).database, new=False) as store, output.working("backing up"):
         counts = backup(store, to)
         name = store.name
     if as_json:
@@ -80,7 +80,7 @@ def downgrade_verb(
     """Write a copy of the database that an older version of metasched can open. The database is not changed."""
     from metasched.store.database.downgrade import downgrade
 
-    with Store.open(database or configuration(config).database) as store, output.working("copying"):
+    with Store.open(database or configuration(config).database, new=False) as store, output.working("copying"):
         done = downgrade(store, to, version)
         name = store.name
     if as_json:
@@ -127,7 +127,7 @@ def prune_verb(
     settings, now = configuration(config), time.time()
     loads = settings.keep.loads if loads is None else loads
     placements = settings.keep.placements if placements is None else placements
-    with Store.open(database or settings.database) as store, output.working("pruning"):
+    with Store.open(database or settings.database, new=False) as store, output.working("pruning"):
         gone = prune(
             store, loads_before=now - DAY * loads, placements_before=now - DAY * placements,
             past_jobs_before=now - DAY * settings.keep.past_jobs,

@@ -1,4 +1,4 @@
-"""``metasched doctor``: whether everything is installed as it should be, and what is to be mended."""
+"""``metasched doctor``: checks of an installation, and how to repair it."""
 
 from __future__ import annotations
 
@@ -83,6 +83,6 @@ def _show(found: list[Finding]) -> None:
     for each in found:
         state = each.state.upper() if each.state == "wrong" else each.state
         table.add_row(*(Text(text) for text in (each.check, state, each.found, each.remedy)))
-    output.out.print(table)
+    output.show(table)
     wrong, watch = (sum(each.state == state for each in found) for state in ("wrong", "watch"))
     output.out.print(f"{wrong} wrong, {watch} to watch")

@@ -37,7 +37,7 @@ from metasched.validation import Located
 
 
 class LoadsFrom(StrEnum):
-    """Loads that predictions are asked with."""
+    """The loads that predictions are made with, as ``--loads`` takes them."""
 
     observed = "observed"
     forecast = "forecast"
@@ -180,7 +180,7 @@ def evaluate_verb(
             *(f"{summary[key]:.1%}" for key in ("ppe_under_30", "interval_coverage")),
             plain(summary["interval_width_median"]),
         )
-    output.out.print(table)
+    output.show(table)
 
 
 def judged_groups(
@@ -225,7 +225,7 @@ def lending(every: Iterable[Group]) -> dict[str, list[Group]]:
 
 
 def bar(name: str) -> Callable[[Iterable[Outcome], int], Iterable[Outcome]]:
-    """Shows how far the evaluation of a method is."""
+    """A progress bar for the evaluation of a method."""
     return lambda steps, total: output.progress(steps, total=total, what=f"evaluating {name}")
 
 

@@ -1,4 +1,4 @@
-"""``metasched explain``: term by term how the completion of a ranked placement came about."""
+"""``metasched explain``: the predicted completion of a placement, term by term."""
 
 from __future__ import annotations
 
@@ -10,39 +10,38 @@ import typer
 from rich import box
 from rich.table import Table
 
-from metasched.cli import consulting, output, placing
-from metasched.cli.options import JsonOption, ParameterOption, PerNodeOption, ThreadsOption, settings_from
+from metasched.cli import consulting, options, output, placing
 from metasched.node_names import fold
 from metasched.placement.explaining.breakdown import explained
 from metasched.placement.explaining.documents import PlacementTable, explanation_document
 from metasched.placement.explaining.energy_words import energy_words
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import under
-from metasched.records import InputError, Settings
+from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.store.files.whole_files import read_text
 
 
 def explain(
     placement: Annotated[str, typer.Argument(help="Answer of metasched rank --json, or a placement's id.")],
     clusters: placing.ClustersOption = None,
-    url: consulting.UrlOption = None,
-    config: consulting.ConfigOption = None,
+    url: options.UrlOption = None,
+    config: options.ConfigOption = None,
     model: placing.ModelOption = None,
-    database: placing.DatabaseOption = None,
+    database: options.DatabaseOption = None,
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
     source: placing.SourceOption = None,
-    per_node: PerNodeOption = None,
-    threads: ThreadsOption = 1,
-    parameter: ParameterOption = None,
+    per_node: options.PerNodeOption = None,
+    threads: options.ThreadsOption = 1,
+    parameter: options.ParameterOption = None,
     number: Annotated[int, typer.Option(min=1, help="Which placement of the answer, by rank.")] = 1,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Explain the predicted completion of a placement, term by term.
 
     The daemon explains a placement that it advised, by its id, and without --clusters also those of a ranking.
     """
-    settings = settings_from(per_node, threads, parameter)
+    settings = options.settings_from(per_node, threads, parameter)
     consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at, source=source)
     if re.fullmatch("[0-9a-f]{32}", placement) and not Path(placement).exists():
         if clusters is not None:
@@ -53,9 +52,11 @@ def explain(
         asked = next((each for each in answer.placements if each.rank == number), None)
         if asked is None:
             raise InputError(f"--number {number}: there are {len(answer.placements)} placements in {placement}")
+        if settings == DEFAULT_SETTINGS:
+            settings = answer.settings
         if clusters is not None:
-            scene = placing.scene(answer.application, clusters, model, database, loads, at, source, settings)
-            explanation = _explained(scene, answer.problem_size, asked)
+            scene = placing.scene(answer.application, clusters, model, database, loads, at, source)
+            explanation = _explained(scene, answer.problem_size, asked, settings)
         else:
             question = {
                 "application": answer.application,
@@ -70,11 +71,11 @@ def explain(
         _tell(explanation)
 
 
-def _explained(scene: placing.Scene, problem_size: float, asked: PlacementTable) -> dict[str, Any]:
+def _explained(scene: placing.Scene, problem_size: float, asked: PlacementTable, settings: Settings) -> dict[str, Any]:
     cluster = next((each for each in scene.clusters if each.name == asked.cluster), None)
     if cluster is None or asked.cluster not in scene.predictors:
         raise InputError(f"cluster {asked.cluster} of the placement has no description or no model")
-    predictor = under(scene.predictors[asked.cluster], Settings.of(None, 1, {}, asked.frequency))
+    predictor = under(scene.predictors[asked.cluster], asked.settings(settings))
     found = explained(asked.record(), predictor, problem_size, cluster)
     return explanation_document(found, asked.costs)
 
@@ -82,8 +83,9 @@ def _explained(scene: placing.Scene, problem_size: float, asked: PlacementTable)
 def _tell(explanation: dict[str, Any]) -> None:
     chosen, harm = PlacementTable.model_validate(explanation).record(), explanation["costs"].get("harm") or 0.0
     taken, interval = chosen.resource_set, chosen.prediction.interval
+    layout = placing.count(taken).removeprefix(str(taken.processors))
     shown = Table(
-        title=f"{taken.processors} processors on {taken.cluster}: {fold(taken.nodes)}",
+        title=f"{taken.processors} processors{layout} on {taken.cluster}: {fold(taken.nodes)}",
         title_justify="left",
         box=box.SIMPLE,
         show_footer=True,
@@ -93,7 +95,7 @@ def _tell(explanation: dict[str, Any]) -> None:
     shown.add_column("s", justify="right", footer=plain(chosen.completion))
     for part in explanation["parts"]:
         shown.add_row(part["name"], part["how"], plain(part["seconds"]))
-    output.out.print(shown)
+    output.show(shown)
     least, narrowest = explanation["least_cpu"], explanation["narrowest"]
     for line in (
         f"CPU {taken.available_cpu:.3g} is that of {least}, "

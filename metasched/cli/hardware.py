@@ -1,4 +1,4 @@
-"""``metasched hardware``: the database of hardware, and what blocks of applications take on it."""
+"""``metasched hardware``: the hardware database, and time, power and probability of success of application blocks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def list_verb(
         table.add_column(heading)
     for each in sorted(found, key=lambda entry: ([*Kind].index(entry.kind), entry.name)):
         table.add_row(each.name, each.kind, each.title)
-    output.out.print(table)
+    output.show(table)
 
 
 @hardware.command("show")
@@ -64,7 +64,7 @@ def show_verb(entry: EntryArgument, as_json: JsonOption = False) -> None:
         table.add_row(
             name, f"{each.value:g}{doubt}", "" if each.unit == "1" else each.unit, each.source * (each.source != common)
         )
-    output.out.print(table)
+    output.show(table)
     for block, terms in found.blocks.items():
         output.say(f"{block}: {len(terms)} terms")
     if missing := _gaps(found):
@@ -140,7 +140,7 @@ def block_verb(
 
 
 class Method(StrEnum):
-    """Forms that may be fitted: Table 1's, or what errs least on measurements left out."""
+    """The forms that can be fitted: those of Table 1, or those with the smallest held-out error."""
 
     published = "published"
     robust = "robust"
@@ -201,7 +201,7 @@ def calibrate_verb(
         form = f"{len(entry.blocks[block])} terms" if block in entry.blocks else "Table 1"
         mean = f"{result.mean_percentage_error:.2f} %"
         table.add_row(block, str(len(measured[block])), form, f"{result.r_squared:.4f}", mean)
-    output.out.print(table)
+    output.show(table)
     output.say(f"entry written to {to}")
 
 
@@ -262,7 +262,7 @@ def export_verb(
 
 
 def _gaps(entry: Entry) -> list[str]:
-    """What the formulas of Table 1 need of a cluster and the entry does not hold."""
+    """The parameters of Table 1 that the entry of a cluster lacks."""
     if entry.kind != Kind.cluster:
         return []
     known = {name for block in entry.blocks for name in TABLE_1[block]} | set(entry.values)

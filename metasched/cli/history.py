@@ -1,4 +1,4 @@
-"""``metasched history``: what a site's accounting tells of run times and waits."""
+"""``metasched history``: run times and waits predicted from accounting."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def evaluate(
         return
     for line in (*(f"{count} jobs {reason}" for reason, count in jobs.wrong.items()), *said):
         output.to_stderr(line)
-    output.out.print(_table(document))
+    output.show(_table(document))
 
 
 @history.command("import")
@@ -152,6 +152,7 @@ def predict(
     processors: Annotated[int, typer.Option(min=1, help="P.")],
     user: Annotated[str | None, typer.Option(help="User who submits the job; by default the current user.")] = None,
     job_name: Annotated[str, typer.Option("--name", help="Name of the job.")] = "",
+    executable: Annotated[str, typer.Option(help="Name of its script or program, without folders.")] = "",
     partition: Annotated[str, typer.Option(help="Partition.")] = "",
     account: Annotated[str, typer.Option(help="Account that is charged.")] = "",
     cluster: Annotated[str | None, typer.Option(help="Cluster, if there are several.")] = None,
@@ -167,7 +168,7 @@ def predict(
     """
     asked: dict[str, Any] = {
         "user": user or getpass.getuser(), "processors": processors, "requested_time": requested, "name": job_name,
-        "partition": partition, "account": account, "cluster": cluster,
+        "executable": executable, "partition": partition, "account": account, "cluster": cluster,
     }  # fmt: skip
     if database is None:
         document = ask_daemon(configuration(config), "POST", "/v1/history/predictions", asked, url=url)
@@ -175,7 +176,7 @@ def predict(
         from metasched.service.state.job_history import JobHistory
         from metasched.store.database.store import Store
 
-        with Store.open(database) as store, output.working("learning"):
+        with Store.open(database, new=False) as store, output.working("learning"):
             past = JobHistory(store)
             past.restore(newest=FEW, rest=0.0)
             limit = asked.pop("requested_time")
@@ -224,7 +225,7 @@ def report_verb(
         from metasched.store.database.store import Store
 
         location = database or configuration(config).database
-        with Store.open(location) as store, output.working("reading"):
+        with Store.open(location, new=False) as store, output.working("reading"):
             known = store.past_jobs.clusters()
             if cluster is None and len(known) > 1:
                 raise InputError(f"there are jobs of {', '.join(known)}, expected --cluster to name one")
@@ -249,7 +250,7 @@ def report_verb(
     for line in (*(f"{count} jobs {reason}" for reason, count in jobs.wrong.items()), *said):
         output.to_stderr(line)
     output.say(summary(document))
-    output.out.print(for_terminal(document))
+    output.show(for_terminal(document))
     for size in filter(None, (each["size_in_name"] for each in document["annotate"])):
         table = size["configuration"]
         output.say(
@@ -282,7 +283,7 @@ def forget(
         from metasched.store.pseudonyms import pseudonyms_of
 
         location = database or configuration(config).database
-        with Store.open(location) as store:
+        with Store.open(location, new=False) as store:
             document = {"forgotten": store.past_jobs.forget([pseudonyms_of(store.past_jobs, location)(user)])}
         audit(f"{document['forgotten']} past jobs of a user forgotten")
     if as_json:
@@ -292,7 +293,7 @@ def forget(
 
 
 def _on(recorded: JobLog, processors: int | None) -> tuple[JobLog, int, list[str]]:
-    """The jobs that fit on a cluster, its processors, and what is to be said of what the log lacks."""
+    """The jobs that fit on a cluster, its processors, and warnings about what the log lacks."""
     size, said = processors or recorded.capacity, []
     if not size:
         size = recorded.likely_capacity()
@@ -323,6 +324,7 @@ def _table(document: dict[str, Any]) -> Table:
         (f"average bounded slowdown, {replays}", document["avebsld"], "{:.2f}"),
         ("mean wait", document["mean_wait"], "{:,.0f} s"),
         (f"mean absolute error of {document['waits_judged']:,} waits", document["wait_mae"], "{:,.0f} s"),
+        ("the same simulation with requested times", document["wait_mae_of_requests"], "{:,.0f} s"),
         ("coverage of 90 % wait intervals", document["wait_coverage"], "{:.1%}"),
     ]
     for what, value, form in rows:

@@ -99,13 +99,13 @@ def for_terminal(document: dict[str, Any]) -> Group:
         for place, head in enumerate(heads):
             table.add_column(head, justify="right" if place else "left", overflow="fold")
         for row in rows:
-            table.add_row(*map(_escaped, row))
+            table.add_row(*row)
         made.append(table)
     return Group(*made)
 
 
 def page(document: dict[str, Any], log: JobLog, title: str) -> str:
-    """The report as a page; whatever people call their jobs stays text in it."""
+    """The report as an HTML page; names of jobs are escaped."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     pictures = [
         {"title": "Requested and used time", "said": "Each point is a job; on the line it used all requested time.",
@@ -169,7 +169,3 @@ def _edge(what: str, value: float) -> str:
 
 def _day(seconds: float) -> str:
     return f"{datetime.fromtimestamp(min(max(seconds, 0.0), 4e9), UTC):%Y-%m-%d}"
-
-
-def _escaped(text: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in text).replace("[", r"\\[")

@@ -16,9 +16,16 @@ def list_document(models: Ranked, top: int) -> list[dict[str, Any]]:
     return [_model_document(models, position) for position in range(min(top, len(models)))]
 
 
-def show_list(title: str, models: Ranked, top: int, method: str) -> None:
-    """Print the top of a sorted list."""
-    table = Table(title=f"{title}: best of {len(models)} models, {method}")
+def show_list(title: str, models: Ranked, top: int, by: str) -> None:
+    """Print the top of a sorted list.
+
+    Parameters
+    ----------
+    title : what the models are of.
+    models, top : the list, and how many of it are shown.
+    by : the method, or what else the title should say of the models.
+    """
+    table = Table(title=f"{title}: best of {len(models)} models, {by}")
     table.add_column("#", justify="right")
     table.add_column(f"standard error ({'relative' if models.relative else 's'})", justify="right")
     table.add_column("model", overflow="fold")
@@ -28,7 +35,7 @@ def show_list(title: str, models: Ranked, top: int, method: str) -> None:
             f"{models.standard_error[position]:.4g}",
             formula(models.combinations[position], models.coefficients[position]),
         )
-    output.out.print(table)
+    output.show(table)
 
 
 def _model_document(models: Ranked, position: int) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _option(parameter: Any) -> bool:
 
 
 def _plain(text: str) -> str:
-    """A text in one line, as roff takes it."""
+    """A text on one line, escaped for roff."""
     line = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-").replace("``", '"')
     return f"\\&{line}" if line.startswith((".", "'")) else line
 

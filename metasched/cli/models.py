@@ -1,4 +1,4 @@
-"""``metasched fit`` and ``predict``: learn a model from runs, and ask it."""
+"""``metasched fit`` and ``predict``: learn a model from runs, and predict with it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from metasched.cli import output
+from metasched.cli import options, output
 from metasched.cli.lists import list_document, show_list
-from metasched.cli.options import (
-    ApplicationOption,
-    ClusterOption,
-    FrequencyOption,
-    JsonOption,
-    LevelOption,
-    ParameterOption,
-    PerNodeOption,
-    PlatformOption,
-    ThreadsOption,
-    check_level,
-    settings_from,
-)
 from metasched.cli.profiled import HardwareOption, Profiled, ProfiledSizeOption, ProfilesOption, profiled_by
 from metasched.cli.signed import (
     SignatureHardwareOption,
@@ -78,8 +65,8 @@ def fit(
     ],
     model: Annotated[Path, typer.Option("-o", "--output", help="Model file to write.")],
     method: MethodOption = Method.robust,
-    application: ApplicationOption = None,
-    cluster: ClusterOption = None,
+    application: options.ApplicationOption = None,
+    cluster: options.ClusterOption = None,
     profile: ProfilesOption = None,
     hardware: HardwareOption = None,
     profiled_size: ProfiledSizeOption = None,
@@ -89,7 +76,7 @@ def fit(
     signature_network: SignatureNetworkOption = None,
     simulated: SimulatedOption = None,
     top: Annotated[int, typer.Option(min=1, help="How many models of the sorted list to show.")] = 10,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Learn a model from measured runs and print the top of its sorted list, or of that of each phase.
 
@@ -139,13 +126,14 @@ def fit(
     title = f"{chosen[0].application} on {', '.join(platforms)}"
     for key, value in document.get("fitted", {}).items():
         output.say(f"{key}: {value if isinstance(value, str) else plain(value)}")
+    by = "found by the search; the formula predicts" if "formula" in document.get("fitted", {}) else method.value
     for part in learned.parts:
         if part.models is not None:
             of_part = f"{chosen[0].application} on {part.name}" if len(platforms) > 1 else f"{title}, phase {part.name}"
-            show_list(of_part if part.name else title, part.models, top, method.value)
+            show_list(of_part if part.name else title, part.models, top, by)
     for note in learned.notes:
         output.say(f"note: {note}")
-    output.say(f"{len(chosen)} runs learned, model written to {model}")
+    output.say(f"{len(chosen)} run{'s'[: len(chosen) != 1]} learned, model written to {model}")
 
 
 def predict(
@@ -159,24 +147,24 @@ def predict(
     bandwidth: Annotated[
         float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
     ] = None,
-    per_node: PerNodeOption = None,
-    threads: ThreadsOption = 1,
-    parameter: ParameterOption = None,
-    frequency: FrequencyOption = None,
+    per_node: options.PerNodeOption = None,
+    threads: options.ThreadsOption = 1,
+    parameter: options.ParameterOption = None,
+    frequency: options.FrequencyOption = None,
     entry: Annotated[
         str | None,
         typer.Option(help="Hardware (a name, or a file) whose power formula is used if no run has a measured energy."),
     ] = None,
-    platform: PlatformOption = None,
-    level: LevelOption = 0.9,
-    as_json: JsonOption = False,
+    platform: options.PlatformOption = None,
+    level: options.LevelOption = 0.9,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Predict the execution time of one run, with its interval, and its energy if runs with energy were learned.
 
     The usual loads are the medians of the model's runs; those of free nodes if none were measured.
     """
-    check_level(level)
-    settings = settings_from(per_node, threads, parameter, frequency)
+    options.check_level(level)
+    settings = options.settings_from(per_node, threads, parameter, frequency)
     known = on_one_platform(read_model(model), platform)
     if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):
         raise InputError(f"{settings.text} is given, but {known.name} models do not depend on it")
@@ -214,7 +202,7 @@ def predict(
 
 
 def on_one_platform(known: Predictor, platform: str | None) -> Predictor:
-    """What predicts on a platform, by default on that with most runs; InputError where a model is of another."""
+    """The predictor of a platform, by default the one with the most runs; InputError if the model is of another."""
     cluster = getattr(known, "cluster", "")
     found = on_platform(known, platform or cluster)
     if found is known and platform not in (None, cluster):
@@ -237,7 +225,7 @@ def select(
 
 
 def matching(runs: Iterable[Run], application: str | None, cluster: str | None, *, where: str) -> tuple[Run, ...]:
-    """The runs that the options leave; InputError where there are none."""
+    """The runs that match the options; InputError if there are none."""
     kept = tuple(run for run in runs if application in (None, run.application) and cluster in (None, run.cluster))
     if not kept:
         raise InputError(f"no runs of {application or 'any application'} on {cluster or 'any cluster'}", where=where)

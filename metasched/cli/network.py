@@ -68,7 +68,7 @@ def network(
     for each in explained.chains:
         alone = "together only" if len(each.links) > 1 else "yes"
         table.add_row(" + ".join(each.links), plain(each.delay), str(each.ways), alone if each.identifiable else "no")
-    output.out.print(table)
+    output.show(table)
     output.say(f"{len(delays)} measurements are explained to within {explained.residual:.1%}")
     if explained.uncrossed:
         output.say(f"no measured path crosses {', '.join(explained.uncrossed)}")

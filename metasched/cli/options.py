@@ -1,7 +1,8 @@
-"""Options that several verbs share, spelled once."""
+"""Options that several verbs share."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ CONFIGURATION = "/etc/metasched/metasched.toml"
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", help=f"Configuration file; $METASCHED_CONFIG, else {CONFIGURATION}.")
 ]
+UrlOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon; by default the configured one.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 DatabaseOption = Annotated[str | None, typer.Option("--db", help="Database of the store; by default $METASCHED_DB.")]
 LevelOption = Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")]
@@ -35,10 +37,15 @@ FrequencyOption = Annotated[float | None, typer.Option(help="Clock of the proces
 ClusterOption = Annotated[str | None, typer.Option(help="Only runs on this cluster.")]
 
 
+def configuration_path(named: Path | None) -> Path:
+    """The configuration file: the one that an option names, else that of $METASCHED_CONFIG, else the usual one."""
+    return named or Path(os.environ.get("METASCHED_CONFIG") or CONFIGURATION)
+
+
 def settings_from(
     per_node: int | None, threads: int, parameters: Sequence[str] | None, frequency: float | None = None
 ) -> Settings:
-    """The settings that options spell.
+    """The settings of a run from its options.
 
     Parameters
     ----------

@@ -1,23 +1,80 @@
-"""What every verb prints through: JSON on stdout, tables for people, errors and progress on stderr."""
+"""Output of all verbs: JSON or tables on stdout, errors, warnings and progress on stderr."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
+import warnings
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, TypeVar
+from unicodedata import category
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.measure import Measurement
+from rich.table import Column, Table
+from rich.text import Text
 
 from metasched.json_numbers import finite
+from metasched.store.files.whole_files import refusal
 
 Step = TypeVar("Step")
 
+
+class _Harmless(Console):
+    """A console that shows control characters and markup in what it prints, and obeys none."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        # Control and format characters but tabs and line breaks: names in files or answers could control the terminal.
+        shown = (each if each in "\t\n" or category(each)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for each in text)
+        return super().render_str("".join(shown), **options)
+
+
 #: Answers. Rich colours them only when stdout is a terminal.
-out = Console(highlight=False)
+out = _Harmless()
 #: Logs, progress and errors.
-err = Console(stderr=True, highlight=False)
+err = _Harmless(stderr=True)
+
+
+def prepare() -> None:
+    """Make standard output and error take every character, also where they are closed, and hold back Python's warnings.
+
+    These are about the program, not about what its user gave; ``python -W`` still shows them.
+    """
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            # Names in files and answers have characters that not every locale has.
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush() -> None:
+    """Write out what is still held back: a failure could not be reported any later."""
+    sys.stdout.flush()
+
+
+#: What the operating system says of a file that cannot grow; without the name of a file it is standard output.
+_CANNOT_GROW = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def refused(error: OSError) -> int:
+    """Say what the operating system refused, and the status to leave with; nothing where nobody reads the output."""
+    # What is still held back is lost: Python would try once more at its end.
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(error, BrokenPipeError):
+        where = str(error.filename or "") or ("standard output" if error.errno in _CANNOT_GROW else "")
+        to_stderr(f"{where}: {refusal(error)}" if where else refusal(error))
+    return 1 if error.filename is None else 2
 
 
 def print_json(document: Any) -> None:
@@ -27,13 +84,70 @@ def print_json(document: Any) -> None:
 
 
 def say(line: str) -> None:
-    """Print one line of an answer as it is, however long."""
-    out.print(line, markup=False, soft_wrap=True)
+    """Print one line on stdout without wrapping it."""
+    out.print(line, soft_wrap=True)
+
+
+def show(shown: Table | Group, *, empty: str = "nothing to show") -> None:
+    """Print tables whole: wider than the terminal, which breaks the lines, where columns cannot be narrower.
+
+    Parameters
+    ----------
+    shown : tables, and what stands between them.
+    empty : what is printed in place of a table without rows, after its title.
+    """
+    if isinstance(shown, Group):
+        for each in shown.renderables:
+            if isinstance(each, Table | Group):
+                show(each)
+            else:
+                out.print(each)
+        return
+    if not shown.row_count:
+        say(f"{shown.title}: {empty}" if shown.title else empty)
+        return
+    least = _least_width(shown)
+    if least <= out.width:
+        out.print(shown)
+    else:
+        _Harmless(file=out.file, width=least).print(shown)
+
+
+#: A column whose cells may be broken anywhere is not made narrower than this.
+FOLDED = 12
+
+
+def _least_width(shown: Table) -> int:
+    """The width at which no cell of a table is cut off; sets the least widths of its columns."""
+
+    def measured(column: Column) -> tuple[int, int]:
+        """The width of the longest word, and of the longest cell."""
+        found = [Measurement.get(out, options, each) for each in (column.header, column.footer, *column.cells)]
+        return max(each.minimum for each in found), max(each.maximum for each in found)
+
+    options = out.options.update(max_width=10_000)
+    widths = [measured(column) for column in shown.columns]
+    frame = Measurement.get(out, options, shown).maximum - sum(
+        max(most, column.min_width or 0) for column, (_, most) in zip(shown.columns, widths, strict=True)
+    )
+    for column, (word, most) in zip(shown.columns, widths, strict=True):
+        heading = Measurement.get(out, options, column.header).minimum
+        folded = max(heading, min(most, FOLDED))
+        least = most if column.no_wrap else folded if column.overflow == "fold" else word
+        column.min_width = max(column.min_width or 0, least)
+    return frame + sum(column.min_width or 0 for column in shown.columns)
+
+
+#: Most characters of a line on stderr: of a longer one the middle is left out, where what was given stands.
+LONGEST_LINE = 1000
 
 
 def to_stderr(line: str) -> None:
     """Print one line on stderr: an error, a warning or a note."""
-    err.print(f"metasched: {' '.join(line.split())}", markup=False, soft_wrap=True)
+    said = f"metasched: {' '.join(line.split())}"
+    if len(said) > LONGEST_LINE:
+        said = f"{said[: LONGEST_LINE // 2]} ... {said[-LONGEST_LINE // 2 :]}"
+    err.print(said, soft_wrap=True)
 
 
 def warn(lines: Iterable[str]) -> None:
@@ -43,12 +157,12 @@ def warn(lines: Iterable[str]) -> None:
 
 
 def working(what: str) -> AbstractContextManager[Any]:
-    """Show on a terminal that something is being worked on."""
+    """Show a spinner on a terminal during a long computation."""
     return err.status(what) if err.is_terminal else nullcontext()
 
 
 def progress(steps: Iterable[Step], *, total: int, what: str) -> Iterable[Step]:
-    """Go through steps behind a progress bar on stderr, shown only on a terminal."""
+    """Iterate over steps with a progress bar on stderr, shown only on a terminal."""
     from rich.progress import track  # loaded by the verbs that take long only
 
     return track(steps, total=total, description=what, console=err, transient=True, disable=not err.is_terminal)

@@ -1,4 +1,4 @@
-"""What the verbs of placement have in common: their options, the models they load, and how placements are printed."""
+"""Shared by the placement verbs: their options, loading of models, and printing of placements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from rich import box
 from rich.table import Table
 
 from metasched.cli import output
-from metasched.cli.options import DatabaseOption as DatabaseOption
 from metasched.node_names import fold
 from metasched.placement.clusters.constraints import Constraints, parse_counts
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
@@ -141,7 +140,7 @@ def scene(
 
 
 def objective(weights: Sequence[str] | None, saving: float) -> Objective:
-    """The objective that ``TERM=WEIGHT`` options spell."""
+    """The objective that ``TERM=WEIGHT`` options give."""
     given: dict[str, float] = {}
     for text in weights or ():
         name, _, value = text.partition("=")
@@ -203,13 +202,13 @@ def ranked(
     except InfeasibleError as error:
         answer = infeasible_document(application, question.problem_size, error)
     else:
-        answer = ranking_document(application, question.problem_size, ranking)
+        answer = ranking_document(application, question.problem_size, ranking, settings)
     warnings = [*scene.warnings, *answer.get("warnings", ())]
     return answer | ({"warnings": warnings} if warnings or "warnings" in answer else {})
 
 
-def _count(chosen: ResourceSet) -> str:
-    """Processors, and how processes are laid out on nodes where that makes a difference."""
+def count(chosen: ResourceSet) -> str:
+    """The number of processors, with the layout of processes on nodes where there is a choice."""
     layout = chosen.layout
     per_node = f", {layout['processes_per_node']} a node" if "processes_per_node" in layout else ""
     threads = f" x {layout['threads']} threads" if layout.get("threads", 1) > 1 else ""
@@ -217,7 +216,7 @@ def _count(chosen: ResourceSet) -> str:
 
 
 def _energy(placement: Placement) -> tuple[float | None, ...]:
-    """Clock (MHz), energy (J) and the chance to finish."""
+    """Clock (MHz), energy (J) and probability of completion of a placement, as text."""
     return placement.resource_set.frequency, placement.energy, placement.success
 
 
@@ -240,7 +239,7 @@ def show(answer: RankingTable) -> None:
         shown.add_row(
             str(number),
             f"{chosen.cluster}: {fold(chosen.nodes)}",
-            _count(chosen),
+            count(chosen),
             plain(placement.completion),
             f"{plain(placement.queue_wait)} + {plain(slowdown * prediction.execution_time)}",
             f"{plain(slowdown * prediction.interval.low)}-{plain(slowdown * prediction.interval.high)}",
@@ -253,7 +252,7 @@ def show(answer: RankingTable) -> None:
             ),
             style="bold" if number == 1 else None,
         )
-    output.out.print(shown)
+    output.show(shown)
     for number, placement in enumerate(placements, start=1):
         output.say(f"{number:>3} {placement.reason}")
     if answer.gap is None or answer.gap > 0:
@@ -305,7 +304,11 @@ def _from_store(application: str, clusters: Sequence[str], database: str | None)
     from metasched.store.database.store import Store
 
     predictors: dict[str, Predictor] = {}
-    with Store.open(database) as store:
+    try:
+        opened = Store.open(database, new=False)
+    except InputError as error:
+        raise InputError(f"{error}; a model can be given by --model") from None
+    with opened as store:
         for name in clusters:
             try:
                 saved = json.dumps(store.models.document(application, name))
@@ -332,7 +335,7 @@ def _loaded(
     from metasched.store.files.campaigns import read_loads
 
     if source == "store":
-        with Store.open(database) as store:
+        with Store.open(database, new=False) as store:
             now = time.time() if at is None else at
             loads = store.loads.all(since=now - REMEMBERED, until=now + 1e-6)
     else:

@@ -11,17 +11,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from metasched.cli import output
-from metasched.cli.options import (
-    JsonOption,
-    LevelOption,
-    ParameterOption,
-    PerNodeOption,
-    PlatformOption,
-    ThreadsOption,
-    check_level,
-    settings_from,
-)
+from metasched.cli import options, output
 from metasched.placement.clusters.constraints import parse_counts
 from metasched.records import IDLE_CPU, InputError, Request
 
@@ -41,12 +31,12 @@ def plan_verb(
     bandwidth: Annotated[
         float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
     ] = None,
-    per_node: PerNodeOption = None,
-    threads: ThreadsOption = 1,
-    parameter: ParameterOption = None,
-    platform: PlatformOption = None,
-    level: LevelOption = 0.9,
-    as_json: JsonOption = False,
+    per_node: options.PerNodeOption = None,
+    threads: options.ThreadsOption = 1,
+    parameter: options.ParameterOption = None,
+    platform: options.PlatformOption = None,
+    level: options.LevelOption = 0.9,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Suggest the runs that narrow the intervals of some placements most within a budget of seconds."""
     from metasched.cli.models import on_one_platform
@@ -54,11 +44,11 @@ def plan_verb(
     from metasched.predictors.walltime import usual_loads
     from metasched.store.files.models import read_model
 
-    check_level(level)
+    options.check_level(level)
     if not (0.0 < budget < float("inf")):
         raise InputError(f"--budget is {budget:g}, expected a number of seconds above 0")
     read = on_one_platform(read_model(model), platform)
-    known = planner(under(read, settings_from(per_node, threads, parameter)))
+    known = planner(under(read, options.settings_from(per_node, threads, parameter)))
     if known is None:
         raise InputError(f"is a {read.name} model, expected a robust one", where=str(model))
     learned = tuple(getattr(known, "window", ()))
@@ -106,7 +96,7 @@ def plan_verb(
     for one in kinds:
         seconds = found.seconds[found.runs.index(one)]
         shown.add_row(f"{one.problem_size:g}", str(one.processors), str(found.runs.count(one)), f"{seconds:.4g}")
-    output.out.print(shown)
+    output.show(shown)
     for one, now, then in zip(asked, *widths, strict=True):
         place = f"N = {one.problem_size:g}, P = {one.processors}"
         output.say(f"{place}: {level:.0%} interval {now:.3g} times as high as low now, {then:.3g} then")

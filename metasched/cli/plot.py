@@ -110,7 +110,7 @@ def _evaluated(
 
 
 def _learned(chosen: list[Group], method: Method) -> list[Outcome]:
-    """What a model says of the very runs that it was fitted to."""
+    """The predictions of a model for the runs that it was fitted to."""
     outcomes: list[Outcome] = []
     for group in chosen:
         predictor = make(method, Models.multiple, group.application, group.cluster)

@@ -1,4 +1,4 @@
-"""``metasched port``: carry a model to other clusters."""
+"""``metasched port``: transfer a model to other platforms."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _show(path: str, predictor: PortedPredictor, expected: Trust) -> None:
             f"{plain(expected.low[position])} to {plain(expected.high[position])}",
             f"{expected.expected_ppe[position]:.0f} %",
         )
-    output.out.print(table)
+    output.show(table)
     for name, factor in (("Rcpu", predictor.rcpu), ("Rbw", predictor.rbw)):
         output.say(f"{name} {factor.value:.3g} (about as good: {factor.low:.3g} to {factor.high:.3g})")
     for note in predictor.state.notes:

@@ -1,4 +1,4 @@
-"""The options by which a cloud predictor learns what was profiled, and on which servers."""
+"""Options for cloud predictors: profiles and servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Profiled = Callable[[str, str], CloudPredictor]
 
 
 def profiled_by(profiles: Sequence[Path] | None, hardware: Path | None, size: float | None) -> Profiled | None:
-    """Makes cloud predictors from the options; None where none of them is given."""
+    """A factory of cloud predictors from the options; None if none is given."""
     if not profiles and hardware is None and size is None:
         return None
     if not profiles or hardware is None or size is None:

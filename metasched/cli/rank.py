@@ -6,15 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from metasched.cli import consulting, output, placing
-from metasched.cli.options import (
-    JsonOption,
-    LevelOption,
-    ParameterOption,
-    PerNodeOption,
-    check_level,
-    settings_from,
-)
+from metasched.cli import consulting, options, output, placing
 from metasched.placement.clusters.constraints import Constraints, made
 from metasched.placement.loads.counted import Loads
 from metasched.placement.loads.staleness import STALE_AFTER
@@ -22,15 +14,18 @@ from metasched.placement.ranking.objective import TERMS
 from metasched.placement.ranking.query import Question
 from metasched.records import InputError
 
+#: Placements that are shown at most.
+MOST_SHOWN = 1_000_000
+
 
 def rank_verb(
     application: placing.ApplicationOption,
     problem_size: placing.SizeOption,
     clusters: placing.ClustersOption = None,
-    url: consulting.UrlOption = None,
-    config: consulting.ConfigOption = None,
+    url: options.UrlOption = None,
+    config: options.ConfigOption = None,
     model: placing.ModelOption = None,
-    database: placing.DatabaseOption = None,
+    database: options.DatabaseOption = None,
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
     source: placing.SourceOption = None,
@@ -55,12 +50,12 @@ def rank_verb(
     frequencies: Annotated[
         str, typer.Option(help="Clocks that processors may be given (MHz), such as 1800,2400.")
     ] = "",
-    per_node: PerNodeOption = None,
+    per_node: options.PerNodeOption = None,
     threads: Annotated[
         int | None,
         typer.Option(min=1, help="Threads of each process; by default the best of those it has run with."),
     ] = None,
-    parameter: ParameterOption = None,
+    parameter: options.ParameterOption = None,
     memory: Annotated[float | None, typer.Option(help="Memory that each node must have (MB).")] = None,
     feature: Annotated[list[str] | None, typer.Option(help="Feature that each node must have; repeatable.")] = None,
     exclusive: Annotated[bool, typer.Option("--exclusive", help="Only nodes without any job.")] = False,
@@ -80,16 +75,16 @@ def rank_verb(
         str | None, typer.Option(help="Seed (any word) that shuffles equal placements and nodes.")
     ] = None,
     stale_after: Annotated[float, typer.Option(min=0, help="Age from which loads are stale (s).")] = (STALE_AFTER),
-    top: Annotated[int, typer.Option(min=1, help="Number of placements to show.")] = 10,
-    level: LevelOption = 0.9,
-    as_json: JsonOption = False,
+    top: Annotated[int, typer.Option(min=1, max=MOST_SHOWN, help="Number of placements to show.")] = 10,
+    level: options.LevelOption = 0.9,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Rank resource sets by predicted completion: those of described clusters, or without --clusters the daemon's.
 
     The daemon's Unix socket needs no token; by URL one with the role reader is taken from $METASCHED_TOKEN.
     """
-    check_level(level)
-    settings = settings_from(per_node, threads or 1, parameter)
+    options.check_level(level)
+    settings = options.settings_from(per_node, threads or 1, parameter)
     demands: dict[str, Any] = {
         "processors": placing.counts(processors, where="--processors"),
         "min_processors": min_processors,

@@ -14,18 +14,7 @@ import typer
 from rich.table import Table
 
 from metasched.audit import audit
-from metasched.cli import output
-from metasched.cli.consulting import UrlOption
-from metasched.cli.options import (
-    ApplicationOption,
-    ClusterOption,
-    ConfigOption,
-    JsonOption,
-    ParameterOption,
-    PerNodeOption,
-    ThreadsOption,
-    settings_from,
-)
+from metasched.cli import options, output
 from metasched.cli.service import ask_daemon, configuration, listening
 from metasched.plain_numbers import plain
 from metasched.records import InputError
@@ -70,11 +59,11 @@ def run(
     idle_watts: Annotated[
         float, typer.Option(min=0.0, help="Power of this host while idle (W): the run is given its processors' part.")
     ] = 0.0,
-    per_node: PerNodeOption = None,
-    threads: ThreadsOption = 1,
-    parameter: ParameterOption = None,
+    per_node: options.PerNodeOption = None,
+    threads: options.ThreadsOption = 1,
+    parameter: options.ParameterOption = None,
     database: DatabaseOption = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Run a command under the monitors and store the run; exit with the status of the command."""
     try:
@@ -85,7 +74,7 @@ def run(
             processors=processors,
             cluster=cluster,
             phase=phase,
-            settings=settings_from(per_node, threads, parameter),
+            settings=options.settings_from(per_node, threads, parameter),
             interfaces=interface,
             speeds=_speeds(link_speed or ()),
             interval=interval,
@@ -118,13 +107,13 @@ def show_runs(
     target: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the runs that can be learned to this runs.csv.")
     ] = None,
-    application: ApplicationOption = None,
-    cluster: ClusterOption = None,
+    application: options.ApplicationOption = None,
+    cluster: options.ClusterOption = None,
     last: Annotated[int, typer.Option(min=1, help="How many of the newest runs to show.")] = 20,
     database: DatabaseOption = None,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
+    url: options.UrlOption = None,
+    config: options.ConfigOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Show the stored runs, or export those that can be learned from.
 
@@ -139,7 +128,7 @@ def show_runs(
     if asked:
         name, warnings, stored, records = _asked(url, config, application, cluster, last if target is None else MOST)
     else:
-        with Store.open(_existing(database)) as store:
+        with Store.open(database, new=False) as store:
             name, warnings = store.name, spool.drain(store)
             records = store.runs.all(application=application, platform=cluster)
         stored = len(records)
@@ -158,7 +147,7 @@ def show_runs(
             document["written"] = str(target)
         output.print_json(document)
     elif target is None:
-        output.out.print(_table(records[-last:], stored))
+        output.show(_table(records[-last:], stored), empty="no run is stored, or none of those that are asked for")
     else:
         output.say(f"{len(learnable)} runs written to {target}")
 
@@ -166,7 +155,7 @@ def show_runs(
 def _asked(
     url: str | None, config: Path | None, application: str | None, platform: str | None, last: int
 ) -> tuple[str, tuple[str, ...], int, tuple[RecordedRun, ...]]:
-    """What the daemon shows of the user's runs: its database, warnings, how many there are, and they themselves."""
+    """The user's runs as the daemon lists them: its database, warnings, their total number, and the runs."""
     given = {"application": application, "platform": platform, "last": min(last, MOST)}
     query = urlencode({name: value for name, value in given.items() if value is not None})
     answer = ask_daemon(configuration(config), "GET", f"/v1/runs?{query}", url=url)
@@ -183,12 +172,12 @@ def forget(
         typer.Option(help="Only runs started at this time or later: seconds, or a time such as 2026-03-01T12:00."),
     ] = None,
     until: Annotated[str | None, typer.Option(help="Only runs started before this time.")] = None,
-    application: ApplicationOption = None,
-    cluster: ClusterOption = None,
+    application: options.ApplicationOption = None,
+    cluster: options.ClusterOption = None,
     database: DatabaseOption = None,
-    config: ConfigOption = None,
+    config: options.ConfigOption = None,
     url: Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Exclude all matching runs from learning. They stay stored, marked as forgotten.
 
@@ -212,7 +201,7 @@ def forget(
         }  # fmt: skip
         answer = ask_daemon(configuration(config), "POST", "/v1/runs/forget", asked, url=url)
     else:
-        with Store.open(_existing(database)) as store:
+        with Store.open(database, new=False) as store:
             answer = forgotten_document(store.runs.forget(selected))
         audit(f"{answer['forgotten']} runs forgotten")
     if as_json:
@@ -236,14 +225,6 @@ def _moment(option: str, text: str | None) -> float | None:
     except ValueError:
         raise InputError(f"{option} is {text!r}, expected seconds or a time such as 2026-03-01T12:00") from None
     return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
-
-
-def _existing(database: str | None) -> str:
-    """The database to read; reading makes no new one."""
-    location = database or default_location()
-    if "://" not in location and not Path(location).exists():
-        raise InputError("no such database; metasched run creates one", where=location)
-    return location
 
 
 def _speeds(texts: Sequence[str]) -> dict[str, float]:

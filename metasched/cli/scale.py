@@ -145,7 +145,7 @@ def _show(
         count, place, time, speedup, efficiency, other = row
         blocks = "+".join(str(block) for block in place if block)
         table.add_row(str(count), blocks, plain(time), f"{speedup:.3g}", f"{efficiency:.0%}", plain(other))
-    output.out.print(table)
+    output.show(table)
     if scaling.pays_until == scaling.processes[-1]:
         output.out.print(f"more processes are worthwhile up to the largest number requested, {scaling.pays_until}")
     else:
@@ -156,7 +156,6 @@ def _show(
         f"CPU_Constant {model.cpu_constant:.4g}, Net_Constant {model.net_constant:.4g}, "
         f"error on the profiles {model.profiling_error:.1%}; m(n) = {model.workload.message_size} bytes, "
         f"s(n) = {model.workload.sends}",
-        markup=False,
     )
     for note in model.notes:
         output.say(note)

@@ -13,11 +13,11 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import output
-from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
+from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption, configuration_path
 from metasched.node_names import fold, unfold
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, read_configuration
-from metasched.store.roles import ROLES
+from metasched.store.roles import ROLES, check_token
 
 DatabaseOption = Annotated[str | None, typer.Option("--database", help="Path or URL; replaces the configured one.")]
 
@@ -50,6 +50,7 @@ def add_token(
     name: Annotated[str, typer.Argument(help="Name of the client.")],
     role: Annotated[str, typer.Option(help=f"One of {', '.join(ROLES)}.")],
     node: Annotated[str | None, typer.Option(help="Node whose loads an agent may send.")] = None,
+    site: Annotated[str | None, typer.Option(help="Site whose links to others may be reported.")] = None,
     user: Annotated[str | None, typer.Option(help="User whose jobs a reader may see.")] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,
@@ -58,15 +59,16 @@ def add_token(
     """Create a token and print its secret, which is shown only once."""
     from metasched.store.database.store import Store
 
-    known = next((each for each in ROLES if each == role), None)
-    if known is None:
-        raise InputError(f"--role is {role!r}, expected one of {', '.join(ROLES)}")
+    if (node if role == "site" else site) is not None:
+        raise InputError("--site is for the role site, --node for the role agent")
+    where = site if role == "site" else node
+    known = check_token(name, role, where, user)
     with Store.open(database or configuration(config).database) as store:
-        secret = store.tokens.add(name, known, node=node, user=user)
-    of = f", node {node}" if node else f", user {user}" if user else ""
+        secret = store.tokens.add(name, known, node=where, user=user)
+    of = f", site {site}" if site else f", node {node}" if node else f", user {user}" if user else ""
     audit(f"token {name} created, role {known}{of}")
     if as_json:
-        output.print_json({"name": name, "role": role, "node": node, "user": user, "token": secret})
+        output.print_json({"name": name, "role": role, "node": where, "user": user, "token": secret})
     else:
         output.say(secret)
 
@@ -112,7 +114,7 @@ def list_tokens(
     """List the tokens, without their secrets."""
     from metasched.store.database.store import Store
 
-    with Store.open(database or configuration(config).database) as store:
+    with Store.open(database or configuration(config).database, new=False) as store:
         tokens = store.tokens.all()
     if as_json:
         output.print_json(
@@ -122,10 +124,10 @@ def list_tokens(
             ]
         )
         return
-    table = Table("name", "role", "node or user")
+    table = Table("name", "role", "node, site or user")
     for each in tokens:
         table.add_row(each.name, each.role, each.node or each.user or "")
-    output.out.print(table)
+    output.show(table, empty="there are no tokens")
 
 
 @token.command("revoke")
@@ -137,17 +139,17 @@ def revoke_token(
     """Revoke a token; a running daemon refuses it within a second."""
     from metasched.store.database.store import Store
 
-    with Store.open(database or configuration(config).database) as store:
+    with Store.open(database or configuration(config).database, new=False) as store:
         store.tokens.revoke(name)
     audit(f"token {name} revoked")
 
 
 def configuration(path: Path | None) -> Configuration:
     """The configuration: from a file that is named, else from the usual place, else the defaults."""
-    named = path or os.environ.get("METASCHED_CONFIG")
-    if named is None and not Path(CONFIGURATION).exists():
+    named = configuration_path(path)
+    if named == Path(CONFIGURATION) and path is None and not named.exists():
         return Configuration()
-    return read_configuration(named or CONFIGURATION)
+    return read_configuration(named)
 
 
 def listening(settings: Configuration) -> bool:

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from metasched.cli import output
-from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
+from metasched.cli.options import ConfigOption, JsonOption, configuration_path
 from metasched.records import InputError
 
 if TYPE_CHECKING:
     from metasched.installation.plan import Plan
     from metasched.installation.steps import Step
 
-SocketOption = Annotated[str, typer.Option(help="The daemon's Unix socket.")]
+SOCKET = "/run/metasched/metasched.sock"
+SocketOption = Annotated[
+    str | None, typer.Option(help=f"The daemon's Unix socket; by default as its configuration says, else {SOCKET}.")
+]
 PlanOption = Annotated[bool, typer.Option("--plan", help="Only show the plan.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 UndoOption = Annotated[bool, typer.Option("--undo", help="Remove what an earlier call installed.")]
@@ -35,7 +38,7 @@ def slurm(
     slurm_conf: Annotated[Path, typer.Option(help="Slurm's configuration.")] = Path("/etc/slurm/slurm.conf"),
     config: ConfigOption = None,
     name: Annotated[str, typer.Option(help="The cluster's name; by default ClusterName of slurm.conf.")] = "",
-    socket: SocketOption = "/run/metasched/metasched.sock",
+    socket: SocketOption = None,
     state: Annotated[str, typer.Option(help="Folder where prolog and epilog store jobs.")] = "/var/lib/metasched/hooks",
     plan: PlanOption = False,
     yes: YesOption = False,
@@ -54,7 +57,11 @@ def slurm(
         settings = read_settings(slurm_conf) or {}
         named = _checked(name or settings.get("clustername", "cluster"))
         return installation.plan(
-            slurm_conf.absolute(), Path(config or CONFIGURATION).absolute(), name=named, socket=socket, state=state
+            slurm_conf.absolute(),
+            configuration_path(config).absolute(),
+            name=named,
+            socket=_socket(socket, config),
+            state=state,
         )
 
     journal = installation.folder_of(slurm_conf) / installation.JOURNAL
@@ -73,7 +80,7 @@ def grid_engine(
     cell: Annotated[str, typer.Option(help="SGE_CELL, if it is not the environment's.")] = "",
     config: ConfigOption = None,
     name: Annotated[str, typer.Option(help="The cell's name in the daemon's configuration.")] = "cell",
-    socket: SocketOption = "/run/metasched/metasched.sock",
+    socket: SocketOption = None,
     state: Annotated[str, typer.Option(help="Folder where the epilog stores jobs.")] = "/var/lib/metasched/hooks",
     plan: PlanOption = False,
     yes: YesOption = False,
@@ -93,8 +100,9 @@ def grid_engine(
 
     def planned() -> Plan:
         return installation.plan(
-            where, Path(config or CONFIGURATION).absolute(), name=_checked(name), socket=socket, state=state,
-            root=root, cell=cell, queues=queue or (), everywhere=everywhere,
+            where, configuration_path(config).absolute(), name=_checked(name),
+            socket=_socket(socket, config), state=state, root=root, cell=cell, queues=queue or (),
+            everywhere=everywhere,
         )  # fmt: skip
 
     journal, then = where / installation.JOURNAL, ("systemctl restart metasched",)
@@ -106,7 +114,7 @@ def pbs(
     folder: Annotated[Path | None, typer.Option(help="Where the files go. [/etc/pbs/metasched]")] = None,
     config: ConfigOption = None,
     name: Annotated[str, typer.Option(help="The cluster's name in the daemon's configuration.")] = "pbs",
-    socket: SocketOption = "/run/metasched/metasched.sock",
+    socket: SocketOption = None,
     state: Annotated[str, typer.Option(help="Folder where the hook stores jobs.")] = "/var/lib/metasched/hooks",
     plan: PlanOption = False,
     yes: YesOption = False,
@@ -122,8 +130,8 @@ def pbs(
     where = (folder or installation.FOLDER).absolute()
 
     def planned() -> Plan:
-        conf = Path(config or CONFIGURATION).absolute()
-        return installation.plan(where, conf, name=_checked(name), socket=socket, state=state)
+        conf = configuration_path(config).absolute()
+        return installation.plan(where, conf, name=_checked(name), socket=_socket(socket, config), state=state)
 
     then = ('qmgr -c "delete hook metasched"', "systemctl restart metasched")
     _carry_out(planned, where / installation.JOURNAL, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
@@ -135,7 +143,7 @@ def oar(
     property: Annotated[str, typer.Option(help="Property of the resources that makes partitions.")] = "",
     config: ConfigOption = None,
     name: Annotated[str, typer.Option(help="The cluster's name in the daemon's configuration.")] = "oar",
-    socket: SocketOption = "/run/metasched/metasched.sock",
+    socket: SocketOption = None,
     plan: PlanOption = False,
     yes: YesOption = False,
     undo: UndoOption = False,
@@ -152,8 +160,8 @@ def oar(
         raise InputError(f"--property is {property!r}, expected the name of a property")
 
     def planned() -> Plan:
-        conf = Path(config or CONFIGURATION).absolute()
-        return installation.plan(where, conf, name=_checked(name), socket=socket, attribute=property)
+        conf = configuration_path(config).absolute()
+        return installation.plan(where, conf, name=_checked(name), socket=_socket(socket, config), attribute=property)
 
     journal, then = where / installation.JOURNAL, ("systemctl restart metasched",)
     _carry_out(
@@ -184,7 +192,7 @@ def htcondor(
     where = (folder or installation.FOLDER).absolute()
 
     def planned() -> Plan:
-        conf = None if no_daemon else Path(config or CONFIGURATION).absolute()
+        conf = None if no_daemon else configuration_path(config).absolute()
         settings = (condor_conf or installation.CONFIGURATION).absolute()
         return installation.plan(where, settings, conf, name=_checked(name))
 
@@ -200,7 +208,7 @@ def flux(
     ] = None,
     config: ConfigOption = None,
     name: Annotated[str, typer.Option(help="The instance's name in the daemon's configuration.")] = "flux",
-    socket: SocketOption = "/run/metasched/metasched.sock",
+    socket: SocketOption = None,
     plan: PlanOption = False,
     yes: YesOption = False,
     undo: UndoOption = False,
@@ -216,12 +224,20 @@ def flux(
     where = (folder or installation.FOLDER).absolute()
 
     def planned() -> Plan:
-        conf = Path(config or CONFIGURATION).absolute()
+        conf = configuration_path(config).absolute()
         settings = (flux_conf or installation.CONFIGURATION).absolute()
-        return installation.plan(where, settings, conf, name=_checked(name), socket=socket)
+        return installation.plan(where, settings, conf, name=_checked(name), socket=_socket(socket, config))
 
     journal, then = where / installation.JOURNAL, ("flux config reload", "systemctl restart metasched")
     _carry_out(planned, journal, then, only_plan=plan, yes=yes, undo=undo, as_json=as_json)
+
+
+def _socket(named: str | None, config: Path | None) -> str:
+    """The socket that hooks ask: the one named, else the daemon's, so that both have the same."""
+    from metasched.service.configuration import read_configuration
+
+    path = configuration_path(config)
+    return named or (path.exists() and read_configuration(path).listen.socket) or SOCKET
 
 
 def _checked(name: str) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
-from metasched.cli.signature_prediction import plot_verb, predict_verb, unruled
+from metasched.cli.signature_prediction import MOST_PROCESSES, plot_verb, predict_verb
 from metasched.cli.signature_synthetic import run_verb
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
@@ -133,7 +133,7 @@ def extract_verb(
             f"{each.events:g}",
             "relevant" if each.relevant else "",
         )
-    output.out.print(table)
+    output.show(table)
     output.say(
         f"{document['processes']} processes, {document['events']} events, {found.duration:.6g} s on the assumed machine"
         f"; the relevant phases cover {100.0 * found.coverage:.1f} %"
@@ -226,7 +226,7 @@ def fit_verb(
     from metasched.signature.fitting import fit
     from metasched.signature.instruction_table import drifting, instruction_table
     from metasched.signature.measurable_points import paces
-    from metasched.signature.reporting import equations, open_rules, valid_counts, weights
+    from metasched.signature.reporting import equations, open_rules, unruled, valid_counts, weights
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
     with output.working("fitting"):
@@ -247,7 +247,9 @@ def fit_verb(
         "valid": valid_counts(application),
         "open": open_rules(application),
         "learned": list(application.learned),
-        "roles": len(application.roles),
+        "irregular": [asdict(each) for each in found.irregular],
+        "in_order": found.in_order,
+        "roles": sum(len(each.roles) for each in application.each()),
         "equations": equations(application, traces),
         "weights": weights(documents),
         "points": [asdict(each) for each in measured],
@@ -263,10 +265,12 @@ def fit_verb(
         table.add_column(heading, overflow="fold")
     for each in document["equations"][:SHOWN]:
         table.add_row(each["role"], each["action"], each["number"], each["rule"])
-    output.out.print(table)
+    output.show(table)
     if len(document["equations"]) > SHOWN:
         output.say(f"and {len(document['equations']) - SHOWN} more with --json")
     output.say(f"{100.0 * found.ruled:.2f} % of the actions follow rules; valid for {document['valid']}")
+    if found.in_order:
+        output.to_stderr("warning: messages that are started together are put in order of their partners")
     for line in unruled(document):
         output.to_stderr(f"warning: {line}")
     for phase, share, totals in drifting(groups):
@@ -290,7 +294,7 @@ SHOWN = 40
 @signature.command("expand")
 def expand_verb(
     application: Annotated[Path, typer.Argument(help="Application written by metasched signature fit.")],
-    processes: Annotated[int, typer.Option(help="Number of processes.")],
+    processes: Annotated[int, typer.Option(max=MOST_PROCESSES, help="Number of processes.")],
     to: Annotated[Path, typer.Option("-o", "--output", help="Trace to write, with its folder in the same place.")],
     as_json: JsonOption = False,
 ) -> None:

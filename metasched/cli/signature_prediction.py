@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
@@ -12,16 +12,18 @@ from rich.table import Table
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.records import InputError
-from metasched.signature.reporting import checked_count
-from metasched.store.files.hardware import read_entry
+from metasched.signature.reporting import checked_count, unruled
+from metasched.store.files.hardware import hardware_of
 from metasched.store.files.signatures import measured_in, read_application
 
 if TYPE_CHECKING:
     from metasched.signature.application import Application
-    from metasched.signature.prediction import Engine, Hardware, Prediction
+    from metasched.signature.prediction import Engine, Prediction
 
 #: Most numbers of processes at once.
 MOST_COUNTS = 1_000
+#: Processes that a signature is expanded to at most.
+MOST_PROCESSES = 9_999_999
 
 ApplicationArgument = Annotated[Path, typer.Argument(help="Application written by metasched signature fit.")]
 ProcessesOption = Annotated[str, typer.Option(help="Numbers of processes, separated by commas.")]
@@ -137,7 +139,7 @@ def engine_from(
 
         if hosts is not None or relevant:
             raise InputError("--hosts and --relevant belong to --platform")
-        return "blocks", by_blocks(known, hardware_from(hardware, network, per_node))
+        return "blocks", by_blocks(known, hardware_of(hardware, network, per_node))
     from metasched.tracing.smpi import by_replay
 
     if platform is None or hosts is None:
@@ -161,7 +163,7 @@ def measured_engine(
 def answered(
     known: Application, engine: tuple[str, Engine], counts: list[int], measured: dict[int, float]
 ) -> list[Prediction]:
-    """Predictions for counts, each of which the rules allow."""
+    """Predictions for numbers of processes for which the rules are valid."""
     from metasched.signature.prediction import predictions
 
     for count in counts:
@@ -171,40 +173,16 @@ def answered(
 
 
 def counts_from(text: str) -> list[int]:
-    """Numbers of processes that an option spells."""
+    """The numbers of processes of an option."""
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and 0 < len(word.lstrip("0")) <= 7 for word in words):
-        raise InputError(f"--processes is {text[:60]}, expected whole numbers above 0, such as 256,1024")
+    most = len(str(MOST_PROCESSES))
+    if not all(word.isascii() and word.isdigit() and 0 < len(word.lstrip("0")) <= most for word in words):
+        raise InputError(
+            f"--processes is {text[:60]}, expected whole numbers from 1 to {MOST_PROCESSES}, such as 256,1024"
+        )
     if len(words) > MOST_COUNTS:
         raise InputError(f"--processes has {len(words)} numbers, expected at most {MOST_COUNTS}")
     return [int(word) for word in words]
-
-
-def hardware_from(hardware: str, network: str | None, per_node: int) -> Hardware:
-    """Device and network by the names of their entries."""
-    from metasched.blocks.entry import Block
-    from metasched.signature.prediction import Hardware
-
-    device = read_entry(hardware)
-    joined = device if network is None else read_entry(network)
-    if "T_p2p" not in joined.values and Block.p2p not in joined.blocks and joined.get("bandwidth") is None:
-        raise InputError(f"{joined.name} has neither bandwidth nor T_p2p and K_p2p: give --network")
-    return Hardware(device, joined, per_node)
-
-
-def unruled(document: dict[str, Any]) -> list[str]:
-    """What follows no rule, in words."""
-    without, times = document.get("without_rule"), document.get("time_without_rule")
-    if not isinstance(without, dict):
-        return []
-    times = times if isinstance(times, dict) else {}
-    return [
-        f"{name}, {100.0 * share:.2f} % of the actions"
-        + (f" and {100.0 * times[name]:.2f} % of the time" if isinstance(times.get(name), int | float) else "")
-        + ", follows no rule: its statistics are used"
-        for name, share in without.items()
-        if isinstance(share, int | float)
-    ]
 
 
 def _show(found: list[Prediction]) -> None:
@@ -223,4 +201,4 @@ def _show(found: list[Prediction]) -> None:
             f"{100.0 * (1.0 - share):.1f} %",
             f"{100.0 * share:.1f} %",
         )
-    output.out.print(table)
+    output.show(table)

@@ -10,6 +10,7 @@ import typer
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
+from metasched.cli.signature_prediction import MOST_PROCESSES
 from metasched.records import InputError
 from metasched.signature.phases import Machine
 from metasched.signature.reporting import checked_count
@@ -22,7 +23,7 @@ CHEAP = 0.05
 def run_verb(
     application: Annotated[Path, typer.Argument(help="Application written by metasched signature fit.")],
     launcher: Annotated[list[str], typer.Argument(help="Command that starts MPI programs: mpirun -np 32")],
-    processes: Annotated[int, typer.Option(help="Number of processes of the application.")],
+    processes: Annotated[int, typer.Option(max=MOST_PROCESSES, help="Number of processes of the application.")],
     cores: Annotated[int, typer.Option(help="Processes that the launcher starts.")],
     to: Annotated[Path, typer.Option("-o", "--output", help="Result to write (JSON), where all nodes can read.")],
     compiler: Annotated[

@@ -1,4 +1,4 @@
-"""The options by which a signature predictor gets its rules, and the hardware that it predicts on."""
+"""Options for signature predictors: the rules, and the hardware to predict on."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ def signed_by(path: Path | None, size: float | None, hardware: str | None, netwo
         return None
     if network is not None and hardware is None:
         raise InputError("--signature-network needs --signature-hardware")
-    from metasched.cli.signature_prediction import hardware_from, unruled
     from metasched.predictors.analytic.signature import SignaturePredictor
     from metasched.signature.prediction import assumed
+    from metasched.signature.reporting import unruled
+    from metasched.store.files.hardware import hardware_of
     from metasched.store.files.signatures import measured_in, read_application
 
     rules, document = read_application(path)
     timed, notes = measured_in(document, path), unruled(document)
-    where = assumed() if hardware is None else hardware_from(hardware, network, 1)
+    where = assumed() if hardware is None else hardware_of(hardware, network, 1)
 
     def made(application: str, cluster: str, runs: Sequence[Run]) -> SignaturePredictor:
         sizes = sorted({run.problem_size for run in runs})

@@ -1,4 +1,4 @@
-"""``metasched simulate``: an application of labelled processes on a system that need not exist."""
+"""``metasched simulate``: simulate an application on a hypothetical system."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _show(outcome: Outcome) -> None:
         table.add_column(heading, justify="left" if heading == "label" else "right")
     for label, each in outcome.labels.items():
         table.add_row(label, str(each.processes), f"{each.finished:.6f}", _energy(each.energy))
-    output.out.print(table)
+    output.show(table)
     output.say(f"execution time {outcome.execution_time:.6f} s")
     if not math.isnan(outcome.energy):
         output.say(
@@ -196,5 +196,5 @@ def _show_sweep(
         chance = "-" if math.isnan(each.success) else f"{each.success:.4g}"
         mark = "front" if place in front else ""
         table.add_row(*asked, f"{each.execution_time:.6g}", _energy(each.energy), chance, mark)
-    output.out.print(table)
+    output.show(table)
     output.warn(dict.fromkeys(line for each in outcomes for line in each.warnings))

@@ -1,4 +1,4 @@
-"""Pictures of simulated runs: who did what when, and the power over time."""
+"""Figures of simulated runs: a Gantt chart, and the power over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``metasched sites``: the sites of a grid, ranked for a job, and how each of them does."""
+"""``metasched sites``: the sites of a grid, ranked for a job, and the state of each."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from metasched.cli import consulting, output, placing
-from metasched.cli.options import JsonOption, ParameterOption, PerNodeOption, ThreadsOption, settings_from
+from metasched.cli import consulting, options, output, placing
 from metasched.client.soundness import one_line
 from metasched.plain_numbers import plain, span
 from metasched.records import InputError
@@ -36,21 +35,21 @@ def rank_sites(
     processors: placing.ProcessorsOption = "",
     min_processors: Annotated[int | None, typer.Option(min=1, help="Least number of processors.")] = None,
     max_processors: Annotated[int | None, typer.Option(min=1, help="Largest number of processors.")] = None,
-    per_node: PerNodeOption = None,
-    threads: ThreadsOption = 1,
-    parameter: ParameterOption = None,
+    per_node: options.PerNodeOption = None,
+    threads: options.ThreadsOption = 1,
+    parameter: options.ParameterOption = None,
     data: DataOption = None,
     held_by: HeldOption = None,
     only: OnlyOption = None,
-    url: consulting.UrlOption = None,
-    config: consulting.ConfigOption = None,
-    as_json: JsonOption = False,
+    url: options.UrlOption = None,
+    config: options.ConfigOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Rank the sites of a grid by when a job would complete there, including the transfer of its data.
 
     The daemon asks the daemons of its sites. A site without a valid answer in time is left out, with the reason.
     """
-    settings = settings_from(per_node, threads, parameter)
+    settings = options.settings_from(per_node, threads, parameter)
     asked: dict[str, Any] = {
         "application": application, "problem_size": problem_size, "data": data, "held_by": held_by or [],
         "sites": only or [], "min_processors": min_processors, "max_processors": max_processors,
@@ -69,7 +68,7 @@ def rank_sites(
 
 @sites.command("status")
 def site_status(
-    url: consulting.UrlOption = None, config: consulting.ConfigOption = None, as_json: JsonOption = False
+    url: options.UrlOption = None, config: options.ConfigOption = None, as_json: options.JsonOption = False
 ) -> None:
     """Show how each site last answered, how far it is trusted, and the jobs sent to it."""
     answer = consulting.consult(config, url, "GET", "/v1/sites")
@@ -87,10 +86,16 @@ def site_status(
             each["site"], asked, span(each["seconds"]), width, _measured(each),
             f"{trust['multiplier']:.2g} times as long as it says", f"{trust['outcomes']}", f"{each['open']}",
         )  # fmt: skip
-    output.out.print(table)
+    output.show(table)
     for each in answer["sites"]:
         if each["fault"]:
             output.say(f"{each['site']}: {one_line(each['fault'])}")
+        if offset := each.get("clock"):
+            way = "ahead of" if offset > 0 else "behind"
+            output.say(f"{each['site']}: its clock is {span(abs(offset))} {way} this one; nothing depends on it")
+    # A daemon of an earlier version does not tell links.
+    if answer.get("links"):
+        _show_links(answer["links"])
     if answer["jobs"]:
         jobs = Table("site", "job", "sent", "state", "predicted", "took", box=box.SIMPLE)
         for each in answer["jobs"]:
@@ -98,11 +103,31 @@ def site_status(
                 each["site"], each["job"] or "–", f"{span(each['age'])} ago", each["state"], span(each["predicted"]),
                 span(each["took"]),
             )  # fmt: skip
-        output.out.print(jobs)
+        output.show(jobs)
+
+
+def _show_links(found: dict[str, Any]) -> None:
+    """The links between sites, and whether they explain the measured paths."""
+    table = Table("link", "bandwidth", "round trip", "paths", "known", box=box.SIMPLE)
+    for each in found["links"]:
+        width = "–" if each["bandwidth"] is None else f"{plain(each['bandwidth'])} Mbit/s"
+        together = "together only" if len(each["links"]) > 1 else "yes"
+        table.add_row(
+            one_line(" + ".join(each["links"])), width, f"{1e3 * each['round_trip']:.3g} ms", f"{each['paths']}",
+            together if each["identifiable"] else "no",
+        )  # fmt: skip
+    output.show(table)
+    left, worth = found["residual"], "" if found["explained"] else ", too badly to be used for other paths"
+    output.say(
+        f"the links explain bandwidths to within {left['bandwidth']:.1%}, round trips to within "
+        f"{left['round_trip']:.1%}{worth}"
+    )
+    if found["uncrossed"]:
+        output.say(f"no measured path crosses {one_line(', '.join(found['uncrossed']))}")
 
 
 def _measured(site: dict[str, Any]) -> str:
-    """What the bandwidth to a site is known by, and how long ago probes measured it."""
+    """The source of the bandwidth to a site, and the age of the last measurement."""
     # A daemon of an earlier version does not say it.
     if site.get("bandwidth_source") != "probes":
         return site.get("bandwidth_source") or "–"
@@ -125,9 +150,9 @@ def submit_to_site(
         bool, typer.Option("--resend", help="Let `metasched sites resend` send it elsewhere while it waits.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the choice and submit nothing.")] = False,
-    url: consulting.UrlOption = None,
-    config: consulting.ConfigOption = None,
-    as_json: JsonOption = False,
+    url: options.UrlOption = None,
+    config: options.ConfigOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Submit a job by ssh to the site where it should complete first; if that fails, to the next one.
 
@@ -139,7 +164,7 @@ def submit_to_site(
 
     job = portable(words)
     if job.asked.mark is None:
-        raise InputError("the job names no application, expected --comment=metasched:app=NAME,n=SIZE")
+        raise InputError(job.asked.why_no_mark)
     if job.arguments:
         raise InputError(f"the script has the argument {job.arguments[0]}, expected it to be written into the script")
     paths = brought or []
@@ -189,7 +214,7 @@ def submit_to_site(
 
 @sites.command("resend")
 def resend_jobs(
-    url: consulting.UrlOption = None, config: consulting.ConfigOption = None, as_json: JsonOption = False
+    url: options.UrlOption = None, config: options.ConfigOption = None, as_json: options.JsonOption = False
 ) -> None:
     """Send your jobs elsewhere that wait for longer than another site would take, if they were submitted with --resend.
 
@@ -227,7 +252,7 @@ def resend_jobs(
 
 
 def _reached(config: Path | None, url: str | None) -> dict[str, Any]:
-    """How the sites are reached, by name."""
+    """The connection settings of the sites, by name."""
     return {each["site"]: each for each in consulting.consult(config, url, "GET", "/v1/sites")["sites"]}
 
 
@@ -256,6 +281,6 @@ def show(answer: dict[str, Any], *, table: bool) -> None:
             f"{span(interval['low'])} to {span(interval['high'])}", span(each["wait"] + each["pending"]),
             span(each["transfer"]), span(each["execution_time"]),
         )  # fmt: skip
-    output.out.print(shown)
+    output.show(shown)
     for each in answer["sites"]:
         output.say(f"{each['site']}: {each['reason']}")

@@ -37,7 +37,7 @@ def solve_verb(
         output.print_json(answers if many else answers[0])
     else:
         for solution in solutions:
-            output.out.print(_table(solution))
+            output.show(_table(solution))
     return 0
 
 

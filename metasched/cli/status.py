@@ -1,4 +1,4 @@
-"""``metasched status`` and ``metasched mode``: what the daemon does, how good its advice is, and switching it over."""
+"""``metasched status`` and ``metasched mode``: the state of the daemon, the quality of its advice, and its mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from metasched.cli import output
-from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption
+from metasched.cli.options import ConfigOption, JsonOption, UrlOption, configuration_path
 from metasched.cli.service import ask_daemon, configuration
 from metasched.modes import Mode
 from metasched.plain_numbers import plain, span
@@ -21,8 +21,6 @@ from metasched.service.quality.verdict import MEANINGS
 
 #: Sources of partitions by the words of users, where these differ from those in the answer.
 SOURCES = {"described": "the configuration"}
-
-UrlOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon; by default the configured one.")]
 
 
 def status(config: ConfigOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
@@ -34,7 +32,7 @@ def status(config: ConfigOption = None, url: UrlOption = None, as_json: JsonOpti
     if as_json:
         output.print_json(answer)
         return
-    _show(answer, os.fspath(config or os.environ.get("METASCHED_CONFIG") or CONFIGURATION))
+    _show(answer, os.fspath(configuration_path(config)))
     if answer["by_application"]:
         _show_parts(answer)
 
@@ -138,7 +136,7 @@ def _show(answer: dict[str, Any], file: str) -> None:
         wanted = answer["verdict"]["mode"]
         table.add_row("", f"METASCHED_TOKEN=... {answer['next_step']['command']}   (an admin's token), or")
         table.add_row("", f'mode = "{wanted}" in {file}, and systemctl restart metasched')
-    output.out.print(table)
+    output.show(table)
 
 
 def _show_parts(answer: dict[str, Any]) -> None:
@@ -155,7 +153,7 @@ def _show_parts(answer: dict[str, Any]) -> None:
             _saved(part),
             part["verdict"]["mode"] or "too early",
         )
-    output.out.print(table)
+    output.show(table)
     if answer["more_applications"]:
         output.out.print(f"and {answer['more_applications']} more")
 

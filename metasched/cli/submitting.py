@@ -1,4 +1,4 @@
-"""``metasched submit``: hand a job to the cluster on which it should be done soonest."""
+"""``metasched submit``: submit a job to the cluster where it should complete first."""
 
 from __future__ import annotations
 
@@ -65,14 +65,13 @@ def submit(
         partition = "" if len(asked.partitions) == 1 else estimated[0].partition
     else:
         source, partition = (answering or candidates)[0], ""
-        output.to_stderr(
-            f"submitted unchanged: {why or 'no model of the application, no mark in the comment, or GPUs'}"
-        )
+        why = why or asked.why_no_mark or "the daemon has no model of the application"
+        output.to_stderr(f"submitted unchanged: {why}")
     if not as_json:
         for each in estimated:
             output.err.print(
                 f"metasched: {each.cluster}/{each.partition}: completion in {each.completion:.0f} s, of which "
-                f"{each.wait:.0f} s in the queue", markup=False, soft_wrap=True,
+                f"{each.wait:.0f} s in the queue", soft_wrap=True,
             )  # fmt: skip
     submission = source.submission(words, partition)
     status, said = (0, "") if dry_run else _handed(source, submission, portable, partition, capture=as_json)
@@ -92,7 +91,7 @@ def submit(
 
 
 def _candidates(settings: Configuration, to: Sequence[str] | None, *, mixed: bool) -> list[Source]:
-    """The clusters that a job may be handed to, of one kind unless kinds may be mixed; sbatch's where none is known."""
+    """The clusters that a job can be submitted to, of one kind unless kinds may be mixed; sbatch's if none is known."""
     from metasched.schedulers.slurm.source import SlurmSource
     from metasched.service.sources import sources
 
@@ -117,7 +116,7 @@ def _portable(words: Sequence[str]) -> Portable:
 
 
 def _within(seconds: float, compute: Callable[[], Found]) -> Found:
-    """What is computed, if that is done in time; whatever goes wrong with it is a RuntimeError or an InputError."""
+    """The result of a computation within a time limit (s); failures are RuntimeErrors or InputErrors."""
     found: list[Found] = []
     wrong: list[Exception] = []
 
@@ -151,8 +150,9 @@ def _estimates(
     mark = asked.mark
     if mark is None and len(candidates) == 1:
         return []
+    count = (mark.processors if mark else None) or asked.processors
     waits: dict[tuple[str, str], QueueWait] = {}
-    silent = ""
+    silent, too_small = "", False
     for each in candidates:
         try:
             partitions = each.partitions()
@@ -164,20 +164,23 @@ def _estimates(
             continue
         if mark is None:
             return []
-        waits |= {
-            (each.name, name): wait
-            for name, wait in found.items()
-            if name in (asked.partitions or found) and _NAME.fullmatch(name)
-        }
+        for partition in partitions:
+            if partition.name not in (asked.partitions or found) or not _NAME.fullmatch(partition.name):
+                continue
+            if partition.total is not None and partition.total < count:
+                too_small = True
+            else:
+                waits[each.name, partition.name] = found[partition.name]
     if mark is None:
         return []
     if not waits:
-        raise RuntimeError(silent or "no partition is open to the job")
+        open_to_it = f"no partition that is open to the job has {count} processors" if too_small else ""
+        raise RuntimeError(silent or open_to_it or "no partition is open to the job")
 
     def daemon(method: str, path: str, document: Any) -> Any:
         return ask_configured(settings.listen, method, path, document, timeout=TIMEOUT)
 
-    return estimates(daemon, mark.application, mark.problem_size, mark.processors or asked.processors, waits)
+    return estimates(daemon, mark.application, mark.problem_size, count, waits)
 
 
 def _handed(

@@ -108,13 +108,13 @@ def _show(
         found = Table("parameter", "value", "standard error")
         for name in PARAMETERS:
             found.add_row(name, f"{getattr(fit.phase, name):.4g}", f"{fit.standard_error[name]:.2g}")
-        output.out.print(found)
+        output.show(found)
         output.out.print(f"average error {fit.average_error:.2%}, root mean square error {fit.rms_error:.2%}")
         for note in fit.notes:
             output.say(note)
     table = Table("processors", *(f"d = {count:g}" for count in d), title=f"speedup of {shape.name}")
     for count, row in zip(p, speedup, strict=True):
         table.add_row(f"{count:g}", *("-" if np.isnan(value) else f"{value:.4g}" for value in row))
-    output.out.print(table)
+    output.show(table)
     if picture is not None:
         output.say(f"picture written to {picture}")

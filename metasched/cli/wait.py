@@ -12,8 +12,8 @@ from rich import box
 from rich.table import Table
 
 from metasched.cli import output
-from metasched.cli.consulting import UrlOption, consult
-from metasched.cli.options import ConfigOption, JsonOption
+from metasched.cli.consulting import consult
+from metasched.cli.options import ConfigOption, JsonOption, UrlOption
 from metasched.plain_numbers import span
 from metasched.records import InputError
 
@@ -60,7 +60,8 @@ def wait(
     if as_json:
         output.print_json(one if one is not None else consult(config, url, "GET", "/v1/waits"))
         return
-    output.out.print(_table([one] if one is not None else consult(config, url, "GET", "/v1/waits")))
+    jobs = [one] if one is not None else consult(config, url, "GET", "/v1/waits")
+    output.show(_table(jobs), empty="no job is pending")
 
 
 def _table(jobs: list[dict[str, Any]]) -> Table:

@@ -1,4 +1,4 @@
-"""``metasched walltime``: time limits to ask for, each with the chance that the job is killed by it."""
+"""``metasched walltime``: time limits for a job, each with the probability that it kills the job."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _show(limits: dict[str, Any], as_json: bool) -> None:
                 f"-t {one['minutes']}",
                 f"{one['chance']:.1%}",
             )
-    output.out.print(table)
+    output.show(table)
 
 
 def _by_placement(
@@ -96,7 +96,7 @@ def _by_placement(
     else:
         from metasched.store.database.store import Store
 
-        with Store.open(database) as store:
+        with Store.open(database, new=False) as store:
             advice = store.placements.find(uid)
             if advice is None:
                 raise InputError(f"no placement {uid}", where=store.name)
@@ -130,7 +130,7 @@ def _computed(database: str | None, question: dict[str, Any]) -> dict[str, Any]:
         Question(**{name: value for name, value in question.items() if name != "cluster"}),
         question["cluster"],
     )
-    with Store.open(database) as store:
+    with Store.open(database, new=False) as store:
         known = [name for app, name, _, _ in store.models.all() if app == job.application and cluster in (None, name)]
         if not known:
             where = "" if cluster is None else f" on {cluster}"

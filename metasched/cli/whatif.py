@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,22 +12,12 @@ from rich import box
 from rich.table import Table
 
 from metasched.blocks.failures import FailureRate
-from metasched.cli import consulting, figures, output, placing
-from metasched.cli.options import (
-    FrequencyOption,
-    JsonOption,
-    LevelOption,
-    ParameterOption,
-    PerNodeOption,
-    ThreadsOption,
-    check_level,
-    settings_from,
-)
+from metasched.cli import consulting, figures, options, output, placing
 from metasched.node_names import fold
 from metasched.placement.clusters.constraints import Constraints, made, unfold_names
 from metasched.placement.explaining.documents import RankingTable, placement_document
-from metasched.placement.explaining.reliability import Reliability, under_failures
-from metasched.placement.explaining.what_if import Scaling, drained, scaling
+from metasched.placement.explaining.reliability import Reliability, check_seconds, under_failures
+from metasched.placement.explaining.what_if import Scaling, drained, impossible_gain, scaling
 from metasched.placement.ranking.query import Question
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictions
@@ -37,10 +28,10 @@ def whatif(
     application: placing.ApplicationOption,
     problem_size: placing.SizeOption,
     clusters: placing.ClustersOption = None,
-    url: consulting.UrlOption = None,
-    config: consulting.ConfigOption = None,
+    url: options.UrlOption = None,
+    config: options.ConfigOption = None,
     model: placing.ModelOption = None,
-    database: placing.DatabaseOption = None,
+    database: options.DatabaseOption = None,
     loads: placing.LoadsOption = None,
     at: placing.AtOption = None,
     source: placing.SourceOption = None,
@@ -55,20 +46,23 @@ def whatif(
         float | None, typer.Option(help="Mean seconds until a node fails; by default from Slurm's records.")
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="PNG of time and efficiency against P to write.")] = None,
-    per_node: PerNodeOption = None,
-    threads: ThreadsOption = 1,
-    parameter: ParameterOption = None,
-    frequency: FrequencyOption = None,
-    level: LevelOption = 0.9,
-    as_json: JsonOption = False,
+    per_node: options.PerNodeOption = None,
+    threads: options.ThreadsOption = 1,
+    parameter: options.ParameterOption = None,
+    frequency: options.FrequencyOption = None,
+    level: options.LevelOption = 0.9,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Show how many processors are worthwhile, and the effect of drained nodes, a larger N, or a given P.
 
     Without --clusters the daemon is asked.
     """
-    check_level(level)
+    options.check_level(level)
+    check_seconds(node_mttf, checkpoint)
     rate = _failure_rate(node_mttf) if node_mttf is not None or checkpoint is not None else None
-    size, settings = problem_size * times, settings_from(per_node, threads, parameter, frequency)
+    if not 0.0 < times < math.inf:
+        raise InputError(f"--times is {times:g}, expected a number above 0")
+    size, settings = problem_size * times, options.settings_from(per_node, threads, parameter, frequency)
     gone = unfold_names(drain, "--drain")
     demands = {"least_efficiency": least_efficiency}
     changes = demands | {"processors": placing.counts(processors, where="--processors")}
@@ -97,6 +91,9 @@ def whatif(
         if as_json:
             output.print_json({"before": None, "after": None, "why": lacking.why})
         consulting.leave(lacking)
+    if gone and times == 1.0 and not processors:
+        note = impossible_gain(*(each.placements[0].record().completion for each in (before, after)))
+        after = after.model_copy(update={"warnings": [*after.warnings, *[note] * bool(note)]})
     curve = after.curve()
     found = scaling(curve, after.placements[0].processors)
     struck = None
@@ -132,8 +129,6 @@ def _failure_rate(node_mttf: float | None) -> FailureRate:
             raise InputError(
                 f"--node-mttf is not given, and Slurm does not report how often nodes fail: {error}"
             ) from None
-    if not 0 < node_mttf < float("inf"):
-        raise InputError(f"--node-mttf is {node_mttf:g}, expected a number of seconds above 0")
     return FailureRate(1.0 / node_mttf)
 
 
@@ -200,5 +195,5 @@ def _show_change(before: RankingTable, after: RankingTable, found: Scaling) -> N
     ):
         notes = ["advised"] * bool(p == advised) + ["fastest"] * bool(p == found.fastest)
         shown.add_row(str(p), plain(time), f"{speedup:.3g}", f"{efficiency:.0%}", ", ".join(notes))
-    output.out.print(shown)
+    output.show(shown)
     output.warn(after.warnings)

@@ -111,6 +111,8 @@ def ask(
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
+        if status >= 500:  # what the framework answers for an error that nobody foresaw
+            raise RuntimeError(f"the daemon at {address} failed with status {status}, see its log") from None
         raise RuntimeError(f"what answers at {address} is not metasched") from None
     if status >= 500:
         raise RuntimeError(f"the daemon at {address} failed: {_detail(found)}")
@@ -193,7 +195,7 @@ def _answer(connection: socket.socket, ends: float, most: int) -> tuple[int, byt
     received, length = bytearray(), MOST
     head = b""
     while not head or len(received) < length:
-        # The time that is left of the whole, so that single bytes do not start it anew.
+        # The time that is left of the whole, so that single bytes do not start it again.
         connection.settimeout(_left(ends))
         if not (piece := connection.recv(1 << 18)):
             break

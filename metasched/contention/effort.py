@@ -1,14 +1,14 @@
-"""How much may be computed for an answer, counted in numbers: seconds would differ from one machine to the next."""
+"""A budget of computation, counted in numbers computed, so that it does not depend on the machine's speed."""
 
 from __future__ import annotations
 
 
 class EffortError(RuntimeError):
-    """The effort allowed does not suffice."""
+    """Raised when a computation exceeds its budget."""
 
 
 class Effort:
-    """What is left to spend.
+    """The remaining budget of a computation.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The simple answer where the queueing network would take too long: every job present gets an equal share."""
+"""The simple estimate when the queueing network would take too long: all jobs at a station share it equally."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from metasched.queueing.network import Floats
 
 
 def equal_shares(computing: Stage, sending: Stage, active: NDArray[np.bool_]) -> Floats:
-    """Factor by which each job is stretched, were all others at each of their stations all the time.
+    """Slowdown of each job if all others were at each of their stations all the time, shape (candidates, jobs).
 
     Parameters
     ----------

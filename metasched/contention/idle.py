@@ -1,4 +1,4 @@
-"""How many processors of a pool stay idle while a job is there and others come and go.
+"""The mean number of idle processors of a pool while a job computes there and others come and go.
 
 With few jobs this is the sum over all patterns of who else is there, whose idle processors follow from the loads alone
 and are tabulated once. With many, the load of the others is close to normally distributed.
@@ -20,7 +20,7 @@ MOST_PATTERNS = 6
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Processors of pools, and what jobs ask of them.
+    """Processors of pools, and the processors that jobs use there.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Idle:
         return Idle(self.loads[rows], self.capacity[rows], None if self.table is None else self.table[rows])
 
     def effort(self, *, everybody: bool) -> float:
-        """About how many numbers an iteration computes, ``everybody`` where all find the same of the others."""
+        """About how many numbers an iteration computes; ``everybody``: all jobs find the same of the others."""
         jobs = self.loads.shape[1]
         each = 20 + (0 if everybody else 4 * jobs) + (0 if self.table is None else 3 * self.table.shape[-1])
         return float(self.loads.size * each)

@@ -1,4 +1,4 @@
-"""Leaves out of a question what cannot change its answer: jobs that nobody meets, and stations behind slower ones.
+"""Reduction of a contention problem: removes jobs that share no station, and stations that slower ones dominate.
 
 A job that shares no busy station with the candidate, nor with one that does, and so on, loses nothing. Of two stations
 that the same processes visit, the one where everybody takes at least as long decides alone when a stage ends; on a
@@ -21,7 +21,7 @@ _COMPARED = 200
 
 
 def concerned(cluster: SharedCluster, running: Work, candidates: Work) -> Flags:
-    """Which running jobs each candidate concerns, directly or through others: array of shape (candidates, running).
+    """Which running jobs each candidate affects, directly or through others: array of shape (candidates, running).
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def reduced(stage: Stage) -> Stage:
 
 
 def _deciding(stage: Stage, row: int, shared: int) -> Floats:
-    """Demands, loads and capacity of one candidate's stations that no other outdoes: (2 jobs + 1, stations)."""
+    """Demands, loads and capacity of one candidate's stations that no other dominates, shape (2 jobs + 1, stations)."""
     jobs = stage.demands.shape[1]
     every = np.concatenate([stage.demands[row], stage.loads[row], stage.capacity[row, None]])[:, :shared]
     every = np.unique(every[:, every[:jobs].any(axis=0)], axis=1)

@@ -1,7 +1,7 @@
-"""A cluster as jobs share it: pools of processors on a tree of links, and the work that jobs bring there.
+"""The model of a shared cluster: pools of processors on a tree of links, and the work of jobs on them.
 
 A pool is whatever its processes share equally: a node's processors, or a single one where processes are pinned. Every
-pool hangs on a link, its node's own one; every link leads to a wider part of the network, and none leads out of it.
+pool is attached to a link, its node's own one; every link leads to a wider part of the network, none out of it.
 Axis order: (candidate, job, pool or link); times in seconds, widths in Mbit/s.
 """
 
@@ -24,7 +24,7 @@ class SharedCluster:
     ----------
     processors : array of shape (pools,).
     available_cpu : array of shape (pools,), share of one processor that a process gets there, times its speed.
-    link : array of shape (pools,), number of the link that each pool hangs on.
+    link : array of shape (pools,), number of the link that each pool is attached to.
     width : array of shape (links,), what each link has to spare in each direction.
     parent : array of shape (links,), the link that each link leads to, -1 where it ends in a switch that limits nobody.
 
@@ -110,7 +110,7 @@ class SharedCluster:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What jobs ask of a cluster's pools and links, each alone on its nodes. Made by :meth:`of`.
+    """The work of jobs on a cluster's pools and links, with the times that each would take alone. Made by :meth:`of`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The contention estimate of the ranker: what starting a job here or there costs it, and the jobs already running.
+"""The contention estimate of the ranker: the slowdown of a job at each placement, and of the jobs already running.
 
 Jobs slow each other down only while both run. So each set of jobs is solved until its first job ends, then the rest,
 and so on; what is lost in the end is what counts. Hundreds of candidate placements are solved in one call.
@@ -27,7 +27,7 @@ Stretch = Callable[[Stage, Stage, NDArray[np.bool_]], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What starting a job costs, for each candidate placement.
+    """The slowdowns that follow from starting a job, for each candidate placement.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _stages(cluster: SharedCluster, work: Work) -> tuple[Stage, Stage]:
 
 
 def _followed(computing: Stage, sending: Stage, remaining: Floats, stretched: Stretch, all_jobs: bool) -> Floats:
-    """Ends of the jobs, each set of them solved until its first job ends."""
+    """The ends of the jobs (s), shape (candidates, jobs): each set of jobs is solved until its first job ends."""
     left = remaining.copy()
     active = left > 0
     elapsed, ends = np.zeros(len(left)), np.zeros(left.shape)

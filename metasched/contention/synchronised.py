@@ -33,7 +33,7 @@ FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What jobs do at once on the stations of one kind.
+    """A stage of the jobs' cycles: their demands on all stations of one kind, which they visit at once.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Stage:
 
 
 def slowdowns(computing: Stage, sending: Stage, active: NDArray[np.bool_], effort: Effort | None = None) -> Floats:
-    """Factor by which each job is stretched while all active jobs run.
+    """The slowdown of each job while all active jobs run.
 
     Parameters
     ----------

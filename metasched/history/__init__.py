@@ -1,1 +1,1 @@
-"""What a site's accounting tells: job logs, run times and waits of jobs that name no problem size, and replays."""
+"""Predictions from accounting alone: job logs, run times and waits of jobs without a problem size, and replays."""

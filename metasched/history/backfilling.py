@@ -1,4 +1,4 @@
-"""Jobs that run and wait on one cluster under EASY backfilling.
+"""Simulation of a cluster under EASY backfilling.
 
 The first in line gets a reservation; others may start before it if they do not delay it (Lifka, "The ANL/IBM SP
 scheduling system", JSSPP 1995). In which order the others are tried, and how long jobs are expected to hold their
@@ -18,7 +18,7 @@ CORRECTIONS = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 18_000.0, 36_000.0, 7
 
 
 def outlived(ran: float, limit: float) -> float:
-    """How long a job is expected to run altogether (s) that outlived what was expected of it after so long.
+    """The corrected run time (s) of a job that has run longer than predicted.
 
     Longer by the first of :data:`CORRECTIONS` that is above half of what it ran, but not beyond its limit.
 
@@ -32,7 +32,7 @@ def outlived(ran: float, limit: float) -> float:
 
 
 class Backfilling:
-    """A cluster with its line of jobs.
+    """The state of a cluster: its running jobs and its queue.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Backfilling:
         self._depth = depth
 
     def copy(self, depth: int | None = None) -> Self:
-        """The same cluster, to be led on differently."""
+        """An independent copy of the cluster."""
         other = type(self)(0, depth)
         for name, value in vars(self).items():
             if name != "_depth":
@@ -87,7 +87,7 @@ class Backfilling:
         return [job for _, job in self._line]
 
     def submit(self, job: int, processors: int, hold: float, order: float = 0.0, priority: float = 0.0) -> None:
-        """Put a job in line.
+        """Add a job to the queue.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Backfilling:
             self._changed = True
 
     def reorder(self, job: int, order: float) -> None:
-        """A pending job is tried sooner or later for backfill than it was, from the next end of a job on.
+        """Change a pending job's place in the order of backfill, from the next end of a job on.
 
         Parameters
         ----------
@@ -126,11 +126,11 @@ class Backfilling:
         self._changed = True
 
     def next_correction(self) -> float:
-        """When a running job will outlive what is expected of it (s), infinity where none runs."""
+        """The time at which the next running job exceeds its predicted run time (s); infinity if none runs."""
         return self._expected[0][0] if self._expected else float("inf")
 
     def correct(self, now: float, limits: Mapping[int, float]) -> None:
-        """Expect jobs that outlived what was expected of them to run longer: see :data:`CORRECTIONS`.
+        """Correct the predictions of jobs that have run longer than predicted, see :data:`CORRECTIONS`.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Backfilling:
         self._changed = True
 
     def _reserve(self, now: float) -> None:
-        """When the first in line can start as far as is known, and how many processors it then leaves."""
+        """The reservation of the first pending job: its start (s) and the processors that it leaves free."""
         first, free, shadow, width = self.width[self._line[0][1]], self.free, -1.0, self.width
         for end, job in self._expected:
             if shadow >= 0 and end > shadow:
@@ -189,7 +189,7 @@ class Backfilling:
         self._shadow, self._extra = shadow, free - first
 
     def _fill(self, now: float, candidates: list[tuple[float, int]]) -> list[int]:
-        """Start those that do not delay the first in line."""
+        """Backfill: start the candidates that do not delay the reservation."""
         first = self._line[0][1]
         free, extra, patience, width, hold = self.free, self._extra, self._shadow - now, self.width, self._hold
         begun, least = [], min(self._widths)
@@ -211,10 +211,10 @@ class Backfilling:
         return begun
 
 
-def lead_on(
+def predicted_starts(
     cluster: Backfilling, now: float, remaining: Mapping[int, float], until: int | None = None
 ) -> dict[int, float]:
-    """When each waiting job starts if nobody else comes and jobs run as long as is said.
+    """The start of each pending job without further arrivals, given the remaining run times.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def lead_on(
     >>> cluster = Backfilling(8)
     >>> for job, hold in enumerate([100.0, 50.0]):
     ...     cluster.submit(job, 8, hold)
-    >>> lead_on(cluster, 0.0, {0: 30.0, 1: 10.0})
+    >>> predicted_starts(cluster, 0.0, {0: 30.0, 1: 10.0})
     {0: 0.0, 1: 30.0}
     """
     ends = [(now + remaining[job], job) for job in cluster.started]

@@ -1,4 +1,4 @@
-"""How well run times and waits are expected, and what an order made by them brings: a replay, judged."""
+"""Evaluation of predicted run times and waits, and of the schedules that follow from them, by replays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from metasched.history.backfilling import Backfilling
 from metasched.history.job_log import JobLog
-from metasched.history.replay import Expected, Policy, Replay, RunTimes, replay, shaken
+from metasched.history.replay import Expected, Policy, Replay, RunTimes, perturbed, replay
+from metasched.history.run_times.simple import Requests
 from metasched.history.waits import Wait, WaitErrors, possible_waits
 
 #: How many jobs' waits are forecast in an evaluation, evenly spread over the log.
@@ -18,28 +19,31 @@ MOST_WAITS = 2000
 
 
 class Recorder:
-    """Passes on what is expected of each job, keeps it, and forecasts the waits of some.
+    """Records the predictions of another predictor, and forecasts the waits of a sample of jobs.
 
     Parameters
     ----------
     run_times : what expects.
     jobs : how many there are.
     waits : how many of their waits are forecast.
+    requests : expects requested times, for the forecasts that these would give; None for no such forecasts.
 
     Attributes
     ----------
     expected, low, high : run time and interval of each job as expected when it was submitted (s), of shape (jobs,);
         the ends are not numbers where nothing is said of them.
     said, forecast, waited : what the queue led on said of each wait, the forecast made of it, and the wait (s), by job.
+    said_by_requests : the wait (s) that the same queue would lead to with requested times, by job.
     """
 
-    def __init__(self, run_times: RunTimes, jobs: int, waits: int = 0) -> None:
-        self.run_times = run_times
+    def __init__(self, run_times: RunTimes, jobs: int, waits: int = 0, requests: RunTimes | None = None) -> None:
+        self.run_times, self._requests = run_times, requests
         self.expected, self.low, self.high = (np.full(jobs, np.nan) for _ in range(3))
         self.forecast: dict[int, Wait] = {}
         self.waited: dict[int, float] = {}
         self._every = math.ceil(jobs / waits) if waits else 0
         self.said: dict[int, float] = {}
+        self.said_by_requests: dict[int, float] = {}
         self._asked: dict[int, float] = {}
         self._errors = WaitErrors()
         self.learns = run_times.learns
@@ -48,6 +52,8 @@ class Recorder:
     def submitted(self, job: int, now: float) -> Expected:
         """See :class:`~metasched.history.replay.RunTimes`."""
         found = self.run_times.submitted(job, now)
+        if self._requests is not None:
+            self._requests.submitted(job, now)
         self.expected[job], self.low[job], self.high[job] = found.run_time, found.low, found.high
         return found
 
@@ -59,11 +65,13 @@ class Recorder:
             self._errors.learn(self.said[job], self.waited[job])
 
     def watch(self, cluster: Backfilling, job: int, now: float) -> None:
-        """Forecast the wait of a job, if it is one of those."""
+        """Forecast the wait of a job if it is in the sample."""
         if not self._every or job % self._every:
             return
         said = possible_waits(cluster, job, now, self.left)
         self.said[job] = sum(said) / len(said)
+        if self._requests is not None:
+            (self.said_by_requests[job],) = possible_waits(cluster, job, now, self._requests.left)
         self._asked[job] = now
         expected = self._errors.expect(self.said[job])
         self.forecast[job] = expected if self.learns else expected._replace(seconds=self.said[job])
@@ -73,7 +81,7 @@ def evaluate(
     log: JobLog, processors: int, policy: Policy, make: Callable[[JobLog], RunTimes], *, shakes: int = 0, seed: int = 1,
     waits: int = MOST_WAITS, progress: Callable[[Iterable[int], int], Iterable[int]] = lambda steps, total: steps,
 ) -> dict[str, Any]:  # fmt: skip
-    """Replay a log and judge what was expected: the document of ``metasched history evaluate``.
+    """Replay a log and evaluate the predictions: the document of ``metasched history evaluate``.
 
     Parameters
     ----------
@@ -85,11 +93,11 @@ def evaluate(
     progress : goes through the replays.
     """
     generator = np.random.default_rng(seed)
-    recorder = Recorder(make(log), len(log), waits)
+    recorder = Recorder(make(log), len(log), waits, Requests(log))
     summaries = []
     for step in progress(range(shakes + 1), shakes + 1):
         if step:
-            moved = shaken(log, generator)
+            moved = perturbed(log, generator)
             summaries.append(_summary(replay(moved, processors, policy, make(moved))))
         else:
             summaries.append(_summary(replay(log, processors, policy, recorder, recorder.watch)))
@@ -110,10 +118,13 @@ def evaluate(
         "wait_mae": mean(abs(wait.seconds - waited) for _, wait, waited in waits_of),
         "wait_coverage": mean(wait.low <= waited <= wait.high for _, wait, waited in waits_of),
         "wait_mae_of_the_queue_alone": mean(abs(said - waited) for said, _, waited in waits_of),
+        "wait_mae_of_requests": mean(
+            abs(recorder.said_by_requests[job] - waited) for job, waited in recorder.waited.items()
+        ),
         "waits_judged": len(waits_of), "unshaken": unshaken, "shaken": others,
     }  # fmt: skip
 
 
 def _summary(replayed: Replay) -> dict[str, float]:
-    """The two figures of a replay."""
+    """Mean wait (s) and mean bounded slowdown of a replay."""
     return {"avebsld": float(replayed.bounded_slowdown.mean()), "mean_wait": float(replayed.wait.mean())}

@@ -1,4 +1,4 @@
-"""Jobs that have ended, as columns: what accounting knows of a cluster, and what was wrong with it."""
+"""Ended jobs as columns: what accounting recorded of a cluster, and its defects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPLETED, FAILED, CANCELLED, TIMEOUT = "COMPLETED", "FAILED", "CANCELLED", "TIM
 
 
 def job_key(job: str, start: float) -> int:
-    """What a job is known again by, a signed number of 64 bits: its number, and when it started to the second.
+    """The identity of a job as a signed 64-bit number: a hash of its number and its start to the second.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def job_key(job: str, start: float) -> int:
 
 
 def digest_of(text: str) -> int:
-    """A signed number of 64 bits that stands for a text, the same in every process."""
+    """A signed 64-bit hash of a text, the same in every process."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
@@ -97,7 +97,7 @@ class JobLog:
         return bool(np.isfinite(self.requested_time).any())
 
     def limits(self) -> Floats:
-        """Time limits (s): a job without one is taken to have the longest of all, as partitions have one."""
+        """Time limits (s), shape (jobs,); a job without one gets the longest of all, as partitions have a limit."""
         known = np.isfinite(self.requested_time)
         longest = max(float(np.max(self.requested_time[known], initial=1.0)), float(np.max(self.run_time, initial=1.0)))
         return np.where(known, self.requested_time, longest)
@@ -124,7 +124,7 @@ class JobLog:
         return self.labels.get(name, np.full(len(self), -1))
 
     def named(self, label: str) -> list[str]:
-        """What each job is called by a label; empty where it has no such name."""
+        """The name of each job under a label; empty if it has none."""
         known = (*self.names.get(label, ()), "")
         return [known[code] if code < len(known) - 1 else str(code) for code in self.labelled(label).tolist()]
 
@@ -137,7 +137,7 @@ class JobLog:
         return replace(self.picked(np.flatnonzero(~large)), wrong=wrong)
 
     def picked(self, rows: Ints, submit_time: Floats | None = None) -> JobLog:
-        """Some of the jobs, in the order given, and perhaps submitted at other times (s)."""
+        """A selection of the jobs in the given order, with other submission times (s) if they are given."""
         return replace(
             self, submit_time=self.submit_time[rows] if submit_time is None else submit_time,
             run_time=self.run_time[rows], processors=self.processors[rows],

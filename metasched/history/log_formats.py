@@ -26,7 +26,7 @@ from metasched.slurm_times import span
 LATEST, LONGEST, MOST_PROCESSORS = 1e11, 1e9, 10_000_000
 #: Longest name that is distinguished from others.
 LONGEST_NAME = 1000
-#: What a line may be called in a CSV file, in the words of other programs.
+#: Names of the columns in CSV files, as other programs write them.
 OTHER_NAMES = {"job_id": "job", "jobid": "job", "submit": "submit_time", "runtime": "run_time", "cpus": "processors",
                "wait_time": "wait", "job_name": "name", "queue": "partition", "group": "account", "timelimit":
                "requested_time", "nodes_allocated": "nodes"}  # fmt: skip
@@ -72,7 +72,7 @@ class Columns:
         self, job: str, submit: float, run: float, processors: float, request: float, labels: Mapping[str, str],
         wait: float = math.nan,
     ) -> None:  # fmt: skip
-        """Take a job, or count what is wrong with it.
+        """Add a job, or count its defect.
 
         Parameters
         ----------
@@ -164,11 +164,12 @@ def read_log(lines: Iterable[str]) -> JobLog:
     elif "," in first:
         _read_csv(columns, next(csv.reader([first])), rest)
     else:
-        raise InputError(f"begins with {first.strip()[:60]!r}, expected SWF, CSV with a header, or output of sacct -P")
+        begins = f"begins with {first.strip()[:60]!r}" if first.strip() else "is empty"
+        raise InputError(f"{begins}, expected SWF, CSV with a header, or output of sacct -P")
     return columns.log()
 
 
-#: How a job ended, by the status of SWF; -1 is that nobody knows.
+#: How a job ended, by the status of SWF; -1 means unknown.
 SWF_STATES = {0: FAILED, 1: COMPLETED, 5: CANCELLED}
 
 
@@ -303,7 +304,7 @@ def clock(text: str) -> float:
 
 
 def _state(text: str) -> str:
-    """The word for how a job ended: of ``CANCELLED by 1000`` the first."""
+    """The state without its details: ``CANCELLED`` of ``CANCELLED by 1000``."""
     return text.partition(" ")[0].rstrip("+").upper()
 
 
@@ -314,7 +315,7 @@ def _with_state(labels: dict[str, str]) -> dict[str, str]:
 
 
 def _spanned(text: str) -> float:
-    """The seconds of a span, not a number for none."""
+    """A duration in seconds; NaN if it is empty."""
     return math.nan if (found := span(text)) is None else found
 
 

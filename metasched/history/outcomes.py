@@ -1,4 +1,4 @@
-"""The chance that a job fails early, and that it runs into its time limit: how often jobs like it did.
+"""Probabilities that a job fails early or reaches its time limit, from the frequencies among similar jobs.
 
 Frequencies are kept by user, name and limit, by user and name, by user, and of all. Each is smoothed by the next
 wider one, which counts as some jobs more: a key that few jobs have says what the wider one says (Jelinek & Mercer,
@@ -15,7 +15,7 @@ from metasched.history.submission import Submission
 
 #: A job that ends otherwise than well within so long (s), or this share of its limit where that is less, failed early.
 EARLY, EARLY_SHARE = 300.0, 0.1
-#: A job that ran for this share of its limit ran into it, where nobody says how it ended.
+#: A job that ran for this share of its limit reached it, if its end state is unknown.
 AT_LIMIT = 0.99
 #: As how many jobs the next wider key counts, and what share of its count each older job keeps when another is added.
 PRIOR, MEMORY = 8.0, 0.99
@@ -25,7 +25,7 @@ MOST_KEYS = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """The chances that a job fails early, and that it runs into its limit; and how many jobs like it they come from.
+    """The probabilities that a job fails early and that it reaches its limit, and the number of similar jobs.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def outcome(limit: float, run_time: float, state: str) -> tuple[bool, bool]:
 
 
 class Outcomes:
-    """Chances, learned from jobs that have ended.
+    """Outcome probabilities, learned from ended jobs.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Outcomes:
             del self._counts[next(key for key in self._counts if key)]
 
     def chances(self, job: Submission) -> Chances:
-        """What to expect of a job that is submitted."""
+        """The outcome probabilities of a submitted job."""
         early, limit, jobs = 0.05, 0.05, 0.0
         for key in _keys(job):
             seen, failed, reached = self._counts.get(key, (0.0, 0.0, 0.0))
@@ -101,11 +101,11 @@ class Outcomes:
         return Chances(early, limit, jobs)
 
     def forget(self, user: Hashable) -> None:
-        """Forget all jobs of a user but that there were so many of all."""
+        """Forget all jobs of a user; they only remain in the counts over all users."""
         for key in [key for key in self._counts if isinstance(key, tuple) and key and key[0] == user]:
             del self._counts[key]
 
 
 def _keys(job: Submission) -> tuple[tuple[Hashable, ...], ...]:
-    """From the widest to the narrowest."""
+    """The keys of a job, from the most general to the most specific."""
     return (), (job.user,), (job.user, job.name), (job.user, job.name, job.limit)

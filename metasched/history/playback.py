@@ -1,4 +1,4 @@
-"""What was learned of the past, learned again from a log: by a daemon that starts, or for one question."""
+"""Learning from a job log: when a daemon starts, or for a single prediction."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from metasched.history.submission import submissions
 NEWEST, MOST = 10_000, 60_000
 
 
-def what_counts(log: JobLog, newest: int = NEWEST) -> Ints:
-    """The jobs by which expectations come out: the newest, and the last of each user and of each limit; not too many.
+def informative_jobs(log: JobLog, newest: int = NEWEST) -> Ints:
+    """The jobs that predictions depend on: the newest, and the last of each user and each limit, bounded in number.
 
     Returns
     -------
@@ -25,7 +25,7 @@ def what_counts(log: JobLog, newest: int = NEWEST) -> Ints:
     --------
     >>> ones = np.ones(600)
     >>> log = JobLog(np.arange(600.0), ones, ones.astype(int), 60 * ones, labels={"user": np.arange(600) // 590})
-    >>> what_counts(log, newest=20).tolist()[:2], len(what_counts(log, newest=20))
+    >>> informative_jobs(log, newest=20).tolist()[:2], len(informative_jobs(log, newest=20))
     ([350, 351], 250)
     """
     end = log.submit_time + np.nan_to_num(log.wait) + log.run_time
@@ -44,7 +44,7 @@ def what_counts(log: JobLog, newest: int = NEWEST) -> Ints:
 def play(
     log: JobLog, past: Neighbours, key: Callable[[int], Hashable] = int, pause: Callable[[], object] = lambda: None
 ) -> None:
-    """Let the jobs of a log be submitted, start and end as they did.
+    """Pass the submissions, starts and ends of a log to a predictor in chronological order.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Problem sizes that jobs tell by a number in their name, though nobody annotated them.
+"""Problem sizes found as numbers in job names, for jobs without an annotation.
 
 Names are alike where only their numbers differ. Of the numbers in alike names one is taken for the problem size if it
 explains run times of jobs that it was not fitted to: ``log t = a + b log N + c log P`` is compared with the same
@@ -24,7 +24,7 @@ FEWEST_JOBS, CONVINCING = 20, 0.5
 
 
 def stem_of(name: str) -> str:
-    """A name with a sign for each number.
+    """The stem of a name: ``#`` for each number.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class SizeInName:
     application: str
 
     def of(self, name: str) -> float | None:
-        """The problem size of a job of this name; None where its name is not like that, or tells 0."""
+        """The problem size of a job of this name; None if the name has another stem, or the number is 0."""
         if stem_of(name) != self.name:
             return None
         found = _NUMBER.findall(name)
@@ -66,7 +66,7 @@ class SizeInName:
 
 
 def size_in_names(names: Sequence[str], run_time: Floats, processors: Floats) -> tuple[int, float] | None:
-    """Which number in names that are alike explains run times, from 1, and the share that it explains; None if none.
+    """The number (from 1) in similar names that explains run times, and the share explained; None if none does.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def size_in_names(names: Sequence[str], run_time: Floats, processors: Floats) ->
 
 
 def _explained(size: Floats, time: Floats, processors: Floats) -> float:
-    """The share of the squared errors without the size that is gone with it."""
+    """The reduction of the squared errors by the size, relative to those without it."""
     without = np.stack([np.ones_like(time), processors], axis=1)
     base, fitted = (_errors(design, time) for design in (without, np.column_stack([without, size])))
     return 1.0 - fitted / base if base > 0 and math.isfinite(fitted) else 0.0

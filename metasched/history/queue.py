@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.history.backfilling import Backfilling, lead_on
+from metasched.history.backfilling import Backfilling, predicted_starts
 from metasched.history.job_log import Floats, Ints
 
 #: Assumed limit of a job without one (s).
@@ -37,6 +37,7 @@ class QueuedJob:
     submitted, started : when (s), None where that is not known; of a job that was not ready at first when it was.
     planned : when its scheduler means to start it (s), None where it does not say.
     user, name, account, qos : as its scheduler calls them.
+    executable : base name of its script or program, empty where its scheduler does not say.
     """
 
     number: str
@@ -53,6 +54,7 @@ class QueuedJob:
     name: str = ""
     account: str = ""
     qos: str = ""
+    executable: str = ""
 
     @property
     def holds(self) -> float:
@@ -122,7 +124,7 @@ class Line:
             return float("inf")
         last, cluster = len(self._jobs), self._cluster.copy(DEPTH)
         cluster.submit(last, processors, limit, last, last)
-        return lead_on(cluster, 0.0, {**self._left, last: run_time}, until=last)[last]
+        return predicted_starts(cluster, 0.0, {**self._left, last: run_time}, until=last)[last]
 
     def steps(self) -> tuple[Ints, Floats]:
         """Wait of one more job, of any length, that delays no other, by its processors.
@@ -153,5 +155,5 @@ class Line:
 
     def _starts(self) -> dict[int, float]:
         if self._begin is None:
-            self._begin = lead_on(self._cluster.copy(DEPTH), 0.0, self._left)
+            self._begin = predicted_starts(self._cluster.copy(DEPTH), 0.0, self._left)
         return self._begin

@@ -58,23 +58,18 @@ class RunTimes(Protocol):
 
     def submitted(self, job: int, now: float) -> Expected:
         """The predictions for a job that has just been submitted."""
-        ...
 
     def started(self, job: int, now: float) -> None:
         """Note that a job has started."""
-        ...
 
     def ended(self, job: int, now: float) -> None:
         """Learn from a job that has ended."""
-        ...
 
     def reordered(self, ended: int, now: float) -> Iterable[tuple[int, float]]:
         """Pending jobs with their new sort keys (s), after a job has ended."""
-        ...
 
     def left(self, job: int, ran: float) -> Sequence[float]:
         """Possible remaining run times (s) after ``ran`` seconds, 0 for a pending job; as many for every job."""
-        ...
 
 
 class Watcher(Protocol):
@@ -82,7 +77,6 @@ class Watcher(Protocol):
 
     def __call__(self, cluster: Backfilling, job: int, now: float) -> None:
         """A job has been submitted and has not started yet."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +94,7 @@ class Replay:
 
     @property
     def wait(self) -> Floats:
-        """How long each job waited from submission to start (s)."""
+        """The wait of each job from submission to start (s), shape (jobs,)."""
         return self.start - self.log.submit_time
 
     @property
@@ -173,7 +167,7 @@ def replay(log: JobLog, processors: int, policy: Policy, run_times: RunTimes, wa
     return Replay(log, np.array(start))
 
 
-def shaken(log: JobLog, generator: np.random.Generator) -> JobLog:
+def perturbed(log: JobLog, generator: np.random.Generator) -> JobLog:
     """A perturbed log: every submission a little earlier or later.
 
     A replay amplifies chance, so a verdict from a single replay depends on chance too (Tsafrir, Ouaknine & Feitelson,
@@ -187,7 +181,7 @@ def shaken(log: JobLog, generator: np.random.Generator) -> JobLog:
     Examples
     --------
     >>> log = JobLog(np.array([0.0, 900.0]), np.array([5.0, 7.0]), np.array([1, 2]), np.array([60.0, 60.0]))
-    >>> shaken(log, np.random.default_rng(1)).run_time.tolist()
+    >>> perturbed(log, np.random.default_rng(1)).run_time.tolist()
     [5.0, 7.0]
     """
     if not len(log):

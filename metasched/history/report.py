@@ -1,4 +1,4 @@
-"""What a job log says of its site: what was asked for and used, who waited and why, what would have been better.
+"""The report of a job log: requested and used time, waits and their causes, and possible improvements.
 
 Nothing here predicts: it counts, and replays the newest jobs as they might have been.
 """
@@ -37,7 +37,7 @@ def report(
     log: JobLog, processors: int, *, replayed: int = 5000,
     progress: Callable[[Iterable[int], int], Iterable[int]] = lambda steps, total: steps,
 ) -> dict[str, Any]:  # fmt: skip
-    """What a log says: the document of ``metasched history report``.
+    """The document of ``metasched history report`` for a log.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def report(
 
 
 def requests(log: JobLog) -> dict[str, Any]:
-    """What was asked for against what was used, in all, by user and by application; processor hours.
+    """Requested against used processor hours, in total, by user and by application.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def requests(log: JobLog) -> dict[str, Any]:
 
 
 def applications(log: JobLog) -> list[str]:
-    """What each job runs, as far as its executable or its name without numbers tells; empty where neither does.
+    """The application of each job, by its executable or its name without numbers; empty if it has neither.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def applications(log: JobLog) -> list[str]:
 
 
 def waits(log: JobLog, processors: int) -> dict[str, Any]:
-    """Who waited how long, and whether enough processors were free meanwhile; times in seconds.
+    """Waits by group of jobs (s), and the share of waiting during which enough processors were free.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def waits(log: JobLog, processors: int) -> dict[str, Any]:
 def what_if(
     log: JobLog, processors: int, progress: Callable[[Iterable[int], int], Iterable[int]]
 ) -> list[dict[str, Any]]:
-    """The same jobs replayed: as they asked, with better limits, and in better orders."""
+    """Replays of the same jobs: with the requested limits, with better limits, and in better orders."""
     better = np.minimum(log.limits(), np.ceil(SLACK * log.run_time / STEP).clip(1) * STEP)
     close = replace(log, requested_time=better)
     cases = [
@@ -167,7 +167,7 @@ def what_if(
 
 
 def annotate(log: JobLog) -> list[dict[str, Any]]:
-    """Applications whose users would gain most by telling a problem size: those that ran long and differently.
+    """Applications for which a problem size would help most: those with long and widely spread run times.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def annotate(log: JobLog) -> list[dict[str, Any]]:
 
 
 def _size_in_name(names: Sequence[str], log: JobLog, rows: Ints) -> dict[str, Any] | None:
-    """Which number tells the problem size in the names that most of some jobs have."""
+    """The number that is the problem size in the most frequent stem of some jobs' names."""
     stems = [stem_of(name) for name in names]
     stem = max(set(stems), key=lambda each: (stems.count(each), each))
     alike = np.array([each == stem for each in stems])
@@ -225,7 +225,7 @@ def _spread(values: Floats, users: Ints, processors: Ints) -> float:
 
 
 def _ranked(what: str, names: list[str], of: Callable[[Ints], dict[str, Any]], by: str) -> list[dict[str, Any]]:
-    """The same by name, those with the most of something first; jobs without a name are left out."""
+    """Figures by name, in descending order of one figure; jobs without a name are left out."""
     known, group = np.unique(np.array(names), return_inverse=True)
     order = np.argsort(group, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)

@@ -1,4 +1,4 @@
-"""A job as it is known when it is submitted."""
+"""What is known of a job at its submission."""
 
 from __future__ import annotations
 
@@ -16,41 +16,49 @@ class Submission:
     ----------
     user : who submits it.
     processors, limit : P, and its time limit (s).
-    name : the job's name, executable or whatever it is called by; empty where there is none.
+    name : the job's name or executable, with its partition and account; empty if it has none.
+    executable : its script or program if it has a name as well; empty if unknown.
     """
 
     user: Hashable
     processors: int
     limit: float
     name: str = ""
+    executable: str = ""
 
 
 def submission(
-    user: str, processors: int, limit: float, *, name: str = "", partition: str = "", account: str = ""
-) -> Submission:
-    """A job as it is known when it is submitted, called by all that it is called by.
+    user: str, processors: int, limit: float, *, name: str = "", executable: str = "", partition: str = "",
+    account: str = "",
+) -> Submission:  # fmt: skip
+    """A submission whose name joins the job's name, partition and account.
 
     Parameters
     ----------
     user : who submits it.
     processors : how many it asks for.
     limit : the time that it asks for (s); at least one second counts.
-    name, partition, account : what it is called by; each may be empty.
+    name, executable, partition, account : what it is called by; each may be empty. A job without a name is called by
+        its executable.
 
     Examples
     --------
     >>> submission("ada", 4, 3600.0, name="solve", partition="long").name
     'solve/long/'
+    >>> submission("ada", 4, 3600.0, executable="a.out").name
+    'a.out//'
     """
-    called = "/".join((name, partition, account))
-    return Submission(user, processors, max(limit, 1.0), called if called.strip("/") else "")
+    called = "/".join((name or executable, partition, account))
+    return Submission(
+        user, processors, max(limit, 1.0), called if called.strip("/") else "", executable if name else ""
+    )
 
 
 def submissions(log: JobLog) -> list[Submission]:
-    """The jobs of a log as they were submitted; one without a name is called by its executable."""
+    """The submissions of a log; a job without a name gets that of its executable."""
     columns = (log.named(label) for label in ("name", "executable", "partition", "account"))
     rows = zip(log.named("user"), log.processors.tolist(), log.limits().tolist(), *columns, strict=True)
     return [
-        submission(user, processors, limit, name=name or executable, partition=partition, account=account)
+        submission(user, processors, limit, name=name, executable=executable, partition=partition, account=account)
         for user, processors, limit, name, executable, partition, account in rows
     ]

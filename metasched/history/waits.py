@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metasched.history.backfilling import Backfilling, lead_on
+from metasched.history.backfilling import Backfilling, predicted_starts
 
 #: Upper bounds of the classes of simulated waits (s) whose errors are pooled; the last class is unbounded.
 CLASSES = (0.0, 300.0, 1800.0, 7200.0, 21_600.0, 86_400.0)
@@ -23,6 +23,8 @@ CLASSES = (0.0, 300.0, 1800.0, 7200.0, 21_600.0, 86_400.0)
 SOFTENING = 60.0
 #: Decay, for each wait learned, of the summed errors of corrected and uncorrected forecasts.
 MEMORY = 0.99
+#: Part of the waits that each end of an interval should miss.
+MISS = 0.05
 #: Step by which the levels of intervals follow their coverage (Gibbs & Candès, "Adaptive conformal inference
 #: under distribution shift", NeurIPS 2021).
 STEP = 0.01
@@ -41,10 +43,6 @@ class Wait(NamedTuple):
 class WaitErrors:
     """The errors of earlier forecasts, and the corrections that follow from them.
 
-    Parameters
-    ----------
-    level : of the intervals.
-
     Examples
     --------
     >>> errors = WaitErrors()
@@ -56,9 +54,8 @@ class WaitErrors:
     1260
     """
 
-    def __init__(self, level: float = 0.9) -> None:
-        self._miss = (1.0 - level) / 2.0
-        self._low, self._high = self._miss, 1.0 - self._miss
+    def __init__(self) -> None:
+        self._low, self._high = MISS, 1.0 - MISS
         self._ratios: list[deque[float]] = [deque(maxlen=MOST) for _ in range(len(CLASSES) + 1)]
         self._missed = self._missed_moved = 0.0
 
@@ -67,8 +64,8 @@ class WaitErrors:
         moved = self._moved(said)
         self._missed = MEMORY * self._missed + abs(said - waited)
         self._missed_moved = MEMORY * self._missed_moved + abs(moved.seconds - waited)
-        self._low = min(max(self._low + STEP * (self._miss - (waited < moved.low)), 0.0), 0.3)
-        self._high = max(min(self._high - STEP * (self._miss - (waited > moved.high)), 1.0), 0.7)
+        self._low = min(max(self._low + STEP * (MISS - (waited < moved.low)), 0.0), 0.3)
+        self._high = max(min(self._high - STEP * (MISS - (waited > moved.high)), 1.0), 0.7)
         self._ratios[_class(said)].append(math.log((waited + SOFTENING) / (said + SOFTENING)))
 
     def expect(self, said: float) -> Wait:
@@ -111,7 +108,8 @@ def possible_waits(
     started = cluster.started
     possible = {other: left(other, now - started[other] if other in started else 0.0) for other in cluster.width}
     return [
-        lead_on(cluster.copy(), now, {other: each[which] for other, each in possible.items()}, until=job)[job] - now
+        predicted_starts(cluster.copy(), now, {other: each[which] for other, each in possible.items()}, until=job)[job]
+        - now
         for which in range(len(possible[job]))
     ]
 

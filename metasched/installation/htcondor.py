@@ -13,7 +13,7 @@ from metasched.records import InputError
 FOLDER, CONFIGURATION = Path("/etc/condor/metasched"), Path("/etc/condor/config.d")
 JOURNAL = "installed.json"
 FILES, SETTINGS = ("metasched_loads.py", "hooks.conf", "metasched_hooks.py"), "metasched.conf"
-#: Lists that our settings add to; a later file that sets one anew drops what was added.
+#: Lists that our settings add to; a later file that sets one again drops what was added.
 LISTS = ("STARTD_CRON_JOBLIST", "JOB_TRANSFORM_NAMES")
 
 

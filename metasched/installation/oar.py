@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from metasched.doctor.oar import Rule, rules
 from metasched.installation.plan import Plan, daemon_table, hook_file
 from metasched.installation.steps import Folder, Join, Journal, Step, digest
 from metasched.schedulers.commands import Commands
+from metasched.schedulers.oar.admission_rules import Rule, rules
 
 #: Where the files are installed, on the server.
 FOLDER = Path("/etc/oar/metasched")

@@ -19,7 +19,7 @@ DEFAULT = {
     "metasched_pbs.py": "/etc/pbs/metasched", "admission_rule.pl": "/etc/oar/metasched",
     "metasched.conf": "/etc/condor/metasched",
 }  # fmt: skip
-SETTINGS = frozenset({"rules.lua", "hooks.conf"})
+SETTINGS = frozenset({"rules.lua", "hooks.conf", "load-sensor.conf"})
 
 
 @dataclass(frozen=True)

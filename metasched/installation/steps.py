@@ -70,11 +70,9 @@ class Step(Protocol):
     @property
     def description(self) -> str:
         """What it does, empty where there is nothing to do."""
-        ...
 
     def do(self, journal: Journal) -> None:
         """Carry the step out, and note in the journal how to undo it."""
-        ...
 
 
 @dataclass(frozen=True)

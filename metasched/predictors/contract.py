@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,26 +57,21 @@ class Ranked(Protocol):
     @property
     def combinations(self) -> NDArray[np.int16]:
         """Their functions, array of shape (k, 5)."""
-        ...
 
     @property
     def coefficients(self) -> Floats:
         """Their coefficients, array of shape (k, 2)."""
-        ...
 
     @property
     def standard_error(self) -> Floats:
         """Array of shape (k,), ascending; a share of the measured times where ``relative``, else seconds."""
-        ...
 
     @property
     def relative(self) -> bool:
         """Whether errors are relative to the measured times."""
-        ...
 
     def __len__(self) -> int:
         """How many combinations the list holds."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +91,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseTime:
+class PhaseShare:
     """A phase at one number of processes, where no load slows it.
 
     Parameters
@@ -114,12 +109,12 @@ class PhaseTime:
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseTimes:
+class PhaseShares:
     """The phases of a signature at one number of processors; efficiencies are relative to ``least`` processors."""
 
     processors: int
     least: int
-    phases: Sequence[PhaseTime]
+    phases: Sequence[PhaseShare]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +130,7 @@ class Learned:
 
     parts: tuple[Part, ...]
     notes: tuple[str, ...] = ()
-    phases: PhaseTimes | None = None
+    phases: PhaseShares | None = None
 
 
 @runtime_checkable
@@ -150,7 +145,6 @@ class Predictor(Protocol):
     @property
     def name(self) -> str:
         """Name of the method, as the command line spells it."""
-        ...
 
     def fit(self, runs: Iterable[Run]) -> Any:
         """Learn training runs, and forget everything learned before; the predictor itself.
@@ -159,7 +153,6 @@ class Predictor(Protocol):
         ------
         InputError : the runs do not suffice.
         """
-        ...
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time, with an interval that holds it with probability ``level``.
@@ -168,7 +161,6 @@ class Predictor(Protocol):
         ------
         InputError : nothing was learned yet, or the model is not defined for the request.
         """
-        ...
 
     def predict_many(
         self,
@@ -179,29 +171,23 @@ class Predictor(Protocol):
         level: float = 0.9,
     ) -> Predictions:
         """Predict many: arrays broadcast against each other to shape (n,); infinite where nothing is defined."""
-        ...
 
     def expect_many(
         self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
     ) -> Floats:
         """The execution times (s) of :meth:`predict_many` without their intervals, shape (n,)."""
-        ...
 
     def learn(self, run: Run) -> None:
         """Take one finished run into account."""
-        ...
 
     def settle(self) -> None:
         """Wait for a search that is running in the background, and take its result."""
-        ...
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
         """The terms whose sum is a predicted time: computation, communication, and possibly others."""
-        ...
 
     def learned(self) -> Learned:
         """What was learned so far, by parts, for display."""
-        ...
 
 
 class RunsSeen(Protocol):
@@ -211,11 +197,9 @@ class RunsSeen(Protocol):
 
     def __len__(self) -> int:
         """How many runs are kept, at most the capacity."""
-        ...
 
     def __iter__(self) -> Iterator[Run]:
         """The runs that are kept, oldest first."""
-        ...
 
 
 class Saved(Predictor, Protocol):
@@ -224,17 +208,30 @@ class Saved(Predictor, Protocol):
     @property
     def application(self) -> str:
         """The application whose execution times it predicts."""
-        ...
 
     @property
     def cluster(self) -> str:
         """The platform that its runs were on."""
-        ...
 
     @property
     def window(self) -> RunsSeen:
         """The runs that it looks back at."""
-        ...
+
+
+class Assumed(Saved, Protocol):
+    """A predictor that answers before the first run, such as a simulation or a signature, and is corrected by runs."""
+
+    def corrected(self, runs: Sequence[Run]) -> Self:
+        """Another that knows these runs and no others.
+
+        Raises
+        ------
+        InputError
+            When it predicts nothing for any of the runs.
+        """
+
+    def prepare(self) -> None:
+        """Compute what rankings will ask for, where that is known beforehand and takes long."""
 
 
 def for_user(predictor: Predictor, user: str) -> Predictor:
@@ -266,11 +263,9 @@ class PlansRuns(Predictor, Protocol):
 
     def plan(self, asked: Sequence[Request], candidates: Sequence[Request], budget: float) -> Plan:
         """Choose runs among candidates that take at most ``budget`` seconds together, for the requested placements."""
-        ...
 
     def widths(self, spreads: Floats, level: float) -> Floats:
         """Upper over lower ends of intervals, from spreads of log time, both of shape (t,)."""
-        ...
 
 
 def planner(predictor: Predictor) -> PlansRuns | None:
@@ -478,57 +473,10 @@ def columns_of(request: Request) -> Columns:
 BOUNDLESS = 1e9
 
 
-class ByBatch(ABC):
-    """A base class that derives the other methods from ``name`` and ``predict_many``, without background or terms."""
+class ByColumns(ABC):
+    """A base class that derives the other methods from ``name`` and predictions for columns of one shape."""
 
     name: str
-
-    @abstractmethod
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict many requests at once, see :class:`Predictor`."""
-
-    def predict(self, request: Request, level: float = 0.9) -> Prediction:
-        """Predict one execution time (s), as one of many."""
-        many = self.predict_many(*columns_of(request), level=level)
-        interval = Interval(float(many.low[0]), float(many.high[0]), level)
-        return Prediction(float(many.execution_time[0]), interval, self.name)
-
-    def expect_many(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The execution times of :meth:`predict_many` without their intervals."""
-        return self.predict_many(problem_size, processors, available_cpu, available_bandwidth).execution_time
-
-    def settle(self) -> None:  # noqa: B027
-        """Return at once: nothing is searched in the background."""
-
-    def breakdown(self, request: Request) -> tuple[Term, ...]:
-        """The time with infinite bandwidth is computation, the rest is communication."""
-        n, p, cpu, bw = columns_of(request)
-        time, unbounded = (float(self.expect_many(n, p, cpu, links)[0]) for links in (bw, BOUNDLESS))
-        computation = min(time, unbounded)
-        return (
-            Term("computation", f"{self.name} model with boundless bandwidth", computation),
-            Term("communication", f"{self.name} model, the rest", time - computation),
-        )
-
-    def learned(self) -> Learned:
-        """The fitted parameters, each by its name."""
-        return Learned((Part("", None, self._facts()),))
-
-    def _facts(self) -> Mapping[str, Any]:
-        return {}
-
-
-class ByColumns(ByBatch):
-    """A base class that derives the other methods from predictions for columns of one shape."""
 
     def predict_many(
         self,
@@ -553,3 +501,29 @@ class ByColumns(ByBatch):
 
     def _expected(self, columns: Columns) -> Floats:
         return self._predicted(columns, 0.9).execution_time
+
+    def predict(self, request: Request, level: float = 0.9) -> Prediction:
+        """Predict one execution time (s), as one of many."""
+        many = self._predicted(columns_of(request), level)
+        interval = Interval(float(many.low[0]), float(many.high[0]), level)
+        return Prediction(float(many.execution_time[0]), interval, self.name)
+
+    def settle(self) -> None:  # noqa: B027
+        """Return at once: nothing is searched in the background."""
+
+    def breakdown(self, request: Request) -> tuple[Term, ...]:
+        """The time with infinite bandwidth is computation, the rest is communication."""
+        n, p, cpu, bw = columns_of(request)
+        time, unbounded = (float(self.expect_many(n, p, cpu, links)[0]) for links in (bw, BOUNDLESS))
+        computation = min(time, unbounded)
+        return (
+            Term("computation", f"{self.name} model with boundless bandwidth", computation),
+            Term("communication", f"{self.name} model, the rest", time - computation),
+        )
+
+    def learned(self) -> Learned:
+        """The fitted parameters, each by its name."""
+        return Learned((Part("", None, self._facts()),))
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {}

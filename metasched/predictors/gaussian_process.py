@@ -212,12 +212,26 @@ class ResidualProcess:
         return np.asarray(self._form(points) @ self.weights)
 
     def predict(self, points: Floats, basis: Floats, noise: Floats | float = 1.0) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of log(measured / formula) of new runs, for points (m, d) and basis (m, l)."""
+        """Mean and standard deviation of log(measured / formula) of new runs, for points (m, d) and basis (m, l).
+
+        Parameters
+        ----------
+        points : of the new runs, as those learned, shape (m, d).
+        basis : derivatives of the formula's log time by its parameters there, shape (m, l).
+        noise : variance of the noise of the new runs relative to the usual, a number or of shape (m,).
+        """
         mean, variance, absorbed = self.form(points)
         return mean + basis @ self.moves, self.spread(variance, (basis - absorbed).T, noise)
 
     def spread(self, variance: Floats, basis: Floats, noise: Floats | float) -> Floats:
-        """Standard deviation for new runs, from the process' variance, the unexplained basis (l, m) and the noise."""
+        """Standard deviation for new runs, from the process' variance, the unexplained basis (l, m) and the noise.
+
+        Parameters
+        ----------
+        variance : of the process, shape (m,).
+        basis : the formula's derivatives without what the learned runs explain of them, shape (l, m).
+        noise : variance of the noise of the new runs relative to the usual.
+        """
         free = self.roots @ basis
         return np.asarray(np.sqrt(np.einsum("ij,ij->j", free, free) + variance + self.scales.noise**2 * noise))
 
@@ -302,7 +316,14 @@ def run_covariance(scales: Scales, points: Floats, basis: Floats, alone: Floats,
 
 
 def form_covariance(scales: Scales, first: Floats, second: Floats) -> Floats:
-    """Covariance of smooth part and scaling between points (m, d) and (n, d), shape (m, n)."""
+    """Covariance of smooth part and scaling between points (m, d) and (n, d), shape (m, n).
+
+    Parameters
+    ----------
+    scales : amplitudes and lengths of the process.
+    first : points, the second coordinate being log P, shape (m, d).
+    second : others, shape (n, d).
+    """
     distance: Floats | float = 0.0
     for one, other, length in zip(first.T, second.T, scales.lengths, strict=True):
         step = one[:, None] - other

@@ -106,7 +106,13 @@ def widened(found: Predictions, at_ends: Floats) -> Predictions:
 
 
 def widen_one(found: Prediction, at_ends: Floats) -> Prediction:
-    """The same for one prediction; ``at_ends`` of shape (4,)."""
+    """The same for one prediction; ``at_ends`` of shape (4,).
+
+    Parameters
+    ----------
+    found : the prediction with the loads that are expected.
+    at_ends : times (s) with more CPU, more bandwidth, less CPU and less bandwidth, see :meth:`LoadDoubt.ends`.
+    """
     interval = found.interval
     time, low, high = (np.array([each]) for each in (found.execution_time, interval.low, interval.high))
     many = widened(Predictions(time, low, high, interval.level), at_ends[:, None])

@@ -25,6 +25,25 @@ CAPACITY = 512
 _TRIAL = 0.25
 
 
+def errors_of(entrant: Predictor, runs: Sequence[Run]) -> list[float]:
+    """How wrong a predictor is on each of some runs: half the time is as wrong as twice, so a low answer gains nothing.
+
+    Parameters
+    ----------
+    entrant : a fitted predictor.
+    runs : that it has not learned.
+
+    Returns
+    -------
+    Errors of at least 0, infinite where nothing is predicted.
+    """
+    rows = [(r.problem_size, r.processors, r.min_avg_avail_cpu, r.min_avg_avail_bw) for r in runs]
+    predicted = entrant.predict_many(*np.array(rows, dtype=float).T).execution_time
+    measured = np.array([run.execution_time for run in runs])
+    error = np.maximum(predicted / measured, measured / predicted) - 1.0
+    return [each if np.isfinite(each) else float("inf") for each in error.tolist()]
+
+
 class Tournament(ByColumns):
     """Entrants and their recent errors.
 
@@ -145,12 +164,7 @@ class Tournament(ByColumns):
         return True
 
     def _score(self, entrant: Predictor, runs: Sequence[Run]) -> None:
-        rows = [(r.problem_size, r.processors, r.min_avg_avail_cpu, r.min_avg_avail_bw) for r in runs]
-        predicted = entrant.predict_many(*np.array(rows, dtype=float).T).execution_time
-        measured = np.array([run.execution_time for run in runs])
-        # Half or twice the time are equally wrong, so that no entrant gains by answering low.
-        error = np.maximum(predicted / measured, measured / predicted) - 1.0
-        self.errors[entrant.name].extend(np.where(np.isfinite(error), error, np.inf).tolist())
+        self.errors[entrant.name].extend(errors_of(entrant, runs))
 
     def _recent(self, entrant: Predictor) -> float:
         errors = self.errors.get(entrant.name)

@@ -2,7 +2,7 @@
 
 A scheduler kills a job at its time limit, and lets shorter jobs start sooner. What the run will take is uncertain for
 two reasons: the model's error, which its prediction intervals tell of, and the loads that the job will meet, which
-nobody knows when the limit is written. The second is taken from the loads that past runs met: the distribution is the
+are unknown when the limit is set. The second is taken from the loads that past runs met: the distribution is the
 mixture, over these, of the predictive distributions.
 """
 
@@ -34,7 +34,7 @@ MOST_LOADS = 500
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A time limit (s) and the chance that the job is killed by it."""
+    """A time limit (s) and the probability that it kills the job."""
 
     seconds: float
     chance: float
@@ -102,6 +102,12 @@ def of_placement(placement: Placement, chances: Sequence[float] = (), limits: Se
 
     The interval of level c ends at the quantiles (1 - c)/2 and (1 + c)/2 of a log-normal distribution, about the
     expected time on each side; the slowdown by jobs already there stretches all of it.
+
+    Parameters
+    ----------
+    placement : with the prediction that limits are derived from.
+    chances : probabilities with which the job may be killed, a limit for each.
+    limits : time limits (s), the chance of each.
 
     Raises
     ------
@@ -238,7 +244,7 @@ class ExecutionTimes:
         self._normal = scipy.special.ndtri(np.concatenate([(1 - tails[::-1]) / 2, (1 + tails) / 2]))
 
     def chance(self, seconds: float) -> float:
-        """The chance that a run takes longer."""
+        """The probability that a run takes longer than a number of seconds."""
         if seconds <= 0:
             return 1.0
         return float(np.mean(scipy.special.ndtr(-self._at(math.log(seconds)))))

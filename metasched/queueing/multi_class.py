@@ -33,15 +33,22 @@ class Steady:
     queue_length: Floats
 
 
-def bytes_needed(population: Integers, stations: int, varying: int, networks: int = 1) -> int:
-    """Bytes that an exact solution takes at its peak, ``varying`` of the stations being load-dependent."""
+def bytes_needed(population: Integers, stations: int, varying: int) -> int:
+    """Bytes that the exact solution of a network takes at its peak; ``varying`` stations are load-dependent.
+
+    Parameters
+    ----------
+    population : jobs of each class.
+    stations : of the network.
+    varying : of these, whose speed depends on their load.
+    """
     points = 1
     for jobs in population:
         points *= int(jobs) + 1
     classes = len(population)
     # Queues, throughputs, constants without each varying station and their work space; indices and their work space.
-    per_network = stations + classes + (3 * classes + 2 * varying + 6 if varying else 4)
-    return 8 * points * (networks * per_network + 4 * classes + 3)
+    constants = 3 * classes + 2 * varying + 6 if varying else 4
+    return 8 * points * (stations + 5 * classes + constants + 3)
 
 
 def solve_exactly(demands: ArrayLike, think_time: ArrayLike, population: ArrayLike, rates: ArrayLike) -> Steady:
@@ -121,7 +128,7 @@ def _mean_values(lattice: Lattice, demands: Floats, idle: Floats) -> tuple[Float
 
 
 def _queues(lattice: Lattice, demands: Floats, throughput: Floats) -> Floats:
-    """What a job of each class finds at fixed-speed stations, given the throughputs of the whole network."""
+    """The queues that a job of each class finds on arrival at fixed-speed stations, from the network's throughputs."""
     queue = np.zeros((lattice.points + 1, *demands.shape[:2]))
     for level in lattice.level_slices():
         for index in range(demands.shape[2]):

@@ -1,4 +1,4 @@
-"""The nouns of a closed queueing network, all immutable: a station, a job class, a network of both.
+"""A closed queueing network and its parts, all immutable: stations, job classes, and the network of both.
 
 A network checks itself when it is made and hands the solvers nothing but arrays. Axes keep one order everywhere:
 (network, station, class) and, where all populations are asked for, population last.
@@ -60,7 +60,7 @@ class JobClass:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """Where jobs are served: one or several servers with a queue, or a delay that nobody waits for.
+    """A station: one or several servers with a queue, or a delay (infinitely many servers).
 
     The stations are those of product-form networks: processor sharing, or first come first served where all classes
     have the same service time.
@@ -110,7 +110,7 @@ class Station:
 
     @property
     def listed_rates(self) -> tuple[float, ...]:
-        """Speed with 1, 2, ... jobs there, up to where it stays; not defined for a delay, whose speed never stays."""
+        """Speed with 1, 2, ... jobs there, up to the number from which it is constant; not defined for a delay."""
         return self.rates or tuple(float(servers) for servers in range(1, self.servers + 1))
 
     @property

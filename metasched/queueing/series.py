@@ -63,6 +63,12 @@ def leave_one_out(base: Floats, factors: Sequence[Factor], times: Callable[[Floa
 
     Each half of the factors takes in the whole other half, and so on downwards: about S log2 S products for S factors.
 
+    Parameters
+    ----------
+    base : the product of what is in all of them.
+    factors : S of them.
+    times : multiplies a product with a factor.
+
     Examples
     --------
     >>> leave_one_out(np.ones(1), [2.0, 3.0, 5.0], lambda product, factor: product * factor)

@@ -19,7 +19,7 @@ from metasched.queueing.series import convolve, leave_one_out
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What a network does with 1, 2, ..., N jobs.
+    """The exact solution of a network for each population 1, 2, ..., N.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ class Curve:
         return np.asarray(self.residence_time.sum(axis=-2))
 
 
-def bytes_needed(population: int, stations: int, varying: int, networks: int = 1) -> int:
-    """Bytes that a solution takes at its peak, ``varying`` of the stations being load-dependent."""
+def bytes_needed(population: int, stations: int, varying: int) -> int:
+    """Bytes that a solution of one network takes at its peak, ``varying`` of the stations being load-dependent."""
     # Queues and the work space of their recurrence, speeds, and a few sequences for each varying station.
-    return 8 * population * ((4 * networks + 2) * stations + networks * (2 * varying + 8))
+    return 8 * population * (6 * stations + 2 * varying + 8)
 
 
 def mean_value_analysis(demands: ArrayLike, think_time: ArrayLike, population: int, *, delay: ArrayLike = ()) -> Curve:
@@ -57,7 +57,7 @@ def mean_value_analysis(demands: ArrayLike, think_time: ArrayLike, population: i
     demands : array of shape (..., stations), seconds of service in each cycle.
     think_time : array of shape (...,), seconds.
     population : N, at least 1.
-    delay : numbers of the stations that nobody waits for.
+    delay : numbers of the delay stations, where jobs do not queue.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The answer to a network: throughput, response, residence, utilization and queue length, checked before it is given.
+"""Solutions: throughput, response and residence times, utilization and queue lengths, checked when they are made.
 
 Whatever method an answer comes from, it must keep the laws that hold for every closed network. One that breaks a law
 by more than 1e-6 is refused; no number of it is ever returned.

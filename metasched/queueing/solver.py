@@ -1,4 +1,4 @@
-"""From a network to its solution: which method suits it, and whether that fits into memory.
+"""Choice of the method that solves a network, by its size and the memory that it takes.
 
 Exact wherever that is cheap, otherwise approximate with bounds and an error estimate.
 """

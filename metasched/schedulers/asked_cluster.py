@@ -37,7 +37,7 @@ class AskedCluster:
         self._operates: bool | None = None
 
     def asked(self, words: Sequence[str]) -> Asked:
-        """The requests in the words of its submit command; see the contract."""
+        """The requests as options of its submit command; see the contract."""
         return self._asked_for(words)
 
     def submission(self, words: Sequence[str], partition: str = "") -> Submission:

@@ -55,7 +55,6 @@ class MovesJobs(Protocol):
         RuntimeError
             When the scheduler does not do so; the job then waits or runs as it would have, never held for good.
         """
-        ...
 
 
 @runtime_checkable
@@ -72,7 +71,6 @@ class KnowsProcessorTime(Protocol):
         RuntimeError
             When the scheduler does not answer.
         """
-        ...
 
 
 class Source(Protocol):
@@ -87,23 +85,18 @@ class Source(Protocol):
 
     def partitions(self) -> Sequence[Partition]:
         """The partitions as they are now."""
-        ...
 
     def running(self) -> Sequence[StartedJob]:
         """The jobs that run now, each with its nodes."""
-        ...
 
     def queue(self) -> Sequence[QueuedJob]:
         """The jobs that run and wait, those that wait in the order of their priority."""
-        ...
 
     def accounted(self, since: float) -> JobLog | None:
         """All jobs that ended after a time (s), by accounting; None without accounting."""
-        ...
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes."""
-        ...
 
     def release(self, number: str, time_limit: float | None, nodes: int | None) -> None:
         """Let a waiting job start on any nodes of its partition.
@@ -119,19 +112,15 @@ class Source(Protocol):
         RuntimeError
             When the scheduler does not let it go.
         """
-        ...
 
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
         """How each of these jobs ended; those that the scheduler no longer knows are missing."""
-        ...
 
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time (s), from the scheduler's own records."""
-        ...
 
     def asked(self, words: Sequence[str]) -> Asked:
-        """The requests in the words of its submit command, and in the directives of the script."""
-        ...
+        """The requests as options of its submit command, and as directives of the script."""
 
     def submission(self, words: Sequence[str], partition: str = "") -> Submission:
         """How a job is handed over.
@@ -141,4 +130,3 @@ class Source(Protocol):
         words : of its submit command, without the command.
         partition : where the job is to run, in the scheduler's words; as the words say where it is empty.
         """
-        ...

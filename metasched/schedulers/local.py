@@ -179,7 +179,7 @@ class _Used:
     def share(
         self, watts: float, seconds: float, processors: int, idle_watts: float, covers: str, warnings: list[str]
     ) -> float:
-        """The joules of the run, once it has ended, of what the host drew (W) meanwhile; NaN where nothing tells."""
+        """The joules of the run, once it has ended, of what the host drew (W) meanwhile; NaN if unknown."""
         own, busy = seconds_of_children() - self._own, _busy() - self._busy
         if math.isnan(busy):
             warnings.append("the energy of the run is unknown: the kernel does not report how busy it was")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from metasched.jobs import read_mark
 from metasched.records import InputError
 from metasched.schedulers.submission import Asked
 from metasched.slurm_times import span
@@ -98,5 +97,5 @@ def portable(words: Sequence[str]) -> Portable:
     if options.ntasks < 1:
         raise InputError(f"--ntasks is {options.ntasks}, expected a positive number")
     partitions = tuple(each for each in options.partition.split(",") if each)
-    asked = Asked(read_mark(options.comment), options.ntasks, partitions)
+    asked = Asked(options.comment, options.ntasks, partitions)
     return Portable(asked, script, tuple(options.arguments), options.comment, name, limit, output)

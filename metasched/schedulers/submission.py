@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from metasched.jobs import Mark
+from metasched.jobs import Mark, read_mark, understood_mark
+from metasched.records import InputError
 
 #: Script text beyond this is not read (bytes).
 MOST_SCRIPT = 65_536
@@ -19,11 +20,37 @@ NOT_FOUND = 127
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The requests of a job: its mark, the number of processors, and the partitions, empty if it names none."""
+    """The requests of a job.
 
-    mark: Mark | None
+    Parameters
+    ----------
+    comment : the comment that may hold its mark, or that mark in the form of a comment.
+    processors : how many it asks for.
+    partitions : their names, empty if it names none.
+    devices : whether it asks for GPUs or other generic resources. It is taken for none of its application then: where
+        there are some is for its scheduler to say.
+    """
+
+    comment: str
     processors: int
     partitions: tuple[str, ...]
+    devices: bool = False
+
+    @property
+    def mark(self) -> Mark | None:
+        """The mark that says what it is; None where there is none that counts."""
+        return None if self.devices else read_mark(self.comment)
+
+    @property
+    def why_no_mark(self) -> str:
+        """Why it has no mark that counts, empty where it has one."""
+        if self.devices:
+            return "it asks for GPUs or other generic resources"
+        try:
+            mark = understood_mark(self.comment)
+        except InputError as error:
+            return str(error)
+        return "" if mark else "its comment does not name its application, expected metasched:app=NAME,n=SIZE"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from metasched import __version__
 from metasched.records import InputError
 from metasched.service.api import administration, history, models, observations, placements, sites, status
+from metasched.service.api.busy_routes import BusyRoutes
 from metasched.service.api.loop_lag import LoopLag
 from metasched.service.api.middleware import Gate
 from metasched.service.daemon import Daemon
@@ -35,6 +36,7 @@ def make_app(daemon: Daemon) -> FastAPI:
         app.include_router(routes.router)
     app.include_router(status.metrics)
     app.mount("/static", pages.static)
+    app.add_middleware(BusyRoutes)
     app.add_middleware(
         Gate, most_bytes=daemon.configuration.limits.body_bytes, metrics=daemon.metrics, lag=app.state.lag
     )

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from metasched.modes import Mode
 from metasched.node_names import unfold
 from metasched.records import FASTEST, SLOWEST
-from metasched.sites.settings import SiteTable
+from metasched.sites.settings import Routing, SiteTable
 from metasched.sites.settings import placed as sites_beside
 from metasched.store.files.sources import placed as sources_beside
 from metasched.store.files.whole_files import read_text
@@ -298,6 +298,23 @@ class SimulatedApplication(_Table):
     variables: Annotated[dict[str, FiniteFloat], Field(max_length=100)] = {}
 
 
+class SignedApplication(_Table):
+    """An application whose signature predicts it on a platform until enough of its runs there are learned.
+
+    ``signature`` is a file of ``metasched signature fit``, ``problem_size`` the N of the runs that were traced.
+    ``hardware`` and ``network`` are entries of the hardware database or files; without them the machine is the one that
+    ``metasched signature extract`` assumes.
+    """
+
+    application: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
+    platform: Annotated[str, Field(min_length=1, max_length=255)]
+    signature: Annotated[str, Field(min_length=1)]
+    problem_size: Annotated[FiniteFloat, Field(gt=0)]
+    hardware: Annotated[str, Field(min_length=1)] | None = None
+    network: Annotated[str, Field(min_length=1)] | None = None
+    processes_per_node: Annotated[int, Field(ge=1, le=10_000)] = 1
+
+
 class Configuration(_Table):
     """The complete configuration of the daemon."""
 
@@ -326,7 +343,9 @@ class Configuration(_Table):
     source: list[SourceTable] = []
     problem_size: list[ProblemSize] = []
     simulated: Annotated[list[SimulatedApplication], Field(max_length=256)] = []
+    signature: Annotated[list[SignedApplication], Field(max_length=256)] = []
     site: Annotated[list[SiteTable], Field(max_length=256)] = []
+    routing: Routing = Routing()
 
     @model_validator(mode="after")
     def _schedulers_have_names_of_their_own(self) -> Configuration:
@@ -339,14 +358,23 @@ class Configuration(_Table):
         names = [each.name for each in self.site]
         if len(set(names)) < len(names):
             raise ValueError(f"sites are called {', '.join(names)}, expected each name once")
+        known = {*names, self.routing.here}
+        unknown = [each for route in self.routing.route for each in route.between if each not in known]
+        if unknown:
+            raise ValueError(f"a route leads to {unknown[0]}, expected here or a name of [[site]]")
         return self
 
     @model_validator(mode="after")
-    def _applications_are_simulated_once(self) -> Configuration:
-        keys = [(each.application, each.platform) for each in self.simulated]
+    def _applications_have_one_model_before_their_runs(self) -> Configuration:
+        keys = [
+            *((each.application, each.platform) for each in self.simulated),
+            *((each.application, each.platform) for each in self.signature),
+        ]
         for application, platform in keys:
             if keys.count((application, platform)) > 1:
-                raise ValueError(f"{application} is simulated on {platform} twice, expected one table for both")
+                raise ValueError(
+                    f"{application} on {platform} has several tables simulated or signature, expected one of either"
+                )
         return self
 
     @property
@@ -384,8 +412,21 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
         each.model_copy(update={"system": placed(each.system), "program": placed(each.program)})
         for each in read.simulated
     ]
+    # Entries of the hardware database have names, files end in .toml.
+    signatures = [
+        each.model_copy(
+            update={"signature": placed(each.signature)}
+            | {
+                name: placed(entry)
+                for name in ("hardware", "network")
+                if (entry := getattr(each, name)) is not None and entry.endswith(".toml")
+            }
+        )
+        for each in read.signature
+    ]
     files = {
         "simulated": simulated,
+        "signature": signatures,
         "database": database,
         "fitting": fitting,
         "clusters": placed(read.clusters),

@@ -24,6 +24,7 @@ from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.service.advice.advisor import Placer
 from metasched.service.advice.moving import RunningAdvisor
 from metasched.service.advice.release import release
+from metasched.service.analytic_models import analytic_models
 from metasched.service.authentication import Access
 from metasched.service.clock import Clock
 from metasched.service.configuration import Configuration
@@ -36,7 +37,6 @@ from metasched.service.metrics import Metrics
 from metasched.service.periodic_work.schedule import Schedule
 from metasched.service.periodic_work.upkeep import Upkeep
 from metasched.service.periodic_work.views import Views
-from metasched.service.simulated_applications import simulated_applications
 from metasched.service.simulations import Simulations
 from metasched.service.state.described_clusters import DescribedClusters
 from metasched.service.state.fit_workers import FitWorkers
@@ -123,12 +123,15 @@ class Daemon:
         )  # fmt: skip
         self.views = Views(
             store, self.sources, self.clock, self.clusters, self.history, self.load_forecaster, self.models,
-            self.metrics, self.queues,
+            self.metrics, self.queues, self.placer.prepare,
         )  # fmt: skip
         self.upkeep = Upkeep(
             store, configuration.keep, self.clock, self.clusters, self.history, self.models, self.jobs, self.moves
         )  # fmt: skip
-        self.sites = Sites(configuration.site, __version__, kept=store.sent_jobs, rested=configuration.periods.resend)
+        self.sites = Sites(
+            configuration.site, __version__, kept=store.sent_jobs, rested=configuration.periods.resend,
+            routing=configuration.routing,
+        )  # fmt: skip
         self.work = Schedule()
         #: Held by whoever has something longer computed, so that placements are answered beside it.
         self.long_questions = asyncio.Lock()
@@ -154,7 +157,7 @@ class Daemon:
             self.placer.demands = description.constraints
             self.intake.describe_links(description.links)
             tables += description.sources
-        self.models.simulate(simulated_applications(self.configuration.simulated))
+        self.models.assume(analytic_models(self.configuration))
         self.load_sources = self._load_sources(tables)
         self.jobs.meters = tuple(each for table in tables if (each := table.power_history()) is not None)
         self.metrics.show_ages(self.load_sources.reports, self.clock.now)
@@ -177,9 +180,8 @@ class Daemon:
             self.work.every(periods.partitions, partial(self.views.ask, source))
         self.work.every(periods.partitions, self.views.show_described)
         self.work.every(periods.forecasts, self.views.forecast)
-        self.work.once(self.upkeep.restore_history)
-        self.work.once(self.upkeep.check)
-        self.work.once(self.job_history.restore)
+        for reading in (self.upkeep.restore_history, self.upkeep.check, self.job_history.restore):
+            self.work.once(reading, left=True)
         if self.leadership.shared:
             self.work.every(LEAD, self.look_after_lead)
 

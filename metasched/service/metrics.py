@@ -23,7 +23,7 @@ LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
 
 class _LearnedRuns(Collector):
-    """How many runs each model has learned, read anew at each scrape: models come while the daemon runs."""
+    """How many runs each model has learned, read again at each scrape: models come while the daemon runs."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -50,6 +50,8 @@ class Metrics:
         self.latency = Histogram(
             "metasched_request_seconds", "Response time.", ["path"], buckets=LATENCIES, registry=self.registry
         )
+        #: The counters of each method, route and status, which take longer to find than to raise.
+        self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.placements = Counter(
             "metasched_placements_total", "Requests for a placement.", ["answer"], registry=self.registry
         )
@@ -96,6 +98,21 @@ class Metrics:
             Gauge(name, help_text, registry=self.registry).set_function(value)
 
         self.registry.register(_LearnedRuns(models))
+
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count an answer.
+
+        Parameters
+        ----------
+        method, path : of the request; the path of its route.
+        status, seconds : of the answer, and how long it took.
+        """
+        which = method, path, status
+        if which not in self._answered:
+            self._answered[which] = self.requests.labels(method, path, f"{status}"), self.latency.labels(path)
+        count, latency = self._answered[which]
+        count.inc()
+        latency.observe(seconds)
 
     def source_failed(self, name: str) -> None:
         """Count that a source did not answer, or not soundly."""

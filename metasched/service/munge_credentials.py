@@ -1,7 +1,7 @@
 """Users of other hosts of the site by MUNGE credentials, which munged of the daemon's host decodes.
 
 A credential names the user's number, lasts for a minute, and is made for one request, whose method and path it holds.
-munged decodes it once (munge(7)), and the daemon remembers it as well, for a munged that was started anew meanwhile.
+munged decodes it once (munge(7)), and the daemon remembers it as well, for a munged that was started again meanwhile.
 """
 
 from __future__ import annotations

@@ -106,10 +106,10 @@ class JobIn(Message):
 
 
 class RankIn(Demands):
-    """What a ranking is asked for, in the words of ``metasched rank``; what applications demand is described with them.
+    """A request for a ranking, with the options of ``metasched rank``; demands of applications are described with them.
 
     ``weights`` are prices in seconds of the terms of the objective. Without ``forecast`` the loads measured last count.
-    ``drain`` names nodes, folded, that are looked on as drained. With ``later`` the answer also tells of the partitions
+    ``drain`` names nodes, folded, that count as drained. With ``later`` the answer also tells of the partitions
     in which the job would have to wait first, and what each cluster has. ``lent`` are runs of other sites, which models
     with few runs count with.
     """
@@ -178,9 +178,9 @@ class SiteLinkIn(Message):
 
 
 class SiteLinksIn(Message):
-    """What the agent of a node measured of the links to other sites."""
+    """What the agent of a site measured of the links from there to other sites."""
 
-    node: Name
+    site: Annotated[str, Field(min_length=1, max_length=64)]
     links: Annotated[list[SiteLinkIn], Field(min_length=1, max_length=1000)]
 
 
@@ -258,6 +258,7 @@ class ExpectIn(Message):
     requested_time: Positive
     cluster: Annotated[str, Field(max_length=255)] | None = None
     name: Annotated[str, Field(max_length=1000)] = ""
+    executable: Annotated[str, Field(max_length=1000)] = ""
     partition: Annotated[str, Field(max_length=255)] = ""
     account: Annotated[str, Field(max_length=255)] = ""
 

@@ -46,8 +46,12 @@ class TokenReader:
                 least = SHORTEST_SECRET[settings.algorithm]
                 raise InputError(f"expected a secret of at least {least} bytes", where=settings.key)
         try:
-            self._key: Any = jwt.get_algorithm_by_name(settings.algorithm).prepare_key(secret)
-        except (self._errors, ValueError, TypeError, NotImplementedError):
+            algorithm = jwt.get_algorithm_by_name(settings.algorithm)
+        except NotImplementedError:  # PyJWT is installed without the package that does public keys.
+            raise InputError("needs cryptography: pip install 'metasched[jwt]'", where="[authentication.jwt]") from None
+        try:
+            self._key: Any = algorithm.prepare_key(secret)
+        except (self._errors, ValueError, TypeError):
             raise InputError(f"expected a public key for {settings.algorithm} in PEM", where=settings.key) from None
         if hasattr(self._key, "sign") and settings.algorithm not in SHORTEST_SECRET:
             raise InputError("holds a private key, expected the public one", where=settings.key)

@@ -1,4 +1,4 @@
-"""What a process does, one action after another: the words of SimGrid's time-independent traces.
+"""The actions of processes, as in SimGrid's time-independent traces.
 
 An action is a name and numbers. Which numbers are ranks, and where lists as long as a communicator stand, is the same
 for all actions of a name; shapes tell actions apart that a program cannot have written in the same place.
@@ -25,8 +25,12 @@ PEERS = {
 }
 #: Where lists as long as the communicator stand: ``V`` a list, ``s`` a number; a leading ``i`` changes nothing.
 LISTS = {"alltoallv": "sVsVss", "gatherv": "sVsss", "scatterv": "Vssss", "allgatherv": "sVss", "reducescatter": "Vss"}
+#: Marks of a program in parts: where a part stands, and where one of its turns ends. No process does anything there.
+PART, TURN = "part", "turn"
+#: Actions that are no calls.
+NO_CALLS = ("compute", "init", "finalize", PART, TURN)
 #: Actions whose numbers tell no bytes.
-WITHOUT_DATA = ("compute", "sleep", "wait", "waitall", "waitany", "test", "testany", "init", "finalize", "barrier")
+WITHOUT_DATA = (*NO_CALLS, "sleep", "wait", "waitall", "waitany", "test", "testany", "barrier")
 #: Actions whose number is an amount, not a count.
 AMOUNTS = ("compute", "sleep")
 #: Bytes of each type that SimGrid numbers; those it does not number it counts in bytes (-1).
@@ -35,7 +39,7 @@ TYPE_BYTES = {0: 8, 1: 4, 2: 1, 3: 2, 4: 8, 5: 4, 6: 1, -1: 1}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What actions share that may stand in the same place of a program.
+    """The shape of an action: what actions at the same place of a program have in common.
 
     Parameters
     ----------
@@ -69,7 +73,7 @@ def _plain(name: str) -> str:
 
 
 def shape_of(name: str, numbers: Sequence[float], tail: bool) -> tuple[Shape, int]:
-    """The shape of an action, and how long its lists are.
+    """The shape of an action, and the length of its lists.
 
     Examples
     --------
@@ -89,7 +93,7 @@ def shape_of(name: str, numbers: Sequence[float], tail: bool) -> tuple[Shape, in
 
 @dataclass
 class ActionTable:
-    """Different actions, numbered: the shape of each, its numbers and its lists.
+    """A table of distinct actions by number: the shape, the numbers and the lists of each.
 
     Attributes
     ----------
@@ -106,7 +110,7 @@ class ActionTable:
     _known: dict[Shape, int] = field(default_factory=dict)
 
     def add(self, name: str, numbers: Sequence[float], tail: bool = False) -> int:
-        """Number an action; the caller sees to it that none comes twice."""
+        """Add an action, which must not be in the table, and return its number."""
         shape, length = shape_of(name, numbers, tail)
         place = self._known.setdefault(shape, len(self.shapes))
         if place == len(self.shapes):
@@ -142,7 +146,7 @@ class ActionTable:
         return " ".join(words) + (" " if shape.tail else "")
 
     def volume(self, action: int) -> float:
-        """Bytes that the process itself sends or receives in the action, as far as the line tells.
+        """The bytes that the process itself sends or receives in the action, as far as the trace records them.
 
         Examples
         --------
@@ -165,11 +169,11 @@ class ActionTable:
         return abs(numbers[0]) * TYPE_BYTES.get(int(numbers[-1]), 1)
 
     def instructions(self, action: int) -> float:
-        """Flops of a computation, which are all that these traces tell of instructions; 0 for calls."""
+        """The flops of a computation, which stand for instructions in these traces; 0 for calls."""
         shape = self.shapes[self.shape[action]]
         return self.numbers[action][0] if shape.name == "compute" and self.numbers[action] else 0.0
 
 
 def _word(number: float, counted: bool = True) -> str:
-    """A number as SimGrid writes it: whole ones in full, amounts of computation to six digits."""
+    """A number in SimGrid's format: integers in full, amounts of computation to six digits."""
     return str(int(number)) if counted and number == int(number) else f"{number:g}"

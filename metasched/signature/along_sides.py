@@ -1,4 +1,4 @@
-"""Programs that do along each side of a grid what its length asks for: nothing where it is one process long.
+"""Programs whose calls along each side of a grid depend on its length: none if it is one process long.
 
 Around a grid, whoever is two wide has one neighbour for two directions and may send once where others send twice, so
 that programs of different counts differ in their calls. What belongs to a side is found by partners that differ in one
@@ -29,7 +29,7 @@ TWO, WIDE, MANY = "two", "wide", "many"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call with the computation before it.
+    """A call together with the computation before it.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ Stretch = tuple[Call, ...]
 
 @dataclass(frozen=True)
 class Seen:
-    """What the processes of a role do in one run.
+    """The calls of the processes of a role in one run.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Along:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A stretch that the runs show along a side of two, and along a longer one.
+    """A stretch of calls observed along a side of two, and along a longer one.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Sided:
 
 
 def holds(guard: str, length: int) -> bool:
-    """Whether what is guarded is done along a side of so many processes.
+    """Whether a guarded stretch runs along a side of ``length`` processes.
 
     Examples
     --------
@@ -221,13 +221,13 @@ WHOLE, EDGE, REST, INSIDE = 1.0, 1.4, 1.5, 1.6
 
 
 def _common(one: Sequence[object], other: Sequence[object]) -> int:
-    """How much two sequences have in common from their begin on."""
+    """The length of the common prefix of two sequences."""
     same = (mine == theirs for mine, theirs in zip(one, other, strict=False))
     return next((at for at, each in enumerate(same) if not each), min(len(one), len(other)))
 
 
 def _shown_elsewhere(stretch: Stretch, shown: Sequence[Shown]) -> list[tuple[Shown, int, Call]] | None:
-    """What a side of two does when it is longer, piece by piece as another side shows it.
+    """The calls along a side of two if it were longer, piece by piece as observed along another side.
 
     A piece is all that the other side does at one place, or, where that has the same calls at both lengths, part of it.
 
@@ -330,8 +330,7 @@ def program_along_sides(runs: Sequence[Seen]) -> Sided | None:
 
 def _astray(seen: Seen, parts: Sequence[tuple[int, Stretch]]) -> int:
     """How many calls with partners go along no side."""
-    meets = {int(shape) for shape, name in enumerate(seen.partnered) if name}
-    return sum(call.shapes[-1] in meets for side, stretch in parts if side < 0 for call in stretch)
+    return sum(bool(seen.partnered[call.shapes[-1]]) for side, stretch in parts if side < 0 for call in stretch)
 
 
 def _assembled(

@@ -1,13 +1,13 @@
-"""An application whose number of processes is open: roles of processes, the program of each, rules of every number."""
+"""An application for any number of processes: roles of processes, their programs, and rules for all numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from metasched.records import InputError
-from metasched.signature.actions import LISTS, PEERS, Shape
+from metasched.signature.actions import LISTS, PART, PEERS, Shape
 from metasched.signature.attributes import UNROLLED, Attribute
 from metasched.signature.folding import Loop, Node
 from metasched.signature.matching import Leaf, Part, Program, program_of
@@ -21,7 +21,7 @@ MOST_ROLES, MOST_LEAVES = 4_096, 100_000
 
 @dataclass(frozen=True)
 class Rule:
-    """How one action of a program comes about.
+    """The rules of one action of a program.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Role:
-    """What the processes of one cell do.
+    """A role: the program of the processes of one cell.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Application:
-    """What metasched signature fit finds.
+    """The result of ``metasched signature fit``: an application for any number of processes.
 
     Parameters
     ----------
@@ -71,6 +71,8 @@ class Application:
     roles : by cell.
     learned : the numbers of processes that it was learned from.
     paces : of each phase, how long its instructions take, where points were measured.
+    parts : of each mark among the actions of the only role, by its number, what stands there, turn by turn, each with a
+        mark at its end (:mod:`metasched.signature.parts`).
     """
 
     features: str
@@ -79,17 +81,24 @@ class Application:
     roles: dict[Cell, Role]
     learned: tuple[int, ...]
     paces: tuple[Pace | None, ...] = ()
+    parts: Mapping[int, Application] = field(default_factory=dict)
+
+    def each(self) -> Iterator[Application]:
+        """The application, and each of its parts."""
+        yield self
+        yield from self.parts.values()
 
     def attributes(self) -> Iterator[Attribute]:
-        """The attributes of all rules of all roles."""
-        for role in self.roles.values():
-            yield from role.counts
-            for rule in role.rules:
-                yield from rule.each()
+        """The attributes of all rules of all roles, also of parts."""
+        for application in self.each():
+            for role in application.roles.values():
+                yield from role.counts
+                for rule in role.rules:
+                    yield from rule.each()
 
     def as_dict(self) -> dict[str, Any]:
         """The application as a JSON document, which :meth:`of` reads."""
-        return {
+        document: dict[str, Any] = {
             "features": self.features,
             "topology": self.topology,
             "learned": list(self.learned),
@@ -99,11 +108,16 @@ class Application:
                 for each in self.shapes
             ],
             "roles": [_role_document(role) for role in self.roles.values()],
-        } | ({"paces": [None if each is None else each.as_dict() for each in self.paces]} if self.paces else {})
+        }
+        if self.paces:
+            document["paces"] = [None if each is None else each.as_dict() for each in self.paces]
+        if self.parts:
+            document["parts"] = {str(leaf): each.as_dict() for leaf, each in self.parts.items()}
+        return document
 
     @classmethod
-    def of(cls, document: Any) -> Application:
-        """The application of a document.
+    def of(cls, document: Any, inside: bool = False) -> Application:
+        """The application of a document, or of a part of one.
 
         Raises
         ------
@@ -120,6 +134,11 @@ class Application:
             if len(document.get("paces", ())) > MOST_PHASES:
                 raise ValueError
             paces = tuple(None if each is None else Pace.of(each) for each in document.get("paces", ()))
+            parts = {int(leaf): cls.of(each, inside=True) for leaf, each in document.get("parts", {}).items()}
+            only = roles[0].program.leaves if len(roles) == 1 else []
+            marks = {leaf.number for leaf in only if shapes[leaf.shape].name == PART}
+            if parts and (inside or not marks.issuperset(parts)):
+                raise ValueError
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -127,7 +146,7 @@ class Application:
         known = all(name in FEATURES for name in features.split("+") if name)
         if not known or topology not in TOPOLOGIES or not roles:
             raise InputError("is of another form than metasched signature fit writes")
-        return cls(features, topology, shapes, {role.cell: role for role in roles}, learned, paces)
+        return cls(features, topology, shapes, {role.cell: role for role in roles}, learned, paces, parts)
 
 
 def _role_document(role: Role) -> dict[str, Any]:

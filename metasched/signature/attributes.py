@@ -1,4 +1,4 @@
-"""How one number of an action follows from the number of processes, the rank and the steps of loops.
+"""Rules for one number of an action: from the number of processes, the rank and the steps of loops.
 
 A rank is a relation in each dimension of a grid (shift, exchange of bits, place, mirror, change of coordinates), other
 numbers are expressions; where neither holds, each step of a short loop has its own, or a power law in n stands in.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -79,7 +80,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Attribute:
-    """How one number comes about: one of a rank rule, an expression, a table over steps or groups, a power law.
+    """The rule of one number: a rank rule, an expression, a table over steps or groups, or a power law.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ class Attribute:
 
     @property
     def size(self) -> int:
-        """How much there is to a rule: the simplest that holds is believed."""
+        """The complexity of a rule; the simplest that holds is chosen."""
         by = [axis.by for axis in self.axes] + ([self.expression] if self.expression is not None else [])
         return (
             sum(each.size for each in self.table) + len(self.table) + 2 * sum(len(each.terms) for each in by) + len(by)
@@ -111,12 +112,12 @@ class Attribute:
 
     @property
     def ruled(self) -> bool:
-        """Whether it follows rules alone, no regression."""
+        """Whether the number follows rules only, without a regression."""
         return self.law is None and all(each.ruled for each in self.table)
 
     @property
     def statistical(self) -> bool:
-        """Whether nothing says which process has which of the numbers."""
+        """Whether the values are known, but not which process has which."""
         return self.placement is not None and self.placement.kind == "spread"
 
     def __call__(self, env: Env, count: int, rounded: bool = True) -> Floats:
@@ -224,7 +225,7 @@ _SIDED = re.compile(r"\b(P|x|floor|most|ceil|block|spread)(\d)")
 
 
 def turned_to(rule: Attribute, topology: str, one: int, other: int) -> Attribute:
-    """What a number would be along one side of a grid if it came about as it does along another one.
+    """The rule of a number along one side of a grid, transferred from another side.
 
     Examples
     --------
@@ -266,14 +267,14 @@ def _chosen(steps: NDArray[np.int64], parts: list[Floats]) -> Floats:
 
 
 def with_grid(env: Env, sides: tuple[int, ...]) -> dict[str, Floats]:
-    """The names, with sides and coordinates of a grid at one number of processes."""
+    """The environment with the sides and coordinates of a grid at one number of processes."""
     ranks = coordinates(env["r"].astype(np.int64), sides)
     named = {f"x{place}": each.astype(np.float64) for place, each in enumerate(ranks)}
     return {**env, **named, **{f"P{place}": np.full(1, float(side)) for place, side in enumerate(sides)}}
 
 
 class Samples:
-    """Rows of one action's numbers at all counts: what rules are looked for and checked on.
+    """The samples of one action's numbers at all counts, on which rules are searched and checked.
 
     Parameters
     ----------
@@ -288,6 +289,7 @@ class Samples:
         self.env["n"] = counts.astype(np.float64)
         self._rows: dict[tuple[str, bool], Rows] = {}
         self._grids: dict[str, dict[str, Floats]] = {}
+        self._steps: dict[tuple[int, str, int], dict[int, tuple[NDArray[np.bool_], Samples]]] = {}
         self.distinct = np.unique(counts).tolist()
 
     @property
@@ -320,12 +322,12 @@ class Samples:
         return self._rows[topology, ranks]
 
     def fingerprint(self, values: Floats) -> tuple[object, ...]:
-        """The same for the same rows with the same values."""
+        """A hash of the rows and values, equal for equal rows and values."""
         rows = sorted((name, np.asarray(each, dtype=np.float64).tobytes()) for name, each in self.env.items())
         return self.topology, self.loops, *rows, values.tobytes()
 
     def alone(self) -> NDArray[np.bool_]:
-        """Which rows are of the first process of each count."""
+        """A mask, shape (rows,), of the rows of the first process of each count."""
         ranks = self.env["r"]
         first = {n: ranks[self.counts == n].min() for n in self.distinct}
         return np.asarray(ranks == np.array([first[n] for n in self.counts.tolist()]))
@@ -334,6 +336,28 @@ class Samples:
         """Some of the rows, perhaps with other names."""
         env = {name: values[chosen] for name, values in (env or self.env).items()}
         return Samples(self.counts[chosen], env, self.loops, self.topology)
+
+    @cached_property
+    def probe(self) -> tuple[NDArray[np.bool_], Samples]:
+        """A few rows of each count, on which most rules that do not hold fail: a mask, shape (rows,), and the rows."""
+        picked = np.zeros(self.counts.size, dtype=np.bool_)
+        for n in self.distinct:
+            here = np.flatnonzero(self.counts == n)
+            # A step that shares no factor with the sides of grids.
+            step = max(here.size // PROBED, 1) | 1
+            picked[here[::step]] = True
+            picked[here[[0, -1]]] = True
+        return picked, self.part(picked)
+
+    def by_step(self, loop: int, turn: str, length: int) -> Iterator[tuple[NDArray[np.bool_], Samples]]:
+        """The rows of each rule of a table over a loop's steps: a mask, shape (rows,), and the rows."""
+        known = self._steps.setdefault((loop, turn, length), {})
+        which, inner = turned(self.env, loop, turn, length)
+        for step in range(length):
+            if step not in known:
+                chosen = which == step
+                known[step] = chosen, self.part(chosen, inner)
+            yield known[step]
 
     def holds(self, attribute: Attribute, values: Floats, tolerance: float = 0.0) -> bool:
         """Whether an attribute gives back all values."""
@@ -371,21 +395,14 @@ def number(
 
 
 def _harder(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
-    """Remainders, and shares that do not come out even."""
+    """Rules with remainders, and shares that do not divide evenly."""
     rows = samples.rows(topology, True)
     dimensions = len(TOPOLOGIES[topology](samples.distinct[0]))
     found = None
     if np.all(values == np.round(values)):
         moduli = ["n", *(f"P{each}" for each in range(dimensions) if dimensions > 1)]
         found = rows.modular(values, moduli)
-    # Shares are the same at every step of a loop: other numbers are not worth the search among thousands of lengths.
-    if found is None and (placed := rows.by_place(values, tolerance)) is not None:
-        places, shares = placed
-        if np.all(values == np.round(values)):
-            found = places.blocks(shares, dimensions)
-        if found is None and dimensions > 1:
-            found = places.products(shares, dimensions, tolerance)
-    return found
+    return rows.dealt_out(values, dimensions, tolerance) if found is None else found
 
 
 def _paired(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
@@ -399,8 +416,8 @@ def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simpl
     """
     if np.any(values < 0) or np.any(values >= samples.env["n"]):
         return number(samples, values, topologies[:2])
-    picked = _probed(samples)
-    probe, few = samples.part(picked), values[picked]
+    picked, probe = samples.probe
+    few = values[picked]
     for simply in (True,) if only_simple else (True, False):
         for topology in topologies:
             found = _ranked(probe, few, topology, simply)
@@ -413,18 +430,6 @@ def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simpl
             if found is not None and samples.holds(found, values):
                 return found
     return None
-
-
-def _probed(samples: Samples) -> NDArray[np.bool_]:
-    """A few rows of each count, on which most rules that do not hold fail."""
-    picked = np.zeros(samples.counts.size, dtype=np.bool_)
-    for n in samples.distinct:
-        here = np.flatnonzero(samples.counts == n)
-        # A step that shares no factor with the sides of grids.
-        step = max(here.size // PROBED, 1) | 1
-        picked[here[::step]] = True
-        picked[here[[0, -1]]] = True
-    return picked
 
 
 def _ranked(samples: Samples, values: Floats, topology: str, simply: bool) -> Attribute | None:
@@ -515,16 +520,7 @@ def _stepped(rows: Rows, forward: Floats, short: Floats, side: Floats) -> Expres
     for values in (short, forward, forward - side):
         if (found := rows.fitted(values)) is not None:
             return found
-    for constant in (0.0, 1.0, -1.0):
-        for slope in (1.0, -1.0):
-            good = np.flatnonzero(
-                np.all(np.mod(np.round(constant + slope * rows.matrix) - forward, side) == 0, axis=1)
-                & np.all(np.abs(rows.matrix - np.round(rows.matrix)) < 1e-9, axis=1)
-            )
-            if good.size:
-                found = Expression(constant, ((slope, rows.names[int(good[0])]),))
-                return rows.from_above(found, forward, side)
-    return None
+    return rows.stepped(forward, side)
 
 
 def attribute(
@@ -583,13 +579,11 @@ def _by_step(samples: Samples, values: Floats, rule: OneRule, few: bool) -> Attr
         if not few and np.all(counts > 1):
             tried += [("last", 2), ("first", 2), *([("halves", 2)] if np.all(counts % 2 == 0) else [])]
         for turn, length in tried:
-            which, inner = turned(samples.env, loop, turn, length)
             if few and _same(values, samples, loop):
                 continue
             parts: list[Attribute] = []
-            for step in range(length):
-                chosen = which == step
-                one = rule(samples.part(chosen, inner), values[chosen]) if chosen.any() else None
+            for chosen, part in samples.by_step(loop, turn, length):
+                one = rule(part, values[chosen]) if chosen.any() else None
                 if one is None:
                     break
                 parts.append(one)
@@ -640,7 +634,7 @@ def off_the_way(rule: Attribute, peer: Attribute | None, samples: Samples) -> At
 
 
 def shared_out(samples: Samples, values: Floats, steady: float) -> Attribute:
-    """Instructions whose total is shared out anew among more processes and steps (Eq. 4), or a power law.
+    """Instructions whose total is shared out again among more processes and steps (Eq. 4), or a power law.
 
     Parameters
     ----------
@@ -732,7 +726,7 @@ def of_known_lengths(
 
 
 def regression(samples: Samples, values: Floats) -> Attribute:
-    """What stands in where no rule holds: a power law through the means at each count, or their mean."""
+    """The fallback if no rule holds: a power law through the means at each count, or their mean."""
     means = [float(values[samples.counts == n].mean()) for n in samples.distinct]
     if len(means) > 1 and min(means) > 0:
         law = PowerLaw.fitted(samples.distinct, means)

@@ -1,4 +1,4 @@
-"""When each process does what: the operations of a trace, where it is known what each costs.
+"""Simulated clocks of all processes, from the operations of a trace and their costs.
 
 As in :mod:`metasched.simulation.engine`, a message is under way as long as its block takes, and a link carries one
 after another. Here calls may be non-blocking, so posting costs nothing; a blocking send of a small message goes on at
@@ -30,7 +30,7 @@ RENDEZVOUS = 65_536.0
 
 @dataclass(frozen=True)
 class Clocks:
-    """What a run comes to.
+    """The result of a simulated run: end, computation and communication times.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
     phase = phases[found.event]
 
     def depart(messages: Ints, since: Floats) -> None:
-        """Messages leave when both they and their links can."""
+        """The departure of messages (s): when both they and their links are ready."""
         source = found.source[messages]
         begin = np.maximum(since, out[source])
         np.maximum.at(out, source, begin + busy[messages])
@@ -141,7 +141,7 @@ def _wait(
     waiting: Ints, at: Ints, clock: Floats, into: Floats, there_at: Floats, found: Exchanges,
     eager: NDArray[np.bool_], busy: Floats, spent: Floats, phase: Ints,
 ) -> bool:  # fmt: skip
-    """Let those go on whose requests are complete; whether there were any."""
+    """Resume the processes whose requests are complete; return whether there were any."""
     step = at[waiting]
     first, many = found.request[step], found.end[step] - found.request[step]
     most = int(many.max(initial=0))
@@ -172,7 +172,7 @@ def _wait(
 
 
 class _Collectives:
-    """When the processes leave a collective operation that they enter at some times."""
+    """The times at which processes leave a collective operation, from those at which they enter it."""
 
     def __init__(self, table: ActionTable, costs: Costs) -> None:
         self.table, self.costs, self.count = table, costs, costs.count
@@ -235,7 +235,7 @@ class _Collectives:
         return ends
 
     def _up(self, clock: Floats, root: int, size: float) -> Floats:
-        """A reduction: the root has it when the slowest way up has been gone."""
+        """A reduction: it ends at the root when the slowest path to it has been traversed."""
         depth = self._depth(root)
         ends = clock.copy()
         ends[root] = float(np.max(clock + depth * self.costs.branch("reduce", size)))

@@ -1,4 +1,4 @@
-"""What work, messages and collective operations take, as the clocks of a run ask for it: here by blocks of hardware."""
+"""Costs of computation, messages and collective operations: the contract of the clocks, and costs by blocks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IN_PARTS = 10_000.0
 
 
 class Costs(Protocol):
-    """What the clocks of a run ask for."""
+    """The contract of the costs that simulated clocks need."""
 
     @property
     def count(self) -> int:

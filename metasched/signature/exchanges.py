@@ -1,4 +1,4 @@
-"""A trace as operations that a clock can follow: work, posts of messages, waits for posts, collective operations.
+"""A trace as operations: computation, posts of messages, waits for posts, collective operations.
 
 A blocking call is a post and a wait for it. Messages are matched before any clock runs: the k-th from one process to
 another with a tag is received by the k-th call that asks for it, as MPI promises.
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class Operation(IntEnum):
-    """What a process does next: compute, send, receive, wait for what it has begun, or meet all others."""
+    """The kinds of operations: compute, send, receive, wait for posted requests, collective operation."""
 
     work = 0
     send = 1

@@ -1,19 +1,20 @@
-"""What each process does at a number of processes that was not run, out of the rules of an application."""
+"""Expansion of an application: the trace of a number of processes that was not run, by its rules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.actions import AMOUNTS, ActionTable, Shape
+from metasched.signature.actions import AMOUNTS, TURN, ActionTable, Shape
 from metasched.signature.application import Application, Role, Rule
 from metasched.signature.attributes import with_grid
 from metasched.signature.expressions import LISTED
 from metasched.signature.matching import Places, Repeat, laid_out
+from metasched.signature.parts import spliced, turns
 from metasched.signature.roles import cells
 from metasched.signature.topologies import TOPOLOGIES
 from metasched.signature.traces import Trace
@@ -29,7 +30,7 @@ NEIGHBOURS = 26
 
 @dataclass
 class _Actions:
-    """Actions by what they are, so that none is made twice."""
+    """Deduplicates actions: equal ones get the same number in the table."""
 
     table: ActionTable
     known: dict[tuple[object, ...], int]
@@ -50,7 +51,7 @@ class _Actions:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some turns of the loops of an expanded trace.
+    """A sample of an expanded trace: some iterations of its loops.
 
     Parameters
     ----------
@@ -107,6 +108,48 @@ def sampled(application: Application, count: int, longest: int, outer: int = 0) 
     """
     if not 1 <= count <= MOST_PROCESSES:
         raise InputError(f"{count} processes are asked for, expected from 1 to {MOST_PROCESSES}")
+    if application.parts:
+        return _spliced(application, count)
+    return _sampled(application, count, longest, outer, _Actions(ActionTable(), {}))
+
+
+def _spliced(application: Application, count: int) -> Sample:
+    """The trace of a program in parts; turns of its loops may have little in common, so that none is left out."""
+    actions = _Actions(ActionTable(), {})
+    outside = _sampled(application, count, 0, 0, actions).trace.processes
+    (role,) = application.roles.values()
+    places, _ = positions(application, role, 0, count)
+    inside: list[dict[int, Sequence[NDArray[np.int32]]]] = [{} for _ in range(count)]
+    for leaf, part in application.parts.items():
+        marks = [row[0] for row in places.leaves[leaf]]
+        if not marks:
+            continue
+        made = _sampled(part, count, 0, 0, actions).trace.processes
+        turn = actions.number(Shape(TURN, 0), ())
+        for rank, process in enumerate(made):
+            each = turns(process, turn)
+            # Where a part has fewer turns than marks by their rules, the last one stands in.
+            each = [*each, *each[-1:] * max(len(marks) - len(each), 0)]
+            inside[rank] |= {mark: [one] for mark, one in zip(marks, each, strict=False)}
+            inside[rank] |= {mark: [] for mark in marks[len(each) :]}
+    processes = tuple(spliced(*both) for both in zip(outside, inside, strict=True))
+    if sum(each.size for each in processes) > MOST_EVENTS:
+        raise InputError(f"{count} processes would have more than {MOST_EVENTS} actions")
+    shapes = np.array(actions.table.shape, dtype=np.int64)
+    known: dict[bytes, int] = {}
+    programs: list[tuple[Ints, Ints]] = []
+    roles = []
+    for process in processes:
+        program = shapes[process]
+        number = known.setdefault(program.tobytes(), len(programs))
+        if number == len(programs):
+            programs.append((program, np.arange(program.size)))
+        roles.append(number)
+    return Sample(Trace(actions.table, processes), tuple(roles), tuple(programs))
+
+
+def _sampled(application: Application, count: int, longest: int, outer: int, actions: _Actions) -> Sample:
+    """The trace of an application without its parts."""
     members: dict[tuple[int, ...], list[int]] = {}
     for rank, cell in enumerate(cells(application.features, application.topology, count)):
         members.setdefault(cell, []).append(rank)
@@ -116,7 +159,6 @@ def sampled(application: Application, count: int, longest: int, outer: int = 0) 
                 f"process {ranks[0]} of {count} has a part that no run showed ({application.features} {cell} of "
                 f"{application.topology}), expected signatures of runs that have such a process"
             )
-    actions = _Actions(ActionTable(), {})
     processes: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)] * count
     total = 0
     roles = [0] * count
@@ -194,7 +236,7 @@ def positions(application: Application, role: Role, rank: int, count: int) -> tu
 
 
 def _longest(repeat: Repeat, longest: int, outer: int) -> int:
-    """How many turns of a loop are kept."""
+    """The number of iterations of a loop that are kept."""
     if _alone(repeat):
         return max(longest, NEIGHBOURS)
     inner = any(isinstance(part, Repeat) and not _alone(part) for part in repeat.body)
@@ -235,7 +277,7 @@ def _numbered(shape: Shape, rule: Rule, env: dict[str, Floats], count: int, acti
 
 
 def _written(values: Floats) -> Floats:
-    """Amounts of computation to the six digits that a trace has."""
+    """Amounts of computation rounded to the six digits of a trace."""
     different, which = np.unique(values, return_inverse=True)
     return np.array([float(f"{max(each, 0.0):g}") for each in different.tolist()])[which].reshape(values.shape)
 

@@ -14,8 +14,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import combinations, combinations_with_replacement
+from functools import cache, cached_property, lru_cache
+from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from metasched.records import InputError
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 #: Arrays by name, all of one shape, or of shapes that broadcast.
 Env = Mapping[str, Floats]
 
@@ -48,6 +49,8 @@ GUARDS: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
 MOST_SHARED = 2_049
 #: How many of the simplest atoms are tried in pairs.
 MOST_PAIRED = 26
+#: How many of them are tried in sums modulo a side, and on how many rows before on all.
+MOST_SUMMED, TRIED_FIRST = 12, 16
 #: How far from a whole number a value may be, relative to its size.
 ROUNDING = 1e-9
 #: What arithmetic in floating point may lose of a whole number, and of each of its size.
@@ -136,7 +139,7 @@ class Expression:
         return value
 
     def __call__(self, env: Env) -> Floats:
-        """The whole number that it comes to: programs drop what a division leaves over."""
+        """The value rounded down to an integer, as programs drop the remainder of a division."""
         raw = self.raw(env)
         value = np.trunc(raw + np.copysign(CARRIED + CARRIED_OF * np.abs(raw), raw))
         return np.mod(value, env[self.modulus]) if self.modulus else value
@@ -251,10 +254,19 @@ def atoms(dimensions: int, loops: int, lists: bool, ranks: bool) -> tuple[str, .
 
 
 def _exact(made: Floats, values: Floats, tolerance: float) -> bool:
-    """Whether all values are made, whole ones exactly, others up to a relative tolerance."""
+    """Whether all values are reproduced: integers exactly, others up to a relative tolerance."""
     if tolerance:
         return bool(np.all(np.abs(made - values) <= tolerance * np.abs(values) + 1e-12))
     return bool(np.all(np.abs(made - values) <= ROUNDING * np.maximum(np.abs(values), 1.0) + 1e-7))
+
+
+def _congruent(matrix: Floats, constant: float, slope: float, values: Floats, side: Floats) -> Ints:
+    """Which rows of a matrix, with a slope and a constant, equal the values modulo a side; few columns come first."""
+    left = np.arange(len(matrix))
+    for some in (slice(None, None, max(values.size // TRIED_FIRST, 1)), slice(None)):
+        made = np.round(constant + slope * matrix[left][:, some])
+        left = left[np.all(np.mod(made - values[some], side[some]) == 0, axis=1)]
+    return left
 
 
 class Rows:
@@ -269,27 +281,51 @@ class Rows:
     def __init__(self, env: Env, names: Iterable[str]) -> None:
         self.env = env
         self.size = next(iter(env.values())).size
-        self._values: dict[str, Floats] = {}
         kept: list[str] = []
         columns: list[Floats] = []
+        factors = dict(env)
         for name in names:
             try:
-                column = np.broadcast_to(atom_value(name, env), self.size)
+                column = np.ones(self.size)
+                for factor in name.split("*"):
+                    if factor not in factors:
+                        factors[factor] = _factor(factor, env)
+                    column *= factors[factor]
             except KeyError:
                 continue
-            if column.size and np.ptp(column) > 0:
+            if column.size and column.min() < column.max():
                 kept.append(name)
-                columns.append(np.asarray(column, dtype=np.float64))
+                columns.append(column)
+        #: Shares that were looked for, by their values.
+        self.known: dict[tuple[object, ...], Expression | None] = {}
         self.names = kept
         self.matrix = np.stack(columns) if columns else np.zeros((0, self.size))
 
-    def by_place(self, values: Floats, tolerance: float = 0.0) -> tuple[Rows, Floats] | None:
-        """One row for each place in the grids, and its value; None where a place has several values."""
+    @cached_property
+    def _places(self) -> tuple[Rows, Ints, Ints]:
+        """One row for each place in the grids, the first row that is there, and the place of each row."""
         env = {name: each for name, each in self.env.items() if name[0] in "nPx"}
         places, first, which = np.unique(np.stack([*env.values()]), axis=1, return_index=True, return_inverse=True)
-        if not _exact(values[first][which.reshape(-1)], values, tolerance):
+        return _without_atoms((*env,), places.tobytes()), first, which.reshape(-1)
+
+    def by_place(self, values: Floats, tolerance: float = 0.0) -> tuple[Rows, Floats] | None:
+        """One row for each place in the grids, and its value; None where a place has several values."""
+        rows, first, which = self._places
+        return (rows, values[first]) if _exact(values[first][which], values, tolerance) else None
+
+    def dealt_out(self, values: Floats, dimensions: int, tolerance: float = 0.0) -> Expression | None:
+        """A share of something dealt out along sides, the same at every step of loops; None where it is none."""
+        if (placed := self.by_place(values, tolerance)) is None:
             return None
-        return Rows(dict(zip(env, places, strict=True)), ()), values[first]
+        places, shares = placed
+        # Other numbers are not worth the search among thousands of lengths, and no number is worth it twice.
+        key = shares.tobytes(), dimensions, tolerance
+        if key not in places.known:
+            found = places.blocks(shares, dimensions)
+            if found is None and dimensions > 1:
+                found = places.products(shares, dimensions, tolerance)
+            places.known[key] = found
+        return places.known[key]
 
     def fitted(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
         """The simplest expression that holds at all rows; None where none does.
@@ -328,41 +364,56 @@ class Rows:
         slopes = np.divide(values[at], column, out=np.zeros_like(column), where=np.abs(column) > 1e-300)
         return self._first(slopes, np.zeros_like(slopes), values, tolerance)
 
-    def _line(self, values: Floats, tolerance: float) -> Expression | None:
+    @cached_property
+    def _ends(self) -> tuple[Ints, Ints, Floats, Floats, NDArray[np.bool_]]:
+        """Of each atom the rows of its least and largest value, the least, their distance, and if any lie between."""
         low, high = np.argmin(self.matrix, axis=1), np.argmax(self.matrix, axis=1)
         rows = np.arange(len(self.names))
-        spread = self.matrix[rows, high] - self.matrix[rows, low]
+        least, most = self.matrix[rows, low], self.matrix[rows, high]
+        near = 1e-9 * (most - least)[:, None]
+        between = (np.abs(self.matrix - least[:, None]) > near) & (np.abs(self.matrix - most[:, None]) > near)
+        return low, high, least, most - least, np.any(between, axis=1)
+
+    def _line(self, values: Floats, tolerance: float) -> Expression | None:
+        low, high, least, spread, middle = self._ends
         slopes = (values[high] - values[low]) / np.where(spread > 0, spread, np.inf)
-        constants = values[low] - slopes * self.matrix[rows, low]
+        constants = values[low] - slopes * least
         # Two different values of an atom lie on a line whatever they are: only a step more or less is believed.
-        middle = np.any(
-            (np.abs(self.matrix - self.matrix[rows, low][:, None]) > 1e-9 * spread[:, None])
-            & (np.abs(self.matrix - self.matrix[rows, high][:, None]) > 1e-9 * spread[:, None]),
-            axis=1,
-        )
         stepped = (np.abs(np.abs(slopes) - 1.0) < 1e-9) & (np.abs(constants) < 2.5)
         return self._first(np.where(middle | stepped, slopes, 0.0), constants, values, tolerance)
 
-    def paired(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
-        """An expression in two atoms, with a constant or without; None where none holds."""
+    @cached_property
+    def _pairs(self) -> tuple[Ints, Floats, list[tuple[int, Ints, Floats, Floats]]]:
+        """Some rows, the scale of each atom, and for two coefficients and three: pairs, their values, their solvers.
+
+        A pair is tried with as many coefficients as its values differ in more rows than.
+        """
         pairs = np.array([*combinations(range(min(len(self.names), MOST_PAIRED)), 2)], dtype=np.int64).reshape(-1, 2)
         picked = np.unique(np.linspace(0, self.size - 1, min(self.size, 40)).astype(int))
         if not pairs.size or picked.size < 3:
-            return None
+            return picked, np.zeros(0), []
         scale = np.maximum(np.abs(self.matrix).max(axis=1), 1e-300)
-        few, some = (self.matrix / scale[:, None])[:, picked], values[picked]
+        few = (self.matrix / scale[:, None])[:, picked]
         # Rows that differ in both atoms are distinguished by one number.
         mixed = np.sort(np.round(few[pairs[:, 0]] + np.pi * few[pairs[:, 1]], 10), axis=1)
         different = 1 + np.count_nonzero(np.diff(mixed, axis=1) > 0, axis=1)
+        found = []
         for width in (2, 3):
             kept = pairs[different > width]
-            if not kept.size:
-                continue
-            columns = np.ones((len(kept), picked.size, width))
-            columns[:, :, 0], columns[:, :, 1] = few[kept[:, 0]], few[kept[:, 1]]
-            solved = np.linalg.pinv(columns, rcond=1e-9) @ some
+            if kept.size:
+                columns = np.ones((len(kept), picked.size, width))
+                columns[:, :, 0], columns[:, :, 1] = few[kept[:, 0]], few[kept[:, 1]]
+                found.append((width, kept, columns, np.asarray(np.linalg.pinv(columns, rcond=1e-9), dtype=np.float64)))
+        return picked, scale, found
+
+    def paired(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
+        """An expression in two atoms, with a constant or without; None where none holds."""
+        picked, scale, solvers = self._pairs
+        some = values[picked]
+        allowed = tolerance * np.abs(some) + 1e-6 * max(1.0, float(np.abs(some).max(initial=0.0)) * 1e-3)
+        for width, kept, columns, solver in solvers:
+            solved = solver @ some
             made = np.einsum("prw,pw->pr", columns, solved)
-            allowed = tolerance * np.abs(some) + 1e-6 * max(1.0, float(np.abs(some).max()) * 1e-3)
             for place in np.flatnonzero(np.all(np.abs(made - some) <= allowed, axis=1)).tolist():
                 one, other = kept[place].tolist()
                 slopes = [_tidy(float(solved[place, at] / scale[atom])) for at, atom in enumerate((one, other))]
@@ -387,23 +438,40 @@ class Rows:
             side = self.env[modulus]
             if np.any(values >= side) or np.any(values < 0):
                 continue
-            for constant in (0.0, 1.0, -1.0, 2.0, -2.0):
-                for slope in (1.0, -1.0, 2.0):
-                    good = np.flatnonzero(
-                        np.all(np.mod(np.round(constant + slope * self.matrix) - values, side) == 0, axis=1)
-                    )
-                    if good.size:
-                        found = Expression(constant, ((slope, self.names[int(good[0])]),), modulus)
-                        return self.from_above(found, values, side)
-            for one, other in combinations(range(min(len(self.names), 12)), 2):
-                for sign in (1.0, -1.0):
-                    made = np.round(self.matrix[one] + sign * self.matrix[other])
-                    if np.all(np.mod(made - values, side) == 0):
-                        return Expression(0.0, ((1.0, self.names[one]), (sign, self.names[other])), modulus)
+            for constant, slope in product((0.0, 1.0, -1.0, 2.0, -2.0), (1.0, -1.0, 2.0)):
+                if (good := _congruent(self.matrix, constant, slope, values, side)).size:
+                    found = Expression(constant, ((slope, self.names[int(good[0])]),), modulus)
+                    return self.from_above(found, values, side)
+            pairs, sums = self._sums
+            if (good := _congruent(sums, 0.0, 1.0, values, side)).size:
+                one, other, sign = pairs[int(good[0])]
+                return Expression(0.0, ((1.0, self.names[one]), (sign, self.names[other])), modulus)
         return None
 
+    @cached_property
+    def _sums(self) -> tuple[list[tuple[int, int, float]], Floats]:
+        """Pairs of atoms with the sign of the second, and their sums, an array of shape (pairs, rows)."""
+        first = combinations(range(min(len(self.names), MOST_SUMMED)), 2)
+        pairs = [(one, other, sign) for one, other in first for sign in (1.0, -1.0)]
+        sums = [self.matrix[one] + sign * self.matrix[other] for one, other, sign in pairs]
+        return pairs, np.stack(sums) if sums else np.zeros((0, self.size))
+
+    def stepped(self, values: Floats, side: Floats) -> Expression | None:
+        """A distance round a side as a whole atom, one more or one less."""
+        whole = np.flatnonzero(self._whole)
+        for constant, slope in product((0.0, 1.0, -1.0), (1.0, -1.0)):
+            if (good := _congruent(self.matrix[whole], constant, slope, values, side)).size:
+                found = Expression(constant, ((slope, self.names[int(whole[good[0]])]),))
+                return self.from_above(found, values, side)
+        return None
+
+    @cached_property
+    def _whole(self) -> NDArray[np.bool_]:
+        """Which atoms are whole at all rows."""
+        return np.asarray(np.all(np.abs(self.matrix - np.round(self.matrix)) < 1e-9, axis=1))
+
     def from_above(self, found: Expression, values: Floats, side: Floats) -> Expression:
-        """What counts down round a side, from the end of its loop where it would fall below 0.
+        """An expression that counts down modulo a side, without negative intermediate values.
 
         In C and Fortran what is left over from a number below 0 is below 0 itself: programs count down from above.
 
@@ -462,10 +530,10 @@ class Rows:
                 for each in range(dimensions)
             ]
             for chosen in (*combinations_with_replacement(range(dimensions), 2), *combinations(range(dimensions), 3)):
-                product = np.prod([shares[each] for each in chosen], axis=0)
-                ratio = values[picked] / np.maximum(product, 1e-9)
-                even = np.ptp(ratio, axis=1) <= max(tolerance, 1e-12) * np.abs(ratio[:, 0])
-                for place in np.flatnonzero(even & (product.min(axis=1) > 0)).tolist():
+                together = np.prod([shares[each] for each in chosen], axis=0)
+                ratio = values[picked] / np.maximum(together, 1e-9)
+                even = ratio.max(axis=1) - ratio.min(axis=1) <= max(tolerance, 1e-12) * np.abs(ratio[:, 0])
+                for place in np.flatnonzero(even & (together.min(axis=1) > 0)).tolist():
                     slope = _tidy(float(ratio[place, 0]))
                     if not tolerance and slope != round(slope):
                         continue
@@ -476,8 +544,15 @@ class Rows:
         return None
 
 
+@lru_cache(maxsize=64)
+def _without_atoms(names: tuple[str, ...], columns: bytes) -> Rows:
+    """Rows by the values of names, for shares only; those of one program are the same again and again."""
+    return Rows(dict(zip(names, np.frombuffer(columns).reshape(len(names), -1), strict=True)), ())
+
+
+@lru_cache(maxsize=65_536)
 def _roundness(number: int) -> int:
-    """Less for rounder numbers: sizes that people choose are multiples of powers of ten or two."""
+    """A rank that is lower for rounder numbers: chosen sizes are often multiples of powers of ten or two."""
     if not number:
         return 0
     tens = len(str(number)) - len(str(number).rstrip("0"))
@@ -486,12 +561,12 @@ def _roundness(number: int) -> int:
 
 
 def _plain(number: float) -> bool:
-    """Whether a coefficient is one that a program may have: whole, or a small fraction."""
+    """Whether a coefficient is plausible in a program: an integer or a simple fraction."""
     return abs(number * 24 - round(number * 24)) <= 1e-9 * max(abs(number), 1.0)
 
 
 def _tidy(number: float) -> float:
-    """The number, or the simple one that it is but for rounding."""
+    """The number, replaced by a simple one that it equals up to rounding."""
     for scale in (1, 2, 3, 4, 6, 8):
         near = round(number * scale) / scale
         if abs(number - near) <= 1e-9 * max(abs(number), 1e-3):

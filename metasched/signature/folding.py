@@ -1,4 +1,4 @@
-"""Loops found in a sequence: what repeats in a row is written once, with how often.
+"""Folding: loops in a sequence, as a repeated part with its number of repetitions.
 
 A folded sequence is a list of nodes; a node is a number of the sequence, or a :class:`Loop` over nodes.
 """
@@ -137,7 +137,7 @@ def _between_loops(symbols: Ints, starts: Ints, ends: Ints, period: int) -> NDAr
 
 
 def unfolded(nodes: Sequence[Node]) -> Ints:
-    """The sequence that was folded.
+    """The original sequence of a folded one.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def unfolded(nodes: Sequence[Node]) -> Ints:
 
 
 def length(nodes: Sequence[Node]) -> int:
-    """How long the sequence is that was folded."""
+    """The length of the original sequence of a folded one."""
     return sum(node.count * length(node.body) if isinstance(node, Loop) else 1 for node in nodes)
 
 

@@ -1,4 +1,4 @@
-"""Which processes of a role have as many instructions as others, and where those are among more processes.
+"""Instruction groups: the processes of a role with similar instruction counts, and their ranks at any process count.
 
 Processes whose instructions are alike to 95 % form an instruction group (section 3.3). A group keeps its place as n
 grows: a part of the ranks (as in Fig. 10), a part of the rows or columns of a grid, or every k-th of them.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,12 @@ def grouped(amounts: Floats, alike: float = ALIKE) -> Ints:
 
 @dataclass(frozen=True)
 class Placement:
-    """Which group each process belongs to, at any number of processes.
+    """The instruction group of each process, at any number of processes.
 
     Parameters
     ----------
     kind : ``parts`` of the ranks or of a side, each with a group; ``cycle``, a group for each place modulo the number
-        of them; ``spread``, where nothing says which process has which level.
+        of them; ``spread``, if it is unknown which process has which level.
     topology, dimension : whose coordinate counts; that of ``line`` is the rank.
     groups : of each part, or of each place in the cycle.
     ends : of each part but the last, the first coordinate behind it, an expression in n and sides.
@@ -80,8 +81,7 @@ class Placement:
         at = coordinates(ranks, sides)[self.dimension]
         if self.kind == "cycle":
             return np.asarray(np.array(self.groups)[at % len(self.groups)])
-        named = {"n": np.full(1, float(sides[self.dimension]))}
-        part = sum((at >= end(named)[0] for end in self.ends), np.zeros_like(at))
+        part = np.searchsorted(_begins(self.ends, sides[self.dimension]), at, side="right")
         return np.asarray(np.array(self.groups)[part])
 
     def __str__(self) -> str:
@@ -125,8 +125,15 @@ class Placement:
         return found
 
 
+@lru_cache(maxsize=4_096)
+def _begins(ends: tuple[Expression, ...], extent: int) -> Floats:
+    """The first coordinate of each part but the first, ascending."""
+    named = {"n": np.full(1, float(extent))}
+    return np.sort(np.array([end(named)[0] for end in ends]))
+
+
 def placed(groups: Mapping[int, Ints], ranks: Mapping[int, Ints], topologies: Sequence[str]) -> Placement | None:
-    """Where the groups of a role are, whatever the number of processes; None where nothing says it.
+    """The placement of a role's groups for any number of processes; None if none fits.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""The instruction prediction table: which processes have how many instructions of each phase (section 3.3, Table 4).
+"""The instruction prediction table: instructions of each phase by group of processes (section 3.3, Table 4).
 
-One row for each phase and instruction group. Rules share totals that are steady out anew (Eq. 4); the table of the
+One row for each phase and instruction group. Rules share out steady totals again (Eq. 4); the table of the
 expanded trace is then that of a number of processes which was not run.
 """
 
@@ -18,7 +18,7 @@ from metasched.signature.traces import Trace
 
 
 def total_instructions(per_process: float, weight: float, processes: int) -> float:
-    """All instructions of a phase: those of one process at one time, times weight and processes (Eqs. 2 and 3).
+    """All instructions of a phase: those of one process and execution, times weight and processes (Eqs. 2 and 3).
 
     Examples
     --------
@@ -29,7 +29,7 @@ def total_instructions(per_process: float, weight: float, processes: int) -> flo
 
 
 def instructions_per_process(total: float, weight: float, processes: int) -> float:
-    """What each process has of a phase's instructions at each of its times (Eq. 4).
+    """Instructions of each process in one execution of a phase (Eq. 4).
 
     Examples
     --------
@@ -40,7 +40,7 @@ def instructions_per_process(total: float, weight: float, processes: int) -> flo
 
 
 def difference(predicted: float, measured: float) -> float:
-    """How far a measurable point is from what was predicted (DIF of Table 5), in percent of the prediction.
+    """The difference of a measurable point from the prediction (DIF of Table 5), in percent of the prediction.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def instruction_table(trace: Trace, machine: Machine) -> list[GroupOfPhase]:
 
 
 def drifting(tables: Mapping[int, Sequence[GroupOfPhase]]) -> list[tuple[int, float, dict[int, float]]]:
-    """Phases whose total of instructions does not stay as n grows, which is outside the method.
+    """Phases whose total number of instructions changes with n, which the method does not cover.
 
     Parameters
     ----------

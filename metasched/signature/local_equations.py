@@ -1,4 +1,4 @@
-"""Local equations: what one communication of a phase looks like among the processes of one run (section 3.2.1).
+"""Local equations: the pattern of one communication of a phase in one run (section 3.2.1).
 
 EC1 describes an exchange by the bits of the rank that it turns over, EC2 a static pattern by the distances from source
 to destination and how often their list repeats. A process that does not take part has a null communication, written X.
@@ -71,7 +71,7 @@ def local_equation(destinations: Sequence[Peer]) -> LocalEquation:
 
 
 def _bits_involved(destinations: Sequence[Peer]) -> LocalEquation | None:
-    """EC1, where the bits of the ranks tell the destinations."""
+    """EC1, if the destinations follow from the bits of the ranks."""
     count = len(destinations)
     width = count.bit_length() - 1
     if count < 2 or count != 1 << width or any(to is None or not 0 <= to < count for to in destinations):

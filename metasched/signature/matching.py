@@ -1,4 +1,4 @@
-"""A program with loops matched against what a process did: how often each loop ran, and where each action stands."""
+"""Matching of a program with loops to a sequence: the count of each loop, and the position of each action."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def program_of(nodes: Sequence[Node]) -> Program:
 
 @dataclass
 class Places:
-    """Where a program's actions stand in a sequence.
+    """The positions of a program's actions in a sequence.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class _Stop(Exception):  # noqa: N818 - ends a search, no error
 
 
 def matched(program: Program, sequence: Sequence[int]) -> Places | None:
-    """Match a program against a whole sequence of shapes, each loop as often as it goes; None where it does not fit.
+    """Match a program to a whole sequence of shapes, loops greedily; None if it does not fit.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def matched(program: Program, sequence: Sequence[int]) -> Places | None:
 
 
 def _may_begin(repeat: Repeat, sequence: Sequence[int], at: int, size: int) -> bool:
-    """Whether a loop's body may begin here: a look at its first action, before anything is marked."""
+    """Whether a loop's body can begin here, by its first action."""
     first = repeat.body[0]
     return at < size and (not isinstance(first, Leaf) or sequence[at] == first.shape)
 
@@ -200,7 +200,7 @@ def _flattened(node: Loop) -> Loop | None:
 
 
 def laid_out(program: Program, count_of: CountOf) -> tuple[Places, int]:
-    """Run a program: where each action stands when the loops run as often as they should.
+    """Lay out a program: the positions of all actions for given loop counts.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ MOST_POINTS, MOST_PHASES = 1_000, 10_000
 
 @dataclass(frozen=True)
 class Pace:
-    """How long an instruction of a phase takes, by how many a process has at one time.
+    """Time per instruction of a phase (s), as a function of the instructions of a process in one execution.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Point:
-    """What each phase of a run had, at one time in the mean of the processes.
+    """A measured run: instructions and seconds of one execution of each phase, averaged over the processes.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.signature.actions import NO_CALLS
 from metasched.signature.folding import Loop, Node, folded, unfolded
 from metasched.signature.traces import Trace
 
@@ -25,7 +26,7 @@ COVERED = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What an action takes where the trace has no times: flops/s, bytes/s, and seconds of each call."""
+    """A nominal machine for traces without times: flops/s, bytes/s, and seconds of each call."""
 
     speed: float = 1e9
     bandwidth: float = 1.25e8
@@ -37,7 +38,7 @@ class Machine:
         actions = range(len(table.shape))
         flops = np.array([table.instructions(action) for action in actions])
         bytes_ = np.array([table.volume(action) for action in actions])
-        calls = np.array([table.shapes[shape].name not in ("compute", "init", "finalize") for shape in table.shape])
+        calls = np.array([table.shapes[shape].name not in NO_CALLS for shape in table.shape])
         return np.asarray(flops / self.speed + bytes_ / self.bandwidth + calls * self.latency)
 
 

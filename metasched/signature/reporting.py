@@ -1,9 +1,10 @@
-"""What rules say to a reader: equations of each action, counts for which they are valid, what they leave open."""
+"""Reports of rules: the equations of each action, the valid process counts, and open alternatives."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isqrt
 from typing import Any
 
@@ -83,14 +84,14 @@ def _allowed(application: Application, words: str, grids: set[str], count: int) 
 
 
 def _grids(application: Application) -> set[str]:
-    names = {application.topology}
+    names = {each.topology for each in application.each()}
     for each in application.attributes():
         names |= {part.topology for part in (each, *each.table) if part.topology}
     return names
 
 
 def valid_counts(application: Application) -> str:
-    """The counts for which the rules are valid, in words."""
+    """The process counts for which the rules are valid, as text."""
     found = [*_possible(application, range(*COMPARED))]
     if len(found) == COMPARED[1] - COMPARED[0]:
         return "any"
@@ -139,9 +140,9 @@ def _open_shares(application: Application) -> list[str]:
     found = []
     possible = [*_possible(application, range(*COMPARED))]
     for action, rule in sorted(_quotients(application), key=str):
-        if not all(_even(rule, application, n) for n in application.learned):
+        if not all(_even(rule, n) for n in application.learned):
             continue
-        deciding = next((n for n in possible if not _even(rule, application, n)), 0)
+        deciding = next((n for n in possible if not _even(rule, n)), 0)
         if deciding:
             found.append(
                 f"the runs do not tell how {rule} of {action} is rounded: whatever is divided is rounded down, a run "
@@ -153,21 +154,22 @@ def _open_shares(application: Application) -> list[str]:
 def _quotients(application: Application) -> set[tuple[str, Attribute]]:
     """Rules of whole numbers that divide something by n or by sides, each with the name of its action."""
     found = set()
-    for role in application.roles.values():
+    for part, role in ((each, role) for each in application.each() for role in each.roles.values()):
         for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
-            name = application.shapes[leaf.shape].name
+            name = part.shapes[leaf.shape].name
             for each in rule.each() if name not in AMOUNTS else ():
-                for part in each.table or (each,):
-                    atoms = [atom for _, atom in part.expression.terms] if part.expression is not None else []
+                for one in each.table or (each,):
+                    atoms = [atom for _, atom in one.expression.terms] if one.expression is not None else []
                     factors = [factor for atom in atoms for factor in atom.split("*")]
                     if factors and all(QUOTIENT.fullmatch(factor) for factor in factors):
-                        found.add((name, part))
+                        # A rule without a grid of its own speaks of that of the part.
+                        found.add((name, one if one.topology else replace(one, topology=part.topology)))
     return found
 
 
-def _even(rule: Attribute, application: Application, count: int) -> bool:
+def _even(rule: Attribute, count: int) -> bool:
     """Whether all that a rule divides comes out even at a count."""
-    sides = TOPOLOGIES[rule.topology or application.topology](count)
+    sides = TOPOLOGIES[rule.topology](count)
     env = with_grid({"n": np.full(1, float(count)), "r": np.zeros(1)}, sides)
     terms = rule.expression.terms if rule.expression is not None else ()
     shares = [share for _, atom in terms for share in re.findall(r"floor(\d):(\d+)", atom)]
@@ -177,9 +179,16 @@ def _even(rule: Attribute, application: Application, count: int) -> bool:
 
 def equations(application: Application, traces: Sequence[Trace]) -> list[dict[str, Any]]:
     """The rules of all actions; of ranks with the local equations, where all processes have one role."""
+    found = _equations(application, traces, "")
+    for mark, part in application.parts.items():
+        found += _equations(part, (), f"part {mark}, ")
+    return found
+
+
+def _equations(application: Application, traces: Sequence[Trace], where: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for role in application.roles.values():
-        name = " ".join(map(str, role.cell)) or "all"
+        name = where + (" ".join(map(str, role.cell)) or "all")
         for repeat, count in zip(role.program.repeats, role.counts, strict=True):
             found.append({"role": name, "action": f"loop {repeat.number}", "number": "times", "rule": str(count)})
         for leaf, rule in zip(role.program.leaves, role.rules, strict=True):
@@ -187,7 +196,7 @@ def equations(application: Application, traces: Sequence[Trace]) -> list[dict[st
             for place, attribute in enumerate(rule.numbers):
                 what = "peer" if place in shape.peers else f"number {place}"
                 row: dict[str, Any] = {"role": name, "action": shape.name, "number": what, "rule": str(attribute)}
-                if what == "peer" and not role.cell and not leaf.loops:
+                if traces and what == "peer" and not role.cell and not leaf.loops:
                     row["local"] = _local(traces, shape.name, place)
                 found.append(row)
             found += [
@@ -212,7 +221,7 @@ def _local(traces: Sequence[Trace], name: str, place: int) -> dict[str, Any]:
 
 
 def weights(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How the weights of phases grow, phases of different counts being related by their place in the program."""
+    """The weights of phases as functions of the process count; phases are related by their place in the program."""
     ordered = sorted(documents, key=lambda each: int(each["processes"]))
     counts = [int(each["processes"]) for each in ordered]
     phases = [each.get("phases", []) for each in ordered]
@@ -227,3 +236,38 @@ def weights(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         form = weight_form(counts, seen) if min(seen) > 0 else None
         found.append({"phase": place, "weights": seen, "equation": None if form is None else str(form)})
     return found
+
+
+def unruled(document: dict[str, Any]) -> list[str]:
+    """What follows no rule, in words.
+
+    Parameters
+    ----------
+    document : of ``metasched signature fit``.
+
+    Examples
+    --------
+    >>> unruled({"without_rule": {"send": 0.02}, "time_without_rule": {"send": 0.01}})
+    ['send, 2.00 % of the actions and 1.00 % of the time, follows no rule: its statistics are used']
+    """
+    without, times = document.get("without_rule"), document.get("time_without_rule")
+    if not isinstance(without, dict):
+        return []
+    times = times if isinstance(times, dict) else {}
+    parts = document.get("irregular", [])
+    return [
+        f"what stands {each.get('where')}, {_percent(each.get('events'))} of the actions and "
+        f"{_percent(each.get('time'))} of the time, follows no rule: its statistics are used"
+        for each in (parts if isinstance(parts, list) else [])
+        if isinstance(each, dict)
+    ] + [
+        f"{name}, {100.0 * share:.2f} % of the actions"
+        + (f" and {100.0 * times[name]:.2f} % of the time" if isinstance(times.get(name), int | float) else "")
+        + ", follows no rule: its statistics are used"
+        for name, share in without.items()
+        if isinstance(share, int | float)
+    ]
+
+
+def _percent(share: Any) -> str:
+    return f"{100.0 * share:.2f} %" if isinstance(share, int | float) else "some"

@@ -1,4 +1,4 @@
-"""Which processes of a run have the same part: border processes and inner ones, the first and the last, odd and even.
+"""Roles of processes: border and inner ones, the first and the last, odd and even.
 
 A role is a cell of features of the rank. The features are chosen so that at every count all processes of a cell make
 the same calls in the same order; a larger run then has the same cells, with more processes in the inner ones.

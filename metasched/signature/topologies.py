@@ -1,4 +1,4 @@
-"""Grids that programs lay their processes out in, as functions of the number of processes.
+"""Process grids, as functions of the number of processes.
 
 A topology says how long the sides are at n processes; the last coordinate runs fastest over the ranks.
 """

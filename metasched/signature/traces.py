@@ -1,4 +1,4 @@
-"""A trace: what each process of one run did, in order."""
+"""Traces: the actions of each process of one run, in order."""
 
 from __future__ import annotations
 
@@ -43,8 +43,17 @@ class Trace:
         """The shape of each action of the table, an array of shape (actions,)."""
         return np.array(self.table.shape, dtype=np.int32)
 
+    def compact(self) -> Trace:
+        """The trace without actions that no process does."""
+        used, numbers = np.unique(np.concatenate(self.processes), return_inverse=True)
+        table = ActionTable()
+        for action in used.tolist():
+            copied(table, self.table, action)
+        ends = np.cumsum([each.size for each in self.processes])[:-1]
+        return Trace(table, tuple(np.split(numbers.reshape(-1).astype(np.int32), ends)))
+
     def checked(self) -> Trace:
-        """The trace itself, when its processes are whole and its messages have both ends.
+        """The trace itself, if all its processes end and all its messages have both ends.
 
         Raises
         ------
@@ -102,7 +111,7 @@ class Trace:
                 raise InputError(f"{abs(left)} more messages from {source} to {to} are {more} than {other}")
 
     def steadied(self) -> Trace:
-        """The trace with computations that differ by chance put in the place of their mean.
+        """The trace with measured computations, which vary randomly, replaced by their mean.
 
         Programs whose computation was measured, not stated, have another amount at every turn, and nothing in them
         repeats. Where more than a quarter of the computations of a trace are of an amount of their own, each has the

@@ -1,4 +1,4 @@
-"""Runs an application on a placement: groups of processes that do the same, messages, collective operations.
+"""Simulates an application on a placement: groups of identical processes, messages, collective operations.
 
 A message is under way from when its sender begins until as long after as its block takes; the sender is busy meanwhile.
 Its receiver goes on when it has asked for it, it is there, and the receiver's link is free of the message before it,
@@ -32,7 +32,7 @@ STEPS = 1_000_000
 
 
 class _SplitError(Exception):
-    """Processes of a group differ: into which parts it falls."""
+    """Raised when processes of a group behave differently; holds the parts that the group is split into."""
 
     def __init__(self, parts: list[range]) -> None:
         super().__init__()
@@ -45,14 +45,14 @@ def _first(times: Floats | float) -> float:
 
 
 def _later(one: Floats | float, other: Floats | float) -> Floats | float:
-    """The later of two times, for each process where they differ."""
+    """The maximum of two times (s), element by element."""
     if type(one) is float and type(other) is float:
         return one if one >= other else other
     return np.maximum(one, other)
 
 
 def _joined(times: list[Floats | float], found: list[Sent]) -> Floats | float:
-    """Times of the receivers of several messages as those of their group."""
+    """The times (s) of the receivers of several messages, in the order of their group; one number if all are equal."""
     if len(times) == 1:
         joined: Floats | float = settled(times[0] if np.ndim(times[0]) else float(times[0]))
     elif all(not np.ndim(each_) for each_ in times) and len({float(each_) for each_ in times}) == 1:
@@ -99,7 +99,7 @@ class Simulation:
         self.steady = Steady(application) if together else None
 
     def run(self) -> list[Group]:
-        """Run to the end; the groups as they ended, with the time of each process.
+        """Run to the end and return the groups in their final state, with the end time (s) of each process.
 
         Raises
         ------
@@ -133,11 +133,11 @@ class Simulation:
         return ended
 
     def _at_rest(self) -> list[Group]:
-        """The groups that wait, for a message or for others at a collective operation."""
+        """The groups that are blocked by a message or a collective operation."""
         return [*(group for group, _ in self.waiting), *(one for there in self.meetings.values() for one, *_ in there)]
 
     def _advance(self, group: Group) -> Iterator[Group]:
-        """Run a group until it waits, ends or is split; yield what can go on at once, or has ended."""
+        """Run a group until it blocks, ends or is split; yield the parts that are runnable or have ended."""
         code = self.application.code[group.label]
         while True:
             instruction = code[group.at]
@@ -159,10 +159,10 @@ class Simulation:
                     self._renamed(smaller)
                     yield smaller
                 return
-            except (ArithmeticError, OverflowError) as error:
-                raise InputError(
-                    f"{error or 'a number is too large'}", where=f"{self.application.name}, line {group.line}"
-                ) from None
+            except ArithmeticError as error:
+                # What Python itself says of numbers that overflow is no answer.
+                why = "a number is too large" if isinstance(error, OverflowError) else str(error)
+                raise InputError(why, where=f"{self.application.name}, line {group.line}") from None
 
     def _renamed(self, group: Group) -> None:
         group.names["rank"] = group.ranks.start if len(group.ranks) == 1 else Affine(0, 1)
@@ -172,7 +172,7 @@ class Simulation:
                     group.names[name] = value.a + value.b * group.ranks.start
 
     def _step(self, group: Group, instruction: Instruction) -> bool:
-        """Run one instruction; False where the group waits or has ended."""
+        """Run one instruction; false if the group blocks or has ended."""
         kind = instruction.kind
         if kind == "set":
             group.names[instruction.name] = self._value(group, instruction.values[0])
@@ -216,7 +216,7 @@ class Simulation:
         return expression(Scope(group.names, group.ranks, self.counts))
 
     def _one(self, group: Group, expression: Expression) -> Value:
-        """A value that all processes of a group share; they part where they do not."""
+        """Evaluate an expression that must be equal in all processes of a group; split the group otherwise."""
         value = settled(each(self._value(group, expression), group.ranks))
         if isinstance(value, np.ndarray):
             raise _SplitError(
@@ -256,7 +256,7 @@ class Simulation:
                 group.drawn.append((kind, begin, begin + length))
 
     def _others(self, group: Group, instruction: Instruction) -> tuple[int | None, Value]:
-        """The ranks of the other processes: how far on, where that is the same for all, and each."""
+        """The ranks of the partner processes: their common distance if there is one, and the rank of each."""
         count = self.counts[instruction.name]
         value = self._value(group, instruction.values[0])
         if len(group.ranks) == 1:
@@ -318,7 +318,7 @@ class Simulation:
         return known[key]
 
     def _wanted(self, group: Group, instruction: Instruction) -> list[tuple[tuple[str, str, int], range]]:
-        """Whose messages a group waits for: senders by the channel that they send on."""
+        """The senders whose messages a group waits for, by channel."""
         shift, others = self._others(group, instruction)
         if shift is not None:
             senders = range(group.ranks.start + shift, group.ranks[-1] + shift + 1, group.ranks.step)
@@ -350,7 +350,7 @@ class Simulation:
 
     @staticmethod
     def _place(queue: list[Sent], whole: Sent, ranks: range) -> int:
-        """Where in the queue the messages of some ranks are, which belong to others or were once cut off them."""
+        """The position in the queue of the entry that holds the messages of some ranks."""
         for place, sent in enumerate(queue):
             if sent is whole or (sent.of is whole and ranks.start in sent.ranks):
                 return place
@@ -358,7 +358,7 @@ class Simulation:
 
     @staticmethod
     def _plan(queue: list[Sent], senders: range) -> list[tuple[Sent, int]] | None:
-        """The earliest messages of some senders, in their order, and where in the queue they are; None if any lacks."""
+        """The earliest messages of some senders, in order, and their positions in the queue; None if one is missing."""
         missing, plan = [senders], []
         for place, sent in enumerate(queue):
             if not missing:
@@ -378,7 +378,7 @@ class Simulation:
         return sorted(plan, key=lambda planned: planned[0].ranks.start)
 
     def _arrive(self, group: Group, found: list[Sent]) -> None:
-        """Let a group go on when what it received is there and its link has taken it in."""
+        """Resume a group when its messages have arrived over its link."""
         times, links, first = [], [], 0
         for sent in found:
             chosen = slice(first, first + len(sent.ranks))
@@ -409,7 +409,7 @@ class Simulation:
         there.append((group, instruction, size))
 
     def _met(self) -> list[Group]:
-        """The groups of collective operations that all have come to."""
+        """The groups of collective operations that all participants have entered."""
         found: list[Group] = []
         for labels, there in [*self.meetings.items()]:
             if sum(len(group.ranks) for group, _, _ in there) < sum(self.counts[label] for label in labels):
@@ -427,7 +427,7 @@ class Simulation:
         return found
 
     def _received(self) -> list[Group]:
-        """The groups that need wait no longer."""
+        """The groups that can resume: all messages, or all participants of a collective operation, are there."""
         found = self._met()
         waiting, self.waiting = self.waiting, []
         for group, instruction in waiting:
@@ -439,7 +439,7 @@ class Simulation:
         return found
 
     def _parted(self) -> list[Group]:
-        """Split the groups of which some processes need wait no longer."""
+        """Split the groups in which only some processes can resume."""
         for number, (group, instruction) in enumerate(self.waiting):
             if len(group.ranks) == 1:
                 continue
@@ -479,7 +479,7 @@ class Simulation:
         return f"deadlock: {here}, and {self._state(other, rank, ended)}"
 
     def _state(self, label: str, rank: int, ended: list[Group]) -> str:
-        """What has become of a process."""
+        """The state of a process in words, with the line at which it has ended or is blocked."""
         name = f"{label}[{rank}]"
         waiting = [*self.waiting, *((group, at) for there in self.meetings.values() for group, at, _ in there)]
         for group, instruction in waiting:

@@ -1,4 +1,4 @@
-"""Groups of processes that do the same, the messages that they send, and ranks as arithmetic progressions."""
+"""Groups of identical processes, the messages that they send, and ranks as arithmetic progressions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DRAWN = 2_000
 
 @dataclass
 class Group:
-    """Processes of a label that do the same.
+    """A group of identical processes of a label.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Group:
     drawn: list[tuple[str, float, float]] = field(default_factory=list)
 
     def cut(self, ranks: range) -> Group:
-        """The same for some of the processes."""
+        """The part of the group with some of its ranks."""
         chosen = positions(self.ranks, ranks)
         names = {name: part(value, chosen) for name, value in self.names.items()}
         clock, link, busy = (part(time, chosen) for time in (self.clock, self.link, self.busy))
@@ -51,7 +51,7 @@ class Group:
 
 @dataclass
 class Sent:
-    """Messages from processes to those a fixed number of ranks on: when they are there, how long each is under way."""
+    """Messages between ranks at a fixed distance, with the arrival time and the transfer time of each (s)."""
 
     ranks: range
     there: Floats | float
@@ -60,7 +60,7 @@ class Sent:
     of: Sent | None = None
 
     def cut(self, ranks: range, of: Sent | None = None) -> Sent:
-        """The messages of some of the senders, and what they were once cut off."""
+        """The part with the messages of some senders, linked to the messages that it was taken from."""
         if ranks == self.ranks:
             return Sent(ranks, self.there, self.takes, self.line, of)
         chosen = positions(self.ranks, ranks)
@@ -91,14 +91,14 @@ def progressions(ranks: range, chosen: NDArray[np.bool_]) -> list[range]:
 
 
 def positions(whole: range, ranks: range) -> slice:
-    """Where some of the ranks stand among all."""
+    """The slice of a progression that selects some of its ranks."""
     start = (ranks.start - whole.start) // whole.step
     width = ranks.step // whole.step if len(ranks) > 1 else 1
     return slice(start, start + (len(ranks) - 1) * width + 1, width)
 
 
 def common(one: range, other: range) -> range:
-    """What two progressions share, where their steps fit; empty where they do not."""
+    """The intersection of two progressions with equal steps; empty otherwise."""
     if len(one) == 1 or len(other) == 1:
         few, many = (one, other) if len(one) == 1 else (other, one)
         return few if few.start in many else range(0)
@@ -108,11 +108,11 @@ def common(one: range, other: range) -> range:
 
 
 def without(whole: range, gone: range) -> list[range]:
-    """What is left of a progression without a part of it."""
+    """The parts of a progression before and after a part that is removed."""
     left = range(whole.start, gone.start, whole.step), range(gone[-1] + whole.step, whole[-1] + 1, whole.step)
     return [plain(each_) for each_ in left if len(each_)]
 
 
 def plain(ranks: range) -> range:
-    """A progression of one with the step 1."""
+    """The same progression, with step 1 if it has a single rank."""
     return range(ranks.start, ranks.start + 1) if len(ranks) == 1 else ranks

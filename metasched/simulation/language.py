@@ -1,4 +1,4 @@
-"""The language of applications: Python's syntax, a function for each label, and blocks in the place of work.
+"""The language of applications: Python syntax, one function for each label, and blocks instead of real work.
 
 A text is parsed by :mod:`ast` and becomes instructions that :mod:`metasched.simulation.engine` interprets; nothing of
 it is ever handed to Python. There are numbers, variables, arithmetic, comparisons, ``and``, ``or``, ``not``, ``if``,
@@ -44,7 +44,7 @@ RESERVED = {"rank", "size", "data", "min", "max", "len", "range", *_FUNCTIONS, *
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an expression is evaluated with: variables, ranks, and the number of processes of each label."""
+    """The environment of an expression: variables, ranks, and the number of processes of each label."""
 
     names: Mapping[str, Value]
     ranks: range
@@ -78,7 +78,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Application:
-    """A parsed text: code by label, variables with their values, and the names that are used."""
+    """A parsed application: instructions by label, default values of variables, and the names used."""
 
     name: str
     code: Mapping[str, tuple[Instruction, ...]]
@@ -107,7 +107,7 @@ def parse(text: str, name: str = "application") -> Application:
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        raise InputError(f"{error.msg}", where=f"{name}, line {error.lineno}") from None
+        raise InputError(f"{error.msg}", where=f"{name}, line {error.lineno}" if error.lineno else name) from None
     except (ValueError, RecursionError, MemoryError):
         raise InputError("cannot be parsed: it holds a null byte, or is nested too deeply", where=name) from None
     variables: dict[str, float] = {}
@@ -137,6 +137,8 @@ def parse(text: str, name: str = "application") -> Application:
             used |= compiler.used
     except _Wrong as wrong:
         raise InputError(wrong.message, where=f"{name}, line {getattr(wrong.node, 'lineno', 1)}") from None
+    except OverflowError:
+        raise InputError("a number is too large", where=name) from None
     except (ArithmeticError, KeyError, RecursionError) as error:
         raise InputError(f"{error or 'is nested too deeply'}", where=name) from None
     return Application(name, code, variables, frozenset(used))
@@ -257,7 +259,7 @@ class _Compiler:
         return len(self.code) - 1
 
     def aim(self, place: int) -> None:
-        """Let an instruction go on with the one that comes next."""
+        """Set the target of a jump to the next instruction."""
         at = self.code[place]
         self.code[place] = Instruction(at.kind, at.line, at.name, at.values, len(self.code), at.labels)
 

@@ -1,4 +1,4 @@
-"""What a simulated run comes to: time, energy and power, the chance to finish, label by label."""
+"""Results of a simulated run: time, energy, power and probability of completion, in all and by label."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LabelOutcome:
-    """The processes of a label: how many, when the last had ended (s), and their energy (J; nan where not known)."""
+    """Results of a label: number of processes, end time of the last (s), and energy (J; nan if unknown)."""
 
     processes: int
     finished: float
@@ -95,7 +95,7 @@ def concluded(
     busy: Mapping[str, Floats],
     groups: tuple[Group, ...] = (),
 ) -> Outcome:
-    """What a run comes to whose processes ended when they did.
+    """The results of a run from the end times of its processes.
 
     Parameters
     ----------

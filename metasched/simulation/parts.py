@@ -1,4 +1,4 @@
-"""What the time of a simulated run is made of: computation, latencies, and bytes under way."""
+"""The components of a simulated run time: computation, latencies and data transfer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parts(
 
 
 def bandwidth(system: System, label: str) -> float:
-    """What the links of the nodes of a label carry (Mbit/s), by the time of long messages; the slowest counts."""
+    """The bandwidth of a label's slowest links (Mbit/s), from the time of long messages."""
     placement = Placement(system, {label: 1})
     found = []
     for network in {nodes.network for nodes in system.nodes if nodes.slots.get(label)}:

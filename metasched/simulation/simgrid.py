@@ -1,4 +1,4 @@
-"""A system model in the words of SimGrid 3.32: hosts with speed and power, links, and zones of networks."""
+"""A system model as a platform file of SimGrid 3.32: hosts with speed and power, links, and zones for networks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def platform_xml(system: System) -> str:
     """The platform file of a system, version 4.1.
 
     A node is a host ``NAME-0``, ``NAME-1``, ... on a link of its own, full duplex; its processes communicate over the
-    loopback, which is the bus. A network is a zone. One that hangs on another is joined to it by a link of that other
+    loopback, which is the bus. A network is a zone. One below another is joined to it by a link of that other
     one. An operation counts as a flop. Power is the property ``wattage_per_state`` of the plugin host_energy: idle,
     with one core at work, with all. Failures are the property ``lambda`` (1/s). Disks are left out.
 
@@ -62,7 +62,7 @@ def platform_xml(system: System) -> str:
 
 
 def _add_network(parent: ElementTree.Element, system: System, network: Network) -> str:
-    """The zone of a network with what hangs on it, and the router through which it is reached."""
+    """Add the zone of a network with its nodes and networks, and its router."""
     zone = ElementTree.SubElement(parent, "zone", id=network.name, routing="Full")
     latency, bandwidth = _line(network.entry)
     ends = []  # name, router and uplink of each part of the zone
@@ -92,12 +92,12 @@ def _router(nodes: Nodes) -> str:
 
 
 def _link(latency: float, bandwidth: float, fast: str, late: str) -> dict[str, str]:
-    """Attributes of a full duplex link at one end of a way, which has half of its latency."""
+    """Attributes of the full-duplex link at one end of a route, with half of the route's latency."""
     return {fast: f"{bandwidth:.9g}Bps", late: f"{latency / 2:.9g}s", "sharing_policy": "SPLITDUPLEX"}
 
 
 def _add_nodes(zone: ElementTree.Element, nodes: Nodes, latency: float, bandwidth: float) -> None:
-    """The hosts of nodes alike, each on a link of its own."""
+    """Add the hosts of identical nodes, each with its own link."""
     speed, cores = _speed(nodes)
     attributes = {
         "id": nodes.name,

@@ -31,7 +31,7 @@ SHORTEST = 1e-5
 
 @dataclass(frozen=True)
 class _Moment:
-    """Groups that wait, as they were, how much of each was drawn, and the messages that nobody had received."""
+    """A snapshot: blocked groups, the drawn part of each, and the messages not yet received."""
 
     groups: Mapping[tuple[str, range], Group]
     drawn: Mapping[tuple[str, range], int]
@@ -40,7 +40,7 @@ class _Moment:
 
 @dataclass(frozen=True)
 class _Turn:
-    """How far a loop of a group has got in one round: its name, turns, and how many rounds are left of it."""
+    """The progress of a group's loop in one round: its name, its iterations, and the number of rounds left."""
 
     loop: str
     turns: int
@@ -48,7 +48,7 @@ class _Turn:
 
 
 class Steady:
-    """What a run was like at an earlier moment, and the rounds that can be skipped since.
+    """Detects rounds that only shift all clocks, by comparison with an earlier snapshot, and skips them.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class Steady:
         self._moments, self._renewed = 0, 1
 
     def skip(self, waiting: Iterable[Group], messages: Messages) -> int:
-        """Skip the rounds that would repeat the last one; how many. Called when every group waits or has ended.
+        """Skip rounds that would repeat the last one, once all groups are blocked or have ended; return their number.
 
         Parameters
         ----------
         waiting : the groups that have not ended; their clocks and loops are moved on.
-        messages : those that nobody has received yet; moved on likewise.
+        messages : those not yet received, which are moved on likewise.
         """
         if not any(self._unread.values()):
             return 0
@@ -133,7 +133,7 @@ class Steady:
         return rounds
 
     def _turn(self, before: Group, group: Group) -> _Turn | None:
-        """The one loop that has got further; None where variables differ otherwise."""
+        """The one loop that has advanced; None if variables differ in another way."""
         if before.names.keys() != group.names.keys():
             return None
         loops = self._unread[group.label]
@@ -150,7 +150,7 @@ class Steady:
         return found
 
     def _go_on(self, before: Group, group: Group, turn: _Turn, rounds: int, step: float, drawn: int) -> None:
-        """Move a group on by some rounds, which look like the last in a picture."""
+        """Advance a group by some rounds, drawn like the last one."""
         group.clock = group.clock + rounds * step
         group.link = group.link + rounds * step
         group.busy = group.busy + rounds * (group.busy - before.busy)
@@ -174,7 +174,7 @@ def _alike(one: Value, other: Value) -> bool:
 
 
 def _shifted(before: Floats | float, after: Floats | float, step: float, latest: float) -> bool:
-    """Whether times are later by one step each; where no message was received before, none is."""
+    """Whether all times are later by one step (s); no message may have been received for the first time."""
     if not isinstance(before, np.ndarray) and not isinstance(after, np.ndarray):
         return before + step == after or abs(after - before - step) <= ROUNDING * latest
     then = np.asarray(before) + step
@@ -185,7 +185,7 @@ def _shifted(before: Floats | float, after: Floats | float, step: float, latest:
 def _moved(
     before: Mapping[tuple[str, str, int], tuple[Sent, ...]], now: Messages, step: float, latest: float
 ) -> list[Sent] | None:
-    """The messages that come one step later than before; None where any differs otherwise from what was there."""
+    """The messages that arrive one step (s) later than before; None if any differs in another way."""
     held = {key: queue for key, queue in now.items() if queue}
     if held.keys() != before.keys():
         return None

@@ -1,4 +1,4 @@
-"""Systems: networks within networks, nodes with a device and slots for labels, and what blocks take there."""
+"""System models: nested networks, nodes with a device and slots for labels, and the times of blocks on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = 2_000_000
 
 @dataclass(frozen=True)
 class Network:
-    """A network: its name, the entry whose formulas or bandwidth it has, and the network that it hangs on."""
+    """A network: its name, the entry with its formulas or bandwidth, and its parent network."""
 
     name: str
     entry: Entry
@@ -33,12 +33,12 @@ class Network:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes alike.
+    """A set of identical nodes.
 
     Parameters
     ----------
     name, count : what they are called, how many there are.
-    network : that they hang on.
+    network : that they are attached to.
     device : what computes: a cluster's entry with Table 1's formulas, or a processor or accelerator.
     slots : how many processes of each label a node takes.
     bus : what processes of one node communicate over; the network where there is none.
@@ -57,7 +57,7 @@ class Nodes:
 
     @property
     def rate(self) -> float | None:
-        """Failures per second of a node; None where nobody knows."""
+        """Failure rate of a node (1/s); None if unknown."""
         return self.device.get("lambda") if self.failure_rate is None else self.failure_rate
 
     def power(self, active: Ints) -> Floats:
@@ -81,7 +81,7 @@ class System:
     ----------
     name : for titles.
     networks, nodes : what there is.
-    processes : how many of each label, where nobody says otherwise.
+    processes : the default number of processes of each label.
     waiting : whether a process that waits draws power as one that computes (it polls), or none.
     """
 
@@ -92,21 +92,21 @@ class System:
     waiting: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse networks and nodes that hang on nothing, or on themselves."""
+        """Refuse networks and nodes without a parent, and cycles of networks."""
         if len(self.by_name) < len(self.networks):
             raise InputError("two networks have the same name")
         for network in self.networks:
             seen, at = {network.name}, network
             while at.within:
                 if at.within not in self.by_name:
-                    raise InputError(f"network {at.name} is within {at.within}, which there is not")
+                    raise InputError(f"network {at.name} is within network {at.within}, which does not exist")
                 at = self.by_name[at.within]
                 if at.name in seen:
                     raise InputError(f"network {network.name} is within itself")
                 seen.add(at.name)
         for each in self.nodes:
             if each.network not in self.by_name:
-                raise InputError(f"node {each.name} hangs on network {each.network}, which there is not")
+                raise InputError(f"node {each.name} is on network {each.network}, which does not exist")
         if (count := sum(each.count for each in self.nodes)) > MOST:
             raise InputError(f"has {count} nodes, expected at most {MOST}")
 
@@ -116,14 +116,14 @@ class System:
         return {network.name: network for network in self.networks}
 
     def above(self, network: str) -> list[str]:
-        """A network and those that it hangs on, outwards."""
+        """A network and its parents, outwards."""
         found = [network]
         while self.by_name[found[-1]].within:
             found.append(self.by_name[found[-1]].within)
         return found
 
     def slots(self, label: str) -> int:
-        """How many processes of a label there is room for."""
+        """The number of slots for a label on all nodes."""
         return sum(nodes.count * nodes.slots.get(label, 0) for nodes in self.nodes)
 
 
@@ -307,7 +307,7 @@ class Placement:
 
 
 class Slowed(Placement):
-    """A placement where computation and bytes take longer than the entries say, and latencies do not."""
+    """A placement whose computation and data transfer are slowed by factors; latencies are unchanged."""
 
     def __init__(self, system: System, counts: Mapping[str, int], computing: float, sending: float) -> None:
         super().__init__(system, counts)

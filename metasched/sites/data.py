@@ -28,7 +28,7 @@ def transfers(
 ) -> dict[str, Transfer]:
     """The time to bring the data to each site: a round trip, and the data by the bandwidth.
 
-    A bandwidth that is not known counts as the lowest that is: a site gains nothing by what nobody knows of it.
+    A bandwidth that is not known counts as the lowest that is: a site gains nothing by a bandwidth that is unknown.
 
     Parameters
     ----------

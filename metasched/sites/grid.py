@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +23,13 @@ from metasched.sites.links import Probe, SiteLink, as_document
 from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, runs_known
 from metasched.sites.question import SitesQuestion
 from metasched.sites.sent_jobs import Sent, SentJobs
-from metasched.sites.settings import SiteTable
+from metasched.sites.settings import Routing, SiteTable
+from metasched.sites.site_paths import SitePaths
 from metasched.sites.withdrawal import Verdict, verdict
 from metasched.store.database.sent_job_records import SentJobRecords
 
+#: No routes between sites are configured.
+NO_ROUTING = Routing()
 #: Grids that ask each other in a row at most, and what is left of the time for each further one.
 MOST_HOPS, LEFT = 4, 0.8
 #: Rankings that are made at the same time.
@@ -34,6 +38,8 @@ TOGETHER = 8
 NEWEST, LOOKED_FOR = 1000, 50
 #: Time after its submission when a job that its site has never reported is given up (s).
 NEVER_SEEN = 3600.0
+#: A clock that is off by more is shown (s).
+CLOCK = 60.0
 #: Largest uncertainty of the end of a job from which a site is learned: seconds, or a share of the time.
 OFF, OFF_PART = 60.0, 0.1
 
@@ -55,15 +61,17 @@ class Sites:
     tables : how they are configured.
     version : of this metasched, to be compared with theirs.
     ask : asks one site; replaced in tests only.
-    now : the time by a monotonic clock (s).
+    now, wall : the time by a monotonic clock, and the time of day (s since 1970).
     kept : where sent jobs are stored; None for nowhere.
     rested : how long a job stays at least where it was submitted (s).
+    routing : the links between the sites, as far as they are configured.
 
     Attributes
     ----------
     tables : the sites by name.
     uid : what this daemon is called when grids ask each other.
     sent : the jobs that were sent.
+    paths : between the sites, as their agents measured them.
     """
 
     def __init__(
@@ -73,16 +81,21 @@ class Sites:
         *,
         ask: Callable[..., Any] = ask_site,
         now: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         kept: SentJobRecords | None = None,
         rested: float = 300.0,
+        routing: Routing = NO_ROUTING,
     ) -> None:
         self.tables = {table.name: table for table in tables}
         self.uid = uuid.uuid4().hex[:12]
         self.sent = SentJobs(now, kept)
+        self.paths = SitePaths(routing, now)
+        self._here = routing.here
         self.pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="sites")
-        self._version, self._ask, self._now, self._asker = version, ask, now, Asker(ask)
+        self._version, self._ask, self._now, self._wall, self._asker = version, ask, now, wall, Asker(ask)
         self._rested = rested
         self._heard: dict[str, tuple[Heard, float]] = {}
+        self._clocks: dict[str, float | None] = {}
         self._lendable: dict[tuple[str, str], tuple[tuple[Run, ...], float]] = {}
 
     def rank(self, question: SitesQuestion) -> SitesRanking:
@@ -115,6 +128,7 @@ class Sites:
         notes: dict[str, tuple[str, ...]] = {}
         for table in asked:
             answer = heard[table.name]
+            self._clocks[table.name] = _clock(answer, self._wall())
             try:
                 if answer.why:
                     raise ValueError(answer.why)
@@ -132,14 +146,32 @@ class Sites:
         return SitesRanking(tuple(places), left_out, tuple(_doubts(question, places)))
 
     def links(self) -> dict[str, SiteLink]:
-        """The link to each site where it is known: as probes and transfers have shown it, else as it is configured."""
+        """The link to each site where it is known: as probes, other paths and transfers show it, else as configured."""
         configured = {name: table.bandwidth for name, table in self.tables.items()}
-        return self.sent.links(configured)
+        return self.sent.links(configured, self.paths.derived(self._here, [*self.tables]) if self._here else {})
 
-    def measured(self, links: Mapping[str, Probe]) -> list[str]:
-        """Note what an agent here has measured of the links to sites; the names of those that there are not."""
-        self.sent.measured({name: link for name, link in links.items() if name in self.tables})
-        return [name for name in links if name not in self.tables]
+    def measured(self, site: str, links: Mapping[str, Probe]) -> list[str]:
+        """Note what the agent of a site has measured of the links from there to others.
+
+        Parameters
+        ----------
+        site : where it is: this daemon's own, or another of the grid.
+        links : by the names of the others.
+
+        Returns
+        -------
+        The others for which it means nothing: neither leads a link there from here, nor a route between the two.
+
+        Raises
+        ------
+        StoreError
+            When it cannot be stored.
+        """
+        here = site == self._here if self._here else site not in self.tables
+        direct = {name: link for name, link in links.items() if here and name in self.tables}
+        self.sent.measured(direct)
+        unknown = self.paths.measured(site, links)
+        return [name for name in unknown if name not in direct]
 
     def now(self) -> float:
         """The time by the monotonic clock by which jobs were sent (s)."""
@@ -170,7 +202,7 @@ class Sites:
         """Whether a job that waits at its site should be withdrawn and sent elsewhere, and the sites as they rank now.
 
         Where it should, that is noted: from now on its site is not asked about it, until its way is reported
-        (:meth:`SentJobs.submitted`, :meth:`SentJobs.stays`). One that is being withdrawn is ranked anew.
+        (:meth:`SentJobs.submitted`, :meth:`SentJobs.stays`). One that is being withdrawn is ranked again.
 
         Parameters
         ----------
@@ -215,6 +247,7 @@ class Sites:
                     "asked": None if heard is None else now - at,
                     "seconds": None if heard is None else heard.seconds,
                     "fault": "" if heard is None else heard.why,
+                    "clock": self._clocks.get(name),
                     **as_document(links.get(name)),
                     "trust": {"multiplier": site.trust.multiplier, "low": site.trust.low, "high": site.trust.high,
                               "outcomes": site.trust.outcomes},
@@ -322,6 +355,15 @@ def _outcomes(answer: Any) -> dict[str, tuple[float, bool]]:
         except (TypeError, KeyError, ValueError, OverflowError):
             continue
     return found
+
+
+def _clock(heard: Heard, now: float) -> float | None:
+    """How far the clock of a site is ahead (s), None where it says nothing of it or is right to within a minute."""
+    said = heard.answer.get("time") if isinstance(heard.answer, dict) else None
+    if not isinstance(said, float) or not math.isfinite(said) or abs(said) > 1e12:
+        return None
+    offset = said - now
+    return offset if abs(offset) > CLOCK + heard.seconds else None
 
 
 def _doubts(question: SitesQuestion, places: Sequence[SitePlacement]) -> list[str]:

@@ -1,4 +1,4 @@
-"""How fast data is brought to a site: what probes, transfers and the configuration say of the link there."""
+"""How fast data is brought to a site: what probes, other paths, transfers and the configuration say of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SiteLink:
     bandwidth: float
     round_trip: float | None = None
     age: float | None = None
-    source: Literal["configured", "transfers", "probes"] = "configured"
+    source: Literal["configured", "transfers", "probes", "routes"] = "configured"
 
     def words(self) -> str:
         """The bandwidth, and how old it is where it was measured by probes.
@@ -38,6 +38,8 @@ class SiteLink:
         '940 Mbit/s, measured 90.0 s ago'
         """
         width = f"{self.bandwidth:.4g} Mbit/s"
+        if self.source == "routes":
+            return f"{width}, as the links on the way show"
         return width if self.source != "probes" or self.age is None else f"{width}, measured {span(self.age)} ago"
 
 
@@ -51,7 +53,11 @@ class Probe:
 
 
 def site_link(
-    configured: float | None, transferred: float | None, probe: Probe | None, share: float | None = None
+    configured: float | None,
+    transferred: float | None,
+    probe: Probe | None,
+    share: float | None = None,
+    derived: Probe | None = None,
 ) -> SiteLink | None:
     """What is known of the link to a site, None where nothing is.
 
@@ -64,6 +70,7 @@ def site_link(
     transferred : that transfers got (Mbit/s).
     probe : what probes found.
     share : what transfers got of the bandwidth that probes had found then.
+    derived : what follows from newer probes between other sites; it counts where this path was not probed of late.
 
     Examples
     --------
@@ -73,12 +80,16 @@ def site_link(
     SiteLink(bandwidth=400.0, round_trip=0.02, age=60.0, source='probes')
     >>> site_link(500.0, 300.0, Probe(800.0, 0.02, 86_400.0), 0.5).source
     'transfers'
+    >>> site_link(500.0, 300.0, None, None, Probe(700.0, 0.03, 60.0)).words()
+    '700 Mbit/s, as the links on the way show'
     """
     probed = None
     if probe is not None:
         probed = SiteLink(probe.bandwidth * (share or 1.0), probe.round_trip, probe.age, "probes")
         if probe.age <= STALE:
             return probed
+    if derived is not None:
+        return SiteLink(derived.bandwidth * (share or 1.0), derived.round_trip, derived.age, "routes")
     if transferred is not None:
         return SiteLink(transferred, None if probe is None else probe.round_trip, None, "transfers")
     return SiteLink(configured) if configured is not None else probed

@@ -38,7 +38,7 @@ class _Table(BaseModel):
 class ClusterTable(_Table):
     """A cluster or partition of a site as it is now.
 
-    ``free`` are processors that nobody has, ``processors`` all of them, ``age`` how long ago its scheduler was asked
+    ``free`` are the idle processors, ``processors`` all of them, ``age`` how long ago its scheduler was asked
     (s), null where it has none.
     """
 
@@ -83,7 +83,7 @@ class Offer:
     processors : that it would have.
     wait, execution_time : as the site predicts them.
     low, high : the ends of its prediction interval of both together.
-    free, capacity : processors of the cluster that nobody has, and all of them.
+    free, capacity : idle processors of the cluster, and all of them.
     age : how long ago the site heard of the jobs there (s), None where it does not say.
     scheduler, partition : in the site's words, empty where there is none.
     lenders : other sites by whose runs the site predicts, since it has few of its own.

@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 
 #: Jobs that are remembered, and how long one may be without an outcome (s).
 MOST, KEPT = 10_000, 30 * 86_400.0
+#: How long a site may show a job in its queue after its end (s): its daemon asks its scheduler only now and then.
+SHOWN = 60.0
 #: What the newest transfer or probe counts against those before it.
 NEWEST = 0.3
 
@@ -254,9 +256,15 @@ class SentJobs:
             self._note(replace(self._jobs[uid], seen_at=self._now()))
 
     def ended(self, uid: str, took: float, *, failed: bool = False) -> None:
-        """Record that a job ended, its time since the submission (s), and learn it if it succeeded."""
+        """Record that a job ended, its time since the submission (s), and learn it if it succeeded.
+
+        A job did not end before its site showed it in its queue for the last time, whatever the site says of it.
+        """
         with self._lock:
             job = self._jobs[uid]
+            if job.seen_at is not None and job.submitted_at is not None:
+                shown = job.seen_at - job.submitted_at
+                took = took if took >= shown - SHOWN else shown
             site = self._of(job.site)
             # What it missed with other sites' runs says nothing of how far it is to be believed.
             if not failed and took > 0.0 and not job.place.offer.lenders:
@@ -318,18 +326,22 @@ class SentJobs:
                 self._kept.save_sites({name: _SITE.dump_python(each, mode="json") for name, each in written.items()})
             self._sites |= sites
 
-    def links(self, configured: Mapping[str, float | None]) -> dict[str, SiteLink]:
+    def links(
+        self, configured: Mapping[str, float | None], derived: Mapping[str, Probe] | None = None
+    ) -> dict[str, SiteLink]:
         """The link to each site where it is known.
 
         Parameters
         ----------
         configured : bandwidth to each site as the administrator states it (Mbit/s), None where it is not stated.
+        derived : what follows from measurements between other sites.
         """
         now, found = self._now(), {}
         with self._lock:
             for name, width in configured.items():
                 known = self._of(name)
-                link = site_link(width, known.bandwidth, known.probe(now), known.share)
+                found_of_others = None if derived is None else derived.get(name)
+                link = site_link(width, known.bandwidth, known.probe(now), known.share, found_of_others)
                 if link is not None:
                     found[name] = link
         return found

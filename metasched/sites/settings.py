@@ -1,4 +1,4 @@
-"""How a site is configured: :class:`SiteTable`, a ``[[site]]`` of the grid's daemon."""
+"""How sites are configured: :class:`SiteTable`, a ``[[site]]`` of the grid's daemon, and the routes between sites."""
 
 from __future__ import annotations
 
@@ -7,6 +7,57 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SiteName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+LinkName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class SiteRoute(BaseModel):
+    """A ``[[routing.route]]``: the links that packets between two sites cross, which count alike in both directions.
+
+    Examples
+    --------
+    >>> SiteRoute(between=("home", "east"), links=["home", "backbone", "east"]).between
+    ('home', 'east')
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    between: tuple[SiteName, SiteName]
+    links: Annotated[list[LinkName], Field(min_length=1, max_length=64)]
+
+    @model_validator(mode="after")
+    def _of_two_sites_by_each_link_once(self) -> SiteRoute:
+        if self.between[0] == self.between[1]:
+            raise ValueError(f"a route is between {self.between[0]} and itself, expected two sites")
+        if len(set(self.links)) < len(self.links):
+            raise ValueError(f"the route between {' and '.join(self.between)} crosses a link twice, expected once")
+        return self
+
+
+class Routing(BaseModel):
+    """The ``[routing]`` of the grid's daemon.
+
+    Parameters
+    ----------
+    here : what the agents call the daemon's own site; where it is empty, any site that no ``[[site]]`` names.
+    route : between pairs of sites.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    here: Annotated[str, Field(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$")] = ""
+    route: Annotated[list[SiteRoute], Field(max_length=2000)] = []
+
+    @model_validator(mode="after")
+    def _each_pair_once(self) -> Routing:
+        pairs = [frozenset(each.between) for each in self.route]
+        if len(set(pairs)) < len(pairs):
+            twice = next(each.between for each in self.route if pairs.count(frozenset(each.between)) > 1)
+            raise ValueError(f"there are two routes between {' and '.join(twice)}, expected one")
+        if self.route and not self.here:
+            raise ValueError("here is missing, expected what the agents call the site of this daemon")
+        return self
 
 
 class SiteTable(BaseModel):
@@ -32,7 +83,7 @@ class SiteTable(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+    name: SiteName
     url: Annotated[str, Field(min_length=1, max_length=1000)]
     token_file: Path | None = None
     ca_file: Path | None = None

@@ -4,7 +4,46 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-#: agent writes the loads of its own node; scheduler asks for placements and tells of jobs; reader only looks; admin may
-#: do everything.
-Role = Literal["agent", "scheduler", "reader", "admin"]
+from metasched.records import InputError
+
+#: agent writes the loads of its own node; site reports the links from its own site to others; scheduler asks for
+#: placements and tells of jobs; reader only looks; admin may do everything.
+Role = Literal["agent", "site", "scheduler", "reader", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
+
+
+def check_token(name: str, role: str, node: str | None, user: str | None) -> Role:
+    """The role of a token that can be made.
+
+    Parameters
+    ----------
+    name, role : of the token.
+    node : whose loads an agent may send, or the site whose links a site's agent may report.
+    user : whose jobs a reader may see; all if it is None.
+
+    Raises
+    ------
+    InputError
+        When the name is empty or the role is not known, an agent names no node or a site none, another role names one,
+        or another role than a reader names a user.
+
+    Examples
+    --------
+    >>> check_token("n1", "agent", "n1", None)
+    'agent'
+    """
+    known = next((each for each in ROLES if each == role), None)
+    if known is None:
+        raise InputError(f"role is {role!r}, expected one of {', '.join(ROLES)}")
+    if not name:
+        raise InputError("name of the token is empty, expected a name")
+    if known in ("agent", "site") and not node:
+        kind = "node" if known == "agent" else "site"
+        raise InputError(f"no {kind} is named, expected one for the role {known} (--{kind})")
+    if known not in ("agent", "site") and node is not None:
+        raise InputError(
+            f"{node!r} is named for the role {known}, expected a node or a site for an agent or a site only"
+        )
+    if user is not None and (known != "reader" or not user):
+        raise InputError("a user may be named for a reader only: other roles see no jobs, or all")
+    return known

@@ -2,7 +2,7 @@
 //
 //   METASCHED_TRACE=DIR LD_PRELOAD=recorder.so mpirun -np 16 ./app
 //
-// Each call becomes an action in the words of SimGrid's time-independent traces (ranks of the world, bytes). Different
+// Each call becomes an action in the notation of SimGrid's time-independent traces (ranks of the world, bytes). Different
 // actions are numbered, and the sequence of numbers is folded into loops while it grows: a loop of a million turns is
 // one node. Between two actions only how often and how long in total is kept. The file DIR/rank-N is written at the
 // end, when the program aborts, and from time to time, each time whole, so that a killed program leaves one.
@@ -113,13 +113,13 @@ static int64_t now(clockid_t clock)
 // microseconds it is taken to go on as the clock on the wall does.
 static int64_t processor_time(void)
 {
-  static int64_t asked_at, told;
+  static int64_t asked_at, answer;
   wall = now(CLOCK_MONOTONIC);
   if (asked_at == 0 || wall - asked_at > FRESH) {
-    told     = now(CLOCK_THREAD_CPUTIME_ID);
+    answer   = now(CLOCK_THREAD_CPUTIME_ID);
     asked_at = wall;
   }
-  return told + (wall - asked_at);
+  return answer + (wall - asked_at);
 }
 
 // A node is an action, or a loop: its body's number in the high half, how often in the low one, below zero.
@@ -429,7 +429,7 @@ SENDING(Rsend, RSEND)
 POSTING(Isend, ISEND)
 POSTING(Issend, ISSEND)
 
-int MPI_Recv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* told)
+int MPI_Recv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* result)
 {
   int64_t computed = entered();
   MPI_Status own;
@@ -441,8 +441,8 @@ int MPI_Recv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Co
     ADD(computed, RECV, 0, world_rank(comm, from), tag == MPI_ANY_TAG ? own.MPI_TAG : tag,
         got == MPI_UNDEFINED || peer == MPI_PROC_NULL ? bytes(count, type) : got, BYTES);
   }
-  if (told != MPI_STATUS_IGNORE)
-    *told = own;
+  if (result != MPI_STATUS_IGNORE)
+    *result = own;
   ended();
   return status;
 }
@@ -458,25 +458,25 @@ int MPI_Irecv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_C
   return status;
 }
 int MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int to, int out_tag, void* in, int in_count,
-                 MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* told)
+                 MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* result)
 {
-  CALLED(PMPI_Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, told),
+  CALLED(PMPI_Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, result),
          ADD(computed, SENDRECV, 0, bytes(out_count, out_type), world_rank(comm, to), bytes(in_count, in_type),
              world_rank(comm, from), BYTES, BYTES));
 }
 int MPI_Sendrecv_replace(void* data, int count, MPI_Datatype type, int to, int out_tag, int from, int in_tag,
-                         MPI_Comm comm, MPI_Status* told)
+                         MPI_Comm comm, MPI_Status* result)
 {
-  CALLED(PMPI_Sendrecv_replace(data, count, type, to, out_tag, from, in_tag, comm, told),
+  CALLED(PMPI_Sendrecv_replace(data, count, type, to, out_tag, from, in_tag, comm, result),
          ADD(computed, SENDRECV, 0, bytes(count, type), world_rank(comm, to), bytes(count, type),
              world_rank(comm, from), BYTES, BYTES));
 }
 
-int MPI_Wait(MPI_Request* request, MPI_Status* told)
+int MPI_Wait(MPI_Request* request, MPI_Status* result)
 {
-  CALLED(PMPI_Wait(request, told), waited(*request, &computed));
+  CALLED(PMPI_Wait(request, result), waited(*request, &computed));
 }
-int MPI_Waitall(int count, MPI_Request requests[], MPI_Status told[])
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
   int64_t computed = entered(), known = 0;
   for (int i = 0; i < count; i++) {
@@ -485,7 +485,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status told[])
   }
   if (known)
     ADD(computed, WAITALL, 0, known);
-  const int status = PMPI_Waitall(count, requests, told);
+  const int status = PMPI_Waitall(count, requests, statuses);
   ended();
   return status;
 }
@@ -503,30 +503,30 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status told[])
   left = processor_time() - computed; /* what no action has taken up is the next one's */                  \
   return status
 
-int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* told)
+int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* result)
 {
-  WAITED_FOR(PMPI_Waitany(count, requests, index, told), *index != MPI_UNDEFINED, *index);
+  WAITED_FOR(PMPI_Waitany(count, requests, index, result), *index != MPI_UNDEFINED, *index);
 }
-int MPI_Waitsome(int count, MPI_Request requests[], int* many, int indices[], MPI_Status told[])
+int MPI_Waitsome(int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[])
 {
-  WAITED_FOR(PMPI_Waitsome(count, requests, many, indices, told), *many == MPI_UNDEFINED ? 0 : *many, indices[i]);
+  WAITED_FOR(PMPI_Waitsome(count, requests, many, indices, statuses), *many == MPI_UNDEFINED ? 0 : *many, indices[i]);
 }
-int MPI_Test(MPI_Request* requests, int* flag, MPI_Status* told)
+int MPI_Test(MPI_Request* requests, int* flag, MPI_Status* result)
 {
   const int count = 1;
-  WAITED_FOR(PMPI_Test(requests, flag, told), *flag != 0, 0);
+  WAITED_FOR(PMPI_Test(requests, flag, result), *flag != 0, 0);
 }
-int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status told[])
+int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[])
 {
-  WAITED_FOR(PMPI_Testall(count, requests, flag, told), *flag ? count : 0, i);
+  WAITED_FOR(PMPI_Testall(count, requests, flag, statuses), *flag ? count : 0, i);
 }
-int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* told)
+int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* result)
 {
-  WAITED_FOR(PMPI_Testany(count, requests, index, flag, told), *flag && *index != MPI_UNDEFINED, *index);
+  WAITED_FOR(PMPI_Testany(count, requests, index, flag, result), *flag && *index != MPI_UNDEFINED, *index);
 }
-int MPI_Testsome(int count, MPI_Request requests[], int* many, int indices[], MPI_Status told[])
+int MPI_Testsome(int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[])
 {
-  WAITED_FOR(PMPI_Testsome(count, requests, many, indices, told), *many == MPI_UNDEFINED ? 0 : *many, indices[i]);
+  WAITED_FOR(PMPI_Testsome(count, requests, many, indices, statuses), *many == MPI_UNDEFINED ? 0 : *many, indices[i]);
 }
 
 int MPI_Send_init(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
@@ -754,10 +754,10 @@ static int look(struct dl_phdr_info* library, size_t size, void* none)
 
 static int from_fortran(const void* caller)
 {
-  static int looked;
-  if (!looked) {
+  static int known;
+  if (!known) {
     dl_iterate_phdr(look, NULL);
-    looked = 1;
+    known = 1;
   }
   return (uintptr_t)caller - bindings < bindings_end - bindings;
 }
@@ -798,27 +798,27 @@ PASSED_ON(Issend, POSTED, (data, count, type, peer, tag, comm, request))
 PASSED_ON(Send_init, POSTED, (data, count, type, peer, tag, comm, request))
 PASSED_ON(Irecv, POSTED_TO, (data, count, type, peer, tag, comm, request))
 PASSED_ON(Recv_init, POSTED_TO, (data, count, type, peer, tag, comm, request))
-PASSED_ON(Recv, (void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* told),
-          (data, count, type, peer, tag, comm, told))
+PASSED_ON(Recv, (void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* result),
+          (data, count, type, peer, tag, comm, result))
 PASSED_ON(Sendrecv,
           (const void* out, int out_count, MPI_Datatype out_type, int to, int out_tag, void* in, int in_count,
-           MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* told),
-          (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, told))
+           MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* result),
+          (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, result))
 PASSED_ON(Sendrecv_replace,
           (void* data, int count, MPI_Datatype type, int to, int out_tag, int from, int in_tag, MPI_Comm comm,
-           MPI_Status* told),
-          (data, count, type, to, out_tag, from, in_tag, comm, told))
-PASSED_ON(Wait, (MPI_Request* request, MPI_Status* told), (request, told))
-PASSED_ON(Waitall, (int count, MPI_Request requests[], MPI_Status told[]), (count, requests, told))
-PASSED_ON(Waitany, (int count, MPI_Request requests[], int* index, MPI_Status* told), (count, requests, index, told))
-PASSED_ON(Waitsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status told[]),
-          (count, requests, many, indices, told))
-PASSED_ON(Test, (MPI_Request* request, int* flag, MPI_Status* told), (request, flag, told))
-PASSED_ON(Testall, (int count, MPI_Request requests[], int* flag, MPI_Status told[]), (count, requests, flag, told))
-PASSED_ON(Testany, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* told),
-          (count, requests, index, flag, told))
-PASSED_ON(Testsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status told[]),
-          (count, requests, many, indices, told))
+           MPI_Status* result),
+          (data, count, type, to, out_tag, from, in_tag, comm, result))
+PASSED_ON(Wait, (MPI_Request* request, MPI_Status* result), (request, result))
+PASSED_ON(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses))
+PASSED_ON(Waitany, (int count, MPI_Request requests[], int* index, MPI_Status* result), (count, requests, index, result))
+PASSED_ON(Waitsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[]),
+          (count, requests, many, indices, statuses))
+PASSED_ON(Test, (MPI_Request* request, int* flag, MPI_Status* result), (request, flag, result))
+PASSED_ON(Testall, (int count, MPI_Request requests[], int* flag, MPI_Status statuses[]), (count, requests, flag, statuses))
+PASSED_ON(Testany, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* result),
+          (count, requests, index, flag, result))
+PASSED_ON(Testsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[]),
+          (count, requests, many, indices, statuses))
 PASSED_ON(Start, (MPI_Request* request), (request))
 PASSED_ON(Startall, (int count, MPI_Request requests[]), (count, requests))
 PASSED_ON(Request_free, (MPI_Request* request), (request))

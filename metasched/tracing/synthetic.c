@@ -262,7 +262,7 @@ static int by_message(const void* one, const void* other)
 }
 
 // A message takes from when both ends are ready until it is complete. That is seen where the receiver waits from before
-// it leaves; elsewhere it takes at most until the receiver has looked.
+// it leaves; elsewhere it takes at most until the receiver has tested for it.
 static void tell_messages(Event* events, size_t many, int shown)
 {
   qsort(events, many, sizeof *events, by_message);
@@ -387,9 +387,9 @@ static void run_black_hole(void)
 static void run_noise(void)
 {
   const int first = 2 * measurable, other = rank == first ? first + 1 : first;
-  Number words[3] = {PHASE, 0, 0}, told[3];
+  Number words[3] = {PHASE, 0, 0}, control_words[3];
   MPI_Request requests[1 + 2 * FEW];
-  MPI_Irecv(told, 3, MPI_LONG_LONG, rank == first ? MPI_ANY_SOURCE : first, 0, control, &requests[0]);
+  MPI_Irecv(control_words, 3, MPI_LONG_LONG, rank == first ? MPI_ANY_SOURCE : first, 0, control, &requests[0]);
   while (words[0] != END) {
     const int many = (int)(words[1] < FEW ? words[1] : FEW), bytes = (int)words[2];
     if (rank == first && many)
@@ -406,11 +406,11 @@ static void run_noise(void)
         left--;
         continue;
       }
-      memcpy(words, told, sizeof words);
+      memcpy(words, control_words, sizeof words);
       if (words[0] == END)
         words[1] = 0;
       else
-        MPI_Irecv(told, 3, MPI_LONG_LONG, rank == first ? MPI_ANY_SOURCE : first, 0, control, &requests[0]);
+        MPI_Irecv(control_words, 3, MPI_LONG_LONG, rank == first ? MPI_ANY_SOURCE : first, 0, control, &requests[0]);
     }
   }
   if (rank == first)

@@ -54,8 +54,8 @@ class Agent:
         self._scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
         self._server = self._listen()
         self._delays = DelayFile(settings.delays, settings.node) if settings.delays else None
-        daemon = settings.daemon
-        self._site_links = SiteLinks(settings.node, daemon, settings.token) if daemon and settings.sites else None
+        daemon, token = settings.sites_daemon or settings.daemon, settings.sites_token
+        self._site_links = SiteLinks(settings.site, daemon, token) if daemon and token and settings.sites else None
         self._cliques = [each for each in (self._among_nodes(), self._among_sites()) if each is not None]
 
     def sample(self) -> None:
@@ -81,7 +81,7 @@ class Agent:
         """Sample, send and answer until :meth:`stop` is called; returns when everything has ended."""
         interval = self._settings.interval
         self._scheduler.add_job(self.sample, "interval", seconds=interval, id="sample")
-        if self._sender:
+        if self._sender or self._site_links:
             self._scheduler.add_job(self.send, "interval", seconds=interval, id="send", jitter=interval / 4)
         self._scheduler.start()
         if self._server:
@@ -130,12 +130,12 @@ class Agent:
     def _among_sites(self) -> tuple[Clique, ProbeServer] | None:
         """The clique of one agent of each site; its results do not concern this node's own link."""
         settings, links = self._settings, self._site_links
-        if not settings.sites_listen or links is None:
+        if not settings.sites_listen or not settings.sites:
             return None
         probe = BandwidthProbe(_secret("sites_secret", settings.sites_secret), largest=settings.sites_transfer)
         return _joined(
-            settings.site, settings.sites, settings.sites_listen, probe, settings.sites_secret, links.note,
-            settings.sites_period,
+            settings.site, settings.sites, settings.sites_listen, probe, settings.sites_secret,
+            links.note if links else _unreported, settings.sites_period,
         )  # fmt: skip
 
     def _found(self, other: str, link: Link) -> None:
@@ -159,6 +159,11 @@ class Agent:
         self.send()
         self._spool.close()
         _log.info("agent of node %s ends", self._settings.node)
+
+
+def _unreported(other: str, link: Link) -> None:
+    """What an agent without a token of its site measures is only logged."""
+    _log.debug("site %s: %.1f Mbit/s, round trip %.2f ms", other, link.bandwidth, 1e3 * link.round_trip)
 
 
 def _secret(name: str, text: str) -> bytes:

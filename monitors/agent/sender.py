@@ -59,6 +59,7 @@ class Sender:
         self._not_before = -math.inf
         self.failures = 0
         self.refused = 0
+        self._said = ""
 
     def send(self) -> int:
         """Send the stored samples in batches, unless a failure was too recent; return how many the daemon accepted."""
@@ -98,7 +99,9 @@ class Sender:
             answer = self._session.post(self._urls[0], json=message, timeout=self._timeout)
         except requests.RequestException as error:
             _log.debug("no answer from %s: %s", self._urls[0], error)
+            self._said = ""
             return None, 0
+        self._said = "" if answer.status_code == 200 else _detail(answer)
         reasons = _refusals(answer) if answer.status_code == 200 else {}
         if reasons:
             _log.warning("the daemon rejected samples: %s", reasons)
@@ -109,9 +112,18 @@ class Sender:
         self.failures += 1
         longest = min(FIRST_WAIT * 2.0 ** min(self.failures - 1, 30), LONGEST_WAIT)
         self._not_before = self._clock() + random.uniform(longest / 2, longest)  # noqa: S311 - no secret
-        reason = "no answer" if status is None else f"HTTP {status}"
+        reason = "no answer" if status is None else f"HTTP {status}{self._said}"
         level = logging.WARNING if self.failures == 1 else logging.DEBUG
         _log.log(level, "%s from %s; %d unsent samples", reason, self._urls[-1], len(self._spool))
+
+
+def _detail(answer: requests.Response) -> str:
+    """The reason that the daemon gives, in brackets; empty where there is none."""
+    try:
+        said = str(answer.json()["detail"])[:200]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return f" ({''.join(each if each.isprintable() else '?' for each in said)})"
 
 
 def _refusals(answer: requests.Response) -> dict[str, int]:

@@ -37,6 +37,8 @@ class Settings(BaseModel):
     sites : addresses of the agents that do so, one of each site, by name.
     sites_listen, sites_secret, sites_period : as for the members; the secret is that of the sites' agents.
     sites_transfer : bytes of one transfer to another site at most.
+    sites_daemon, sites_token : where the links to other sites are reported, by default the daemon, and the token of
+        this site; without one they are not reported.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -62,6 +64,8 @@ class Settings(BaseModel):
     sites_secret: str = ""
     sites_period: float = Field(600.0, ge=1)
     sites_transfer: int = Field(64 << 20, ge=64 << 10, le=256 << 20)
+    sites_daemon: Annotated[str, Field(pattern=r"^https?://\S+( https?://\S+)*$")] | None = None
+    sites_token: str = ""
 
     @field_validator("listen", "probe_listen", "sites_listen")
     @classmethod
@@ -106,13 +110,15 @@ def read_settings(path: Path | None, environment: Mapping[str, str] = os.environ
     if path is not None:
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+        except OSError as error:
+            raise ValueError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}: {error}") from None
     for variable, text in environment.items():
         if not variable.startswith(PREFIX):
             continue
         name = variable.removeprefix(PREFIX).lower()
-        if name in ("token_file", "probe_secret_file", "sites_secret_file"):
+        if name in ("token_file", "probe_secret_file", "sites_secret_file", "sites_token_file"):
             values[name.removesuffix("_file")] = _secret(variable, Path(text))
         else:
             values[name] = _members(variable, text) if name in ("members", "sites") else text

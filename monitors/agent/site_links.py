@@ -1,4 +1,4 @@
-"""Measurements of the links to other sites, which an agent sends to its site's daemon."""
+"""Measurements of the links to other sites, which an agent sends to the grid's daemon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SiteLinks:
 
     Parameters
     ----------
-    node : whose token the agent has.
+    site : where the agent is, as the token names it.
     daemon : URL of the daemon; of several, with spaces between, the next is tried where one takes none.
     token : sent as a bearer token.
     timeout : seconds to wait for an answer.
@@ -31,14 +31,14 @@ class SiteLinks:
 
     def __init__(
         self,
-        node: str,
+        site: str,
         daemon: str,
         token: str,
         *,
         timeout: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._node, self._urls = node, [each.rstrip("/") + PATH for each in daemon.split()]
+        self._site, self._urls = site, [each.rstrip("/") + PATH for each in daemon.split()]
         self._timeout, self._clock, self._lock = timeout, clock, Lock()
         self._headers = {"Authorization": f"Bearer {token}"}
         self._newest: dict[str, tuple[Link, float]] = {}
@@ -62,7 +62,7 @@ class SiteLinks:
         for url in self._urls:
             try:
                 answer = requests.post(
-                    url, json={"node": self._node, "links": links}, headers=self._headers, timeout=self._timeout
+                    url, json={"site": self._site, "links": links}, headers=self._headers, timeout=self._timeout
                 )
             except requests.RequestException as error:
                 _log.debug("no answer from %s: %s", url, error)

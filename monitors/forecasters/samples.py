@@ -42,7 +42,6 @@ class Samples(Protocol):
         -------
         array of shape s + (n,).
         """
-        ...
 
 
 class _Sampled:

@@ -27,7 +27,7 @@ class Clocks:
     driver : as the kernel calls it.
     governors : that may be chosen.
     settable : clocks that Slurm may set (MHz), ascending.
-    base : the highest of them that holds (MHz); None where nothing tells it.
+    base : the highest of them that can be held (MHz); None if unknown.
 
     Examples
     --------

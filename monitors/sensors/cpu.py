@@ -4,17 +4,19 @@ As in the Network Weather Service the bias of each passive view against the prob
 been nearest is used and corrected. Views differ where they are blind: the run queue to priorities and short bursts,
 utilisation to who would win a fight for the processor, both to a host that takes time from its guests.
 
-While a job is followed nothing is probed: the kernel's counters tell what is idle and what the job itself uses.
+While a job is followed nothing is probed: the kernel counts how long its processes ran and how long they waited for a
+processor, and what is idle and what the job itself uses.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import psutil
 
-from monitors.sensors.cpu_views import followed_view, queue_view, quota_view, utilisation_view
+from monitors.sensors.cpu_views import followed_view, queue_view, quota_view, turns_view, utilisation_view
 from monitors.sensors.job import JobUse
 from monitors.sensors.limits import CpuLimit, cpu_limit, cpu_seconds
 from monitors.sensors.processor_time import idle_and_busy
@@ -84,13 +86,15 @@ class ProbedCpu:
         Of a job that is followed it is the share of the k-th of its processes. The kernel moves processes to where
         there is room, so the k-th gets the processor with the k-th most to spare at that time, whichever it is.
         """
-        idle, busy, cap = self._passed()
+        idle, busy, stolen, seconds, cap = self._passed()
         runnable = max(_runnable() - 1, 0)
         if self._job is not None:
-            running, own = self._job.since_last(self._limit.processors, busy)
+            running, own, turns = self._job.since_last(self._limit.processors, busy)
             # The kernel counts who is ready to run on the whole host, also where we may not run.
             others = max(runnable - running, 0) / max(psutil.cpu_count() or 1, 1)
-            return min(followed_view(idle, busy, own, others, self.processors), cap)
+            share = followed_view(idle, busy, own, others, self.processors)
+            share = turns_view(turns, seconds, stolen / max(sum(busy), 1e-9), share, len(idle), self.processors)
+            return min(share, cap)
         views = self._views(sum(idle), sum(busy), runnable)
         if self._schedule and self._schedule.due(self._clock(), views[self._nearest()]):
             seen = self._probe()
@@ -126,22 +130,40 @@ class ProbedCpu:
             # The gain of a filter that takes the miss for drift and noise together: m^2/(m^2 + noise^2).
             self._bias[name] += miss**3 / (miss**2 + _NOISE**2)
 
-    def _passed(self) -> tuple[list[float], list[float], float]:
-        """Since the last reading: idle and busy seconds of each allowed processor; and the most that a quota allows."""
-        before, self._before = self._before, self._now()
-        moment, used = self._before[0] - before[0], self._before[3] - before[3]
-        idle = [now - then for now, then in zip(self._before[1], before[1], strict=True)]
-        busy = [max(now - then, 0.0) for now, then in zip(self._before[2], before[2], strict=True)]
-        if self._limit.quota == float("inf"):
-            return idle, busy, 1.0
-        return idle, busy, quota_view(self._limit.quota, used / max(moment, 1e-9), self.processors)
+    def _passed(self) -> tuple[list[float], list[float], float, float, float]:
+        """What passed since the last reading.
 
-    def _now(self) -> tuple[float, list[float], list[float], float]:
-        """Moment, idle and busy seconds of each allowed processor, and the group's own seconds."""
+        Returns
+        -------
+        idle, busy, stolen, seconds, cap : idle and busy seconds of each allowed processor; those of the latter that the
+            host of this virtual machine took; the length of the interval; and the most that a quota allows.
+        """
+        before, self._before = self._before, self._now()
+        seconds, used = self._before.moment - before.moment, self._before.used - before.used
+        idle = [now - then for now, then in zip(self._before.idle, before.idle, strict=True)]
+        busy = [max(now - then, 0.0) for now, then in zip(self._before.busy, before.busy, strict=True)]
+        cap = 1.0
+        if self._limit.quota != float("inf"):
+            cap = quota_view(self._limit.quota, used / max(seconds, 1e-9), self.processors)
+        return idle, busy, max(self._before.stolen - before.stolen, 0.0), seconds, cap
+
+    def _now(self) -> _Counters:
         times = psutil.cpu_times(percpu=True)
         allowed = [times[number] for number in self._limit.processors if number < len(times)]
         idle, busy = map(list, zip(*map(idle_and_busy, allowed), strict=True))
-        return self._clock(), idle, busy, cpu_seconds(self._limit.usage) if self._limit.usage else 0.0
+        stolen = sum(getattr(each, "steal", 0.0) for each in allowed)
+        used = cpu_seconds(self._limit.usage) if self._limit.usage else 0.0
+        return _Counters(self._clock(), idle, busy, stolen, used)
+
+
+class _Counters(NamedTuple):
+    """Moment; seconds that each allowed processor was idle and busy, stolen from all, and used by the group."""
+
+    moment: float
+    idle: list[float]
+    busy: list[float]
+    stolen: float
+    used: float
 
 
 def _runnable() -> int:

@@ -10,6 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from monitors.sensors.job import Turn
+
+#: Seconds of demand that a process must show in an interval for its turns to count as much as the other views.
+_LITTLE = 0.01
+
 
 def queue_view(processors: float, runnable: float, k: int = 1) -> float:
     """Share from the run queue: the k and the ``runnable`` others divide the processors evenly.
@@ -97,3 +102,39 @@ def followed_view(
         if rest + used > 0
     ]
     return sorted(shares, reverse=True)[min(k, len(idle)) - 1] if len(shares) == len(idle) else math.nan
+
+
+def turns_view(
+    turns: Sequence[Turn], seconds: float, stolen: float, otherwise: float, processors: int, k: int = 1
+) -> float:
+    """Share that the k processes of a job got of the time for which they wanted a processor.
+
+    Where a process hardly wanted one, as it waited for messages, its turns say little, and another view counts.
+
+    Parameters
+    ----------
+    turns : of each process of the job, in the last ``seconds``.
+    seconds : length of the interval, above 0.
+    stolen : share of the time of busy processors that the host of this virtual machine took.
+    otherwise : the share according to another view; NaN where no time has passed, and then the answer is NaN too.
+    processors : on which the job may run.
+    k : number of processes that count: those with the largest demand.
+
+    Returns
+    -------
+    The least share of these processes. If the job wants more processors than there are, its processes wait for each
+    other, which is no load; the share is that of what they could have got at most.
+
+    Examples
+    --------
+    >>> round(turns_view([Turn(0.25, 0.75), Turn(0.5, 0.5)], 1.0, 0.0, 1.0, processors=2, k=2), 2)
+    0.26
+    >>> round(turns_view([Turn(0.5, 0.5)] * 4, 1.0, 0.0, 1.0, processors=2, k=4), 2)
+    1.0
+    """
+    if not turns or math.isnan(otherwise):
+        return otherwise
+    crowd = max(1.0, sum(turn.demand for turn in turns) / (processors * seconds))
+    most = sorted(turns, key=lambda turn: turn.demand, reverse=True)[:k]
+    given = (1.0 - stolen) * crowd
+    return min(1.0, *((turn.ran * given + _LITTLE * otherwise) / (turn.demand + _LITTLE) for turn in most))

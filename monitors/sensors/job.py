@@ -1,14 +1,50 @@
 """The use of each processor by a job on this host: :class:`JobUse`; a job must not count as load on itself.
 
 The kernel keeps processor time for each process, without saying where it was spent; so it is taken to have been spent
-where the process is seen, as far as that processor was busy.
+where the process is seen, as far as that processor was busy. For each thread it also counts how long it was ready to
+run and waited for a processor (schedstat, in nanoseconds).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import psutil
+
+
+class Turn(NamedTuple):
+    """Seconds that a process, with all its threads, ran and that it waited for a processor.
+
+    Examples
+    --------
+    >>> Turn(0.3, 0.1).demand
+    0.4
+    """
+
+    ran: float
+    waited: float
+
+    @property
+    def demand(self) -> float:
+        """Seconds for which a processor was wanted."""
+        return self.ran + self.waited
+
+
+class Use(NamedTuple):
+    """The use of processors by a job over some time.
+
+    Parameters
+    ----------
+    running : number of its processes that run now.
+    own : seconds that it used on each processor.
+    turns : of each process; empty where the kernel does not count them.
+    """
+
+    running: int
+    own: list[float]
+    turns: list[Turn]
 
 
 class JobUse:
@@ -23,10 +59,11 @@ class JobUse:
         self._pid = pid
         self._used: dict[psutil.Process, float] = {}
         self._total = 0.0
+        self._turns: dict[tuple[psutil.Process, str], Turn] = {}
         self.since_last((), ())
 
-    def since_last(self, processors: Sequence[int], busy: Sequence[float]) -> tuple[int, list[float]]:
-        """The number of its running processes, and the seconds that it used on each processor since the last call.
+    def since_last(self, processors: Sequence[int], busy: Sequence[float]) -> Use:
+        """The use since the last call.
 
         Parameters
         ----------
@@ -37,6 +74,8 @@ class JobUse:
         place = {number: index for index, number in enumerate(processors)}
         located = [0.0] * len(processors)
         total, running = 0.0, 0
+        threads: dict[tuple[psutil.Process, str], Turn] = {}
+        turns: list[Turn] = []
         for process in self._tree():
             try:
                 with process.oneshot():
@@ -48,10 +87,16 @@ class JobUse:
             total += used[process] + times.children_user + times.children_system
             if processor in place:
                 located[place[processor]] += max(0.0, used[process] - self._used.get(process, 0.0))
-        # Children that have ended since are in their parent's account; nobody knows any more where they ran.
+            counted = _turns(process)
+            since = [(now, self._turns.get(thread, Turn(0.0, 0.0))) for thread, now in counted.items()]
+            if since:
+                ran, waited = (sum(now[side] - before[side] for now, before in since) for side in (0, 1))
+                turns.append(Turn(ran, waited))
+            threads |= counted
+        # Children that have ended since are in their parent's account; where they ran is lost.
         elsewhere = max(0.0, total - self._total - sum(located))
-        self._used, self._total = used, max(total, self._total)
-        return running, attributed(located, elsewhere, busy)
+        self._used, self._total, self._turns = used, max(total, self._total), threads
+        return Use(running, attributed(located, elsewhere, busy), turns)
 
     def _tree(self) -> list[psutil.Process]:
         try:
@@ -61,13 +106,27 @@ class JobUse:
             return []
 
 
+def _turns(process: psutil.Process) -> dict[tuple[psutil.Process, str], Turn]:
+    """Seconds that each thread of a process ran and waited since its start; none where the kernel does not count."""
+    found = {}
+    folder = f"/proc/{process.pid}/task"
+    try:
+        for thread in os.listdir(folder):
+            with open(f"{folder}/{thread}/schedstat", encoding="ascii") as file:
+                ran, waited, _ = map(int, file.read().split())
+            found[process, thread] = Turn(1e-9 * ran, 1e-9 * waited)
+    except (OSError, ValueError):  # the process or a thread has ended, or the kernel was built without
+        pass
+    return found
+
+
 def attributed(located: Sequence[float], elsewhere: float, busy: Sequence[float]) -> list[float]:
     """Spread a job's processor time over the processors that were busy.
 
     Parameters
     ----------
     located : for each processor, seconds used by processes that were last seen there.
-    elsewhere : seconds used nobody knows where.
+    elsewhere : seconds used on processors that are unknown.
     busy : seconds that each processor was busy.
 
     Returns

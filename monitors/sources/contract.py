@@ -65,11 +65,9 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """Its name for users, with its address if it has one."""
-        ...
 
     def read(self) -> Readings:
         """The latest samples; takes a few seconds at most and does not raise."""
-        ...
 
 
 def one_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ above capacity     more than a whole processor, or than the fastest link, is fre
 from the future    its time lies further ahead than clocks differ
 too old            it is older than samples are kept
 duplicate          the node has another sample of that moment in the same batch; the first counts
-unknown node       nobody has said that there is such a node
+unknown node       the node is in no cluster
 repaired
 clamped            a share that rounding has put outside [0, 1], or a rate below 0: moved to the end of the range
 put in order       it came after a younger one of its node: it takes its place in time, and the younger stays the newest

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from benchmarks.replay.__main__ import largest_user, shaken_slowdowns, weekly_bound, worst_tenth
+from benchmarks.replay.__main__ import largest_user, main, shaken_slowdowns, weekly_bound, worst_tenth
 from benchmarks.replay.made_log import made_log
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy, Replay, replay
@@ -37,11 +39,22 @@ def test_the_bootstrap_by_weeks_bounds_the_ratio_and_is_exact_where_nothing_diff
 
 
 def test_shaken_replays_compare_the_predictors_on_the_same_logs() -> None:
-    found = shaken_slowdowns(made_log(400, seed=1), 64, shakes=2, seed=5)
-    assert {name: values.shape for name, values in found.items()} == dict.fromkeys(
-        ("requests", "metasched", "clairvoyant"), (2,)
-    )
-    again = shaken_slowdowns(made_log(400, seed=1), 64, shakes=2, seed=5)
-    assert {name: values.tolist() for name, values in again.items()} == {
-        name: values.tolist() for name, values in found.items()
-    }
+    found, again = (list(shaken_slowdowns(made_log(400, seed=1), 64, shakes=2, seed=5)) for _ in range(2))
+    assert [list(each) for each in found] == [["requests", "metasched", "clairvoyant"]] * 2
+    assert found == again
+    assert found[0] != found[1]
+
+
+def test_the_table_of_shaken_replays_is_made_alone_and_each_replay_is_told_as_it_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = made_log(300, seed=1)
+    rows = zip(log.submit_time, log.run_time, log.processors, log.limits(), log.labelled("user"), strict=True)
+    path = tmp_path / "made.csv"
+    path.write_text("submit_time,run_time,processors,requested_time,user\n"
+                    + "".join(",".join(map(str, row)) + "\n" for row in rows))  # fmt: skip
+    main([f"{path}:64"], shakes=2, seed=5, only_shaken=True)
+    tables, told = capsys.readouterr()
+    assert [line.split()[0] for line in told.splitlines()] == ["made", "made"]
+    assert "means of 2 shaken replays (seed 5)" in tables
+    assert "worst tenth" not in tables

@@ -127,6 +127,19 @@ def test_of_one_term_models_that_are_equal_only_one_is_returned() -> None:
     assert len(np.unique(found.combinations[alone][:, [0, 3]], axis=0)) == alone.sum()
 
 
+@pytest.mark.parametrize(
+    ("combination", "without"),
+    [([0, 4, 5, 0, 6], [0.0, 2.0]), ([4, 0, 0, 5, 0], [2.0, 0.0])],
+    ids=["computation", "communication"],
+)
+def test_a_model_without_a_term_is_not_one_whose_term_has_the_first_functions(
+    combination: list[int], without: list[float]
+) -> None:
+    combinations, coefficients = np.array([combination] * 2), np.array([without, [2.0, 3.0]])
+    assert exhaustive._first_of_equals(combinations, coefficients).tolist() == [0, 1]
+    assert exhaustive._first_of_equals(combinations, np.array([without] * 2)).tolist() == [0]
+
+
 def test_two_runs_are_too_few_for_the_exhaustive_search() -> None:
     with pytest.raises(ValueError, match="2 runs, expected at least 3"):
         exhaustive_search(runs(n=2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from metasched.cli.app import VERBS, load, summary
+from metasched.cli.app import VERBS, load, main, summary
 
 CLI = Path(__file__).parents[2] / "metasched" / "cli"
 
@@ -72,3 +73,54 @@ def test_no_bracket_of_a_help_text_is_lost_as_markup() -> None:
     assert "[[source]]" in Text.from_markup(texts["rank", "source"]).plain
     shown = {name: Text.from_markup(text).plain for name, text in texts.items()}
     assert shown == {name: text.replace("\\[", "[") for name, text in texts.items()}
+
+
+@pytest.mark.parametrize("group", ["sites", "signature", "hardware", "history", "plot", "setup", "token", "db"])
+def test_a_group_without_a_command_shows_its_help_and_nothing_else(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([group])
+    said = capsys.readouterr()
+    assert (left.value.code, said.err) == (2, "")
+    assert "Commands" in said.out
+
+
+def test_an_interrupt_while_the_program_is_loaded_ends_it_without_a_traceback() -> None:
+    program = """
+import os, signal, sys
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+from metasched.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
+def test_an_interrupt_of_a_verb_leaves_with_130_and_no_traceback() -> None:
+    program = """
+import os, signal
+from metasched.cli import app, main
+app.load = lambda verb: os.kill(os.getpid(), signal.SIGINT)
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program, "runs"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_where_interrupts_are_ignored_they_stay_ignored() -> None:
+    program = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+from metasched.cli import main
+try:
+    main()
+finally:
+    print(signal.getsignal(signal.SIGINT) == signal.SIG_IGN, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=True)
+    assert done.stderr == "True\n"

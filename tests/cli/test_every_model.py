@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from command_line import call
 
-from metasched.cli import main
 from metasched.store.files.campaigns import write_runs
 from tests.predictors.made import runs
 
@@ -43,13 +44,7 @@ def metasched(
     Path("clusters.toml").write_text(CLUSTERS)
     write_runs("runs.csv", runs(30))
 
-    def call(*arguments: object) -> Answer:
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return call
+    return partial(call, capsys)
 
 
 @pytest.mark.parametrize("method", ["spmd", "cloud", "tournament"])

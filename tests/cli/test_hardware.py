@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call
 
-from metasched.cli.app import main
 from monitors.sensors import clocks
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["hardware", *arguments])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "hardware", *arguments)
 
 
 def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:

@@ -6,19 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import call
 
 from benchmarks.replay.made_log import as_csv, made_log
-from metasched.cli.app import main
+from metasched.store.database.store import Store
 
 KEYS = {"jobs", "mae", "median_error", "underestimated", "interval_coverage", "avebsld", "mean_wait", "wait_mae",
         "wait_coverage", "seconds"}  # fmt: skip
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["history", *arguments])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "history", *arguments)
 
 
 @pytest.fixture
@@ -95,5 +93,11 @@ def test_an_expectation_from_the_database_names_its_reason(
     assert document["reason"]
     assert document["complete"]
     assert "reaches its limit" in _run(capsys, *fields)[1]
-    status, _, said = _run(capsys, *fields[:-1], str(tmp_path / "empty.db"))
-    assert (status, "no jobs of an unnamed cluster are known" in said) == (2, True)
+    empty = str(tmp_path / "empty.db")
+    Store.open(empty).close()
+    status, _, said = _run(capsys, *fields[:-1], empty)
+    assert (status, "no past jobs are known yet" in said) == (2, True)
+    for cluster in ("east", "west"):
+        assert _run(capsys, "import", log, "--cluster", cluster, "--database", empty)[0] == 0
+    status, _, said = _run(capsys, *fields[:-1], empty)
+    assert (status, "expected one of 'east', 'west' to be named" in said) == (2, True)

@@ -7,8 +7,10 @@ import time
 
 import numpy as np
 import pytest
+from command_line import call
 from odd_servers import prometheus, serving
 
+from metasched.cli import consulting
 from metasched.cli.app import main
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.records import Load, Run
@@ -49,14 +51,12 @@ def files(tmp_path, model, monkeypatch):
     write_model(tmp_path / "cg.json", model)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("METASCHED_DB", str(tmp_path / "store.db"))
+    Store.open(tmp_path / "made.db").close()
     return tmp_path
 
 
 def run(capsys, *options: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as leaving:
-        main(["rank", "--problem-size", "2000", "--clusters", "clusters.toml", *options])
-    printed = capsys.readouterr()
-    return int(leaving.value.code or 0), printed.out, printed.err
+    return call(capsys, "rank", "--problem-size", "2000", "--clusters", "clusters.toml", *options)
 
 
 def ranked(capsys, *options: str) -> dict:
@@ -118,7 +118,11 @@ def test_loads_come_from_a_file(files, capsys) -> None:
     ("options", "line"),
     [
         (["--application", "ep", "--model", "cg.json"], "--model cg.json is of application cg, expected ep"),
-        (["--application", "cg"], "holds no model of cg on west; give one by --model"),
+        (
+            ["--application", "cg"],
+            "store.db: no such database; metasched run or serve creates one; a model can be given",
+        ),
+        (["--application", "cg", "--db", "made.db"], "holds no model of cg on west; give one by --model"),
         (["--application", "cg", "--model", "no.json"], "no.json: no such file"),
         (["--application", "cg", "--model", "north=cg.json"], "north is not described, expected one of east, west"),
         (["--application", "cg", "--model", "cg.json", "--cluster", "north"], "--cluster north is not described"),
@@ -146,17 +150,18 @@ def test_wrong_input_is_one_line_and_exit_status_2(files, capsys, options, line)
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (("--memory", "1e6"), "memory of 1e+06 MB rules out 4"),
+        (("--top", "9" * 23), "less than or equal to 1000000"),
+        (("--memory", "1e6"), "4 ruled out (memory of 1e+06 MB)"),
         (("--processors", "500"), "for 500 and at most 6 processors, at most 8 are left together"),
         (("--min-processors", "7"), "max_processors is 6, expected at least min_processors, 7"),
-        (("--feature", "gpu"), "feature gpu rules out 4"),
+        (("--feature", "gpu"), "4 ruled out (feature gpu)"),
         (("--threads", "3"), "1 process of 3 threads on a node takes 3 processors, no node has more than 2"),
         (("--processes-per-node", "4"), "4 processes of 1 thread on a node take 4 processors"),
         (
             ("--cluster", "west", "--threads", "2"),
             "1 process of 2 threads on a node takes 2 processors, no node has more than 1",
         ),
-        (("--exclude", "e[1-4],w[1-4]"), "excluded nodes rules out 4"),
+        (("--exclude", "e[1-4],w[1-4]"), "4 ruled out (excluded nodes)"),
     ],
 )
 def test_demands_that_never_fit_are_one_line_and_exit_status_2(files, capsys, options, line) -> None:
@@ -242,6 +247,25 @@ def test_whatif_shows_the_change_the_scaling_and_a_picture(files, capsys) -> Non
     assert (files / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("times", ["-2", "0", "nan", "inf"])
+def test_whatif_names_the_option_that_is_wrong(files, capsys, times: str) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["whatif", "--application", "cg", "--problem-size", "9", "--clusters", "clusters.toml", "--times", times])
+    assert leaving.value.code == 2
+    assert capsys.readouterr().err == f"metasched: --times is {times}, expected a number above 0\n"
+
+
+def test_whatif_says_that_draining_gains_nothing(files, capsys, monkeypatch) -> None:
+    asked = "--application", "cg", "--model", "cg.json"
+    answers = [ranked(capsys, *asked, "--processors", count) for count in ("1", "4")]  # the loads changed meanwhile
+    monkeypatch.setattr(consulting, "consult", lambda *_: answers.pop(0))
+    with pytest.raises(SystemExit):
+        main(["whatif", "--application", "cg", "--problem-size", "2000", "--drain", "e2", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["change"] < 0
+    assert "no gain by draining" in answer["warnings"][-1]
+
+
 def test_whatif_says_why_nothing_is_left(files, capsys) -> None:
     options = ["--problem-size", "2000", "--clusters", "clusters.toml", "--model", "cg.json"]
     with pytest.raises(SystemExit) as leaving:
@@ -249,7 +273,7 @@ def test_whatif_says_why_nothing_is_left(files, capsys) -> None:
     printed = capsys.readouterr()
     assert leaving.value.code == 1
     assert "no feasible resource set" in json.loads(printed.out)["why"]
-    assert "drained rules out 4" in printed.err
+    assert "4 ruled out (down or drained)" in printed.err
 
 
 def test_one_placement_of_many_is_not_called_the_only_one(files, capsys) -> None:
@@ -329,8 +353,11 @@ def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, cap
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--node-mttf", "0"], "--node-mttf is 0, expected a number of seconds above 0"),
-        (["--node-mttf", "1e9", "--checkpoint", "-3"], "--checkpoint is -3, expected a number of seconds above 0"),
+        (["--node-mttf", "0"], "--node-mttf is 0, expected seconds from 0.001 to 1e+15"),
+        (["--node-mttf", "1e-300"], "--node-mttf is 1e-300, expected seconds from 0.001 to 1e+15"),
+        (["--node-mttf", "1e9", "--checkpoint", "-3"], "--checkpoint is -3, expected seconds from 1e-06 to 1e+09"),
+        (["--node-mttf", "1", "--checkpoint", "1e300"], "--checkpoint is 1e+300, expected seconds from 1e-06 to 1e+09"),
+        (["--checkpoint", "nan"], "--checkpoint is nan, expected seconds from 1e-06 to 1e+09"),
     ],
 )
 def test_whatif_refuses_failures_that_cannot_be(files, capsys, options: list[str], expected: str) -> None:

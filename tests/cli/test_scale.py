@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 from matplotlib.figure import Figure
-
-from metasched.cli.app import main
 
 PROFILES = """processes,sends,message_size,waiting_time,execution_time,mean_distance,exchanges,dimensions
 2,100,100000,0.02,8.12,1,50,1
@@ -29,10 +28,7 @@ speed = 0.5
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["scale", *argv])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "scale", *argv)
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from command_line import call
 
-from metasched.cli import main
 from metasched.store.files.campaigns import write_runs
 from tests.predictors.laid_out import laid_out, true_time, without_settings
 
@@ -28,13 +29,7 @@ def metasched(
     monkeypatch.chdir(tmp_path)
     write_runs("runs.csv", laid_out(40))
 
-    def call(*arguments: object) -> Answer:
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    return call
+    return partial(call, capsys)
 
 
 def test_a_prediction_minds_layout_and_parameters(metasched: Callable[..., Answer]) -> None:
@@ -59,6 +54,26 @@ def test_a_ranking_minds_parameters(metasched: Callable[..., Answer]) -> None:
         assert status == 0
         times.append(json.loads(out)["placements"][0]["execution_time"])
     assert times[1] > 5 * times[0]
+
+
+@pytest.mark.parametrize("layout", [(), ("--processes-per-node", 2), ("--threads", 2)], ids=str)
+def test_an_explanation_is_of_the_layout_and_the_parameters_that_were_ranked(
+    metasched: Callable[..., Answer], layout: tuple[object, ...]
+) -> None:
+    Path("clusters.toml").write_text(CLUSTERS)
+    metasched("fit", "runs.csv", "-o", "m.json")
+    files = ("--clusters", "clusters.toml", "--model", "m.json")
+    asked = ("rank", "--application", "cg", "--problem-size", 700, *files, "--parameter", "steps=300", *layout)
+    Path("answer.json").write_text(metasched(*asked, "--json")[1])
+    ranked = json.loads(Path("answer.json").read_text())["placements"]
+    told = [
+        json.loads(metasched("explain", "answer.json", *files, "--number", placed["rank"], "--json")[1])["parts"]
+        for placed in ranked
+    ]
+    assert [sum(part["seconds"] for part in parts) for parts in told] == pytest.approx(
+        [placed["completion"] for placed in ranked]
+    )
+    assert "model then" not in [part["name"] for parts in told for part in parts]
 
 
 def test_a_campaign_of_layouts_is_evaluated_beside_peers_that_know_them(metasched: Callable[..., Answer]) -> None:

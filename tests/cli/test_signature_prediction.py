@@ -63,12 +63,12 @@ def test_a_picture_and_its_curves_are_made(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--processes", "12x", "--hardware", MACHINE), "--processes is 12x, expected whole numbers above 0"),
-        (("--processes", "000000001" + 12 * "9", "--hardware", MACHINE), "expected whole numbers above 0"),
+        (("--processes", "12x", "--hardware", MACHINE), "--processes is 12x, expected whole numbers from 1 to 9999999"),
+        (("--processes", "000000001" + 12 * "9", "--hardware", MACHINE), "expected whole numbers from 1 to 9999999"),
         (("--processes", "128"), "give one of --hardware, --platform and --synthetic"),
         (("--processes", "128", "--hardware", MACHINE, "--relevant"), "belong to --platform"),
         (("--processes", "128", "--hardware", "nothing"), "there is no hardware 'nothing'"),
-        (("--processes", "128", "--hardware", "xeon-e5-1620"), "give --network"),
+        (("--processes", "128", "--hardware", "xeon-e5-1620"), "give a network"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(

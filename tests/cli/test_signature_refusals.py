@@ -167,3 +167,11 @@ def test_hostile_signatures_are_refused_before_anything_is_made_of_them(
 def test_hostile_applications_are_refused(told: Callable[..., Answer], text: str, line: str) -> None:
     Path("app.json").write_text(text)
     refused(told("expand", "app.json", "--processes", 8, "-o", "8.ti"), line, "8.ti", "8.ti_files")
+
+
+@pytest.mark.parametrize("words", [("expand", "a.json"), ("run", "a.json", "--cores", "2", "mpirun")])
+def test_numbers_of_processes_that_no_machine_has_are_refused(
+    told: Callable[..., Answer], words: tuple[str, ...]
+) -> None:
+    status, said = told(*words[:2], "--processes", "9" * 23, "-o", "x", *words[2:])
+    assert (status, "--processes" in said, " 9999999 " in said) == (2, True, True)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import call
 
 from metasched.cli.app import main
 from metasched.records import Run
@@ -17,10 +18,7 @@ STENCIL = (str(EXAMPLES / "stencil.toml"), str(EXAMPLES / "stencil.app"))
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["simulate", *arguments])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "simulate", *arguments)
 
 
 def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
@@ -100,7 +98,7 @@ def test_wrong_options_end_in_one_line(capsys: pytest.CaptureFixture[str], argum
         (('device = "i7-2600k"', 'device = "ethernet-1g"'), "ethernet-1g has no T_min, speed or peak_double"),
         (("slots = { slave1 = 5 }", "slots = { slave2 = 5 }"), "label slave1 has no slots"),
         (("count = 2560", "count = -1"), "count is -1"),
-        (('network = "lan"', 'network = "wan"'), "hangs on network wan, which there is not"),
+        (('network = "lan"', 'network = "wan"'), "is on network wan, which does not exist"),
         (('entry = "ethernet-1g"', 'entry = "ethernet-1g"\nwithin = "lan"'), "network lan is within itself"),
         (("[[network]]", "[[networks]]"), "network"),
     ],

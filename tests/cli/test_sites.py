@@ -45,3 +45,34 @@ def test_why_a_site_does_not_answer_is_one_line_below_the_table(
         main(["sites", "status"])
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if "certificate" in line] == [f"old: {fault.strip()}"]
+
+
+@pytest.mark.parametrize(("clock", "shown"), [(7200.0, "2.0 h ahead of"), (-90.0, "90.0 s behind")])
+def test_a_clock_that_is_off_is_said(
+    clock: float, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(consulting, "consult", lambda *_: {"sites": [SITE | {"clock": clock}], "jobs": []})
+    with pytest.raises(SystemExit):
+        main(["sites", "status"])
+    assert f"east: its clock is {shown} this one; nothing depends on it" in capsys.readouterr().out
+
+
+def test_links_between_sites_are_shown_with_what_is_known_of_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = [
+        {"links": ["a"], "bandwidth": 900.0, "round_trip": 0.01, "identifiable": True, "paths": 3},
+        {"links": ["b", "c\x1b[2J"], "bandwidth": None, "round_trip": 0.0, "identifiable": True, "paths": 1},
+        {"links": ["d"], "bandwidth": 50.0, "round_trip": 0.002, "identifiable": False, "paths": 2},
+    ]
+    found = {"links": links, "uncrossed": ["e"], "residual": {"bandwidth": 0.3, "round_trip": 0.02}, "explained": False}
+    monkeypatch.setattr(consulting, "consult", lambda *_: {"sites": [SITE], "links": found, "jobs": []})
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "status"])
+    shown = capsys.readouterr().out
+    assert not left.value.code
+    assert "\x1b[2J" not in shown
+    assert {"900", "yes", "10", "together", "no"} <= set(shown.split())
+    text = " ".join(shown.split())
+    assert "bandwidths to within 30.0%, round trips to within 2.0%, too badly to be used for other paths" in text
+    assert "no measured path crosses e" in text

@@ -8,17 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from metasched.cli.app import main
+from command_line import call
 
 REFERENCE = Path(__file__).parent.parent / "queueing" / "mva.json"
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["solve", *arguments])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "solve", *arguments)
 
 
 def _write(path: Path, populations: tuple[int, ...], **station: Any) -> str:

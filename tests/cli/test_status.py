@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from command_line import call
+from waiting import until
 
 from metasched.advised_placements import AdvisedPlacement, Ask
-from metasched.cli import main, output
+from metasched.cli import output
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.service.quality.advice_quality import Settled
@@ -38,10 +40,7 @@ def served(folder: Path, mode: str = "shadow", *, learned: bool = False) -> Iter
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     capsys.readouterr()
-    with pytest.raises(SystemExit) as left:
-        main([*argv])
-    output = capsys.readouterr()
-    return int(left.value.code or 0), output.out, output.err
+    return call(capsys, *argv)
 
 
 def as_(daemon: Daemon, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,10 +117,7 @@ def test_a_placement_has_one_upper_end_whoever_tells_it(
     with served(tmp_path, learned=True) as (daemon, url):
         own = tmp_path / "own.toml"
         own.write_text(f'database = "nowhere/m.db"\n[listen]\nport = {url.rpartition(":")[2]}\n')
-        end = time.monotonic() + 60.0
-        while len(daemon.models.all()) < 2:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: len(daemon.models.all()) >= 2)
         ask = Ask(application="cg", problem_size=900, processors=[2])
         answer = daemon.placer.answer(ask, time.time())
         daemon.store.placements.add([AdvisedPlacement(time.time(), ask, answer)])
@@ -145,10 +141,7 @@ def test_a_user_who_may_not_read_the_database_is_told_time_limits_by_the_daemon(
     with served(tmp_path, learned=True) as (daemon, url):
         own = tmp_path / "own.toml"
         own.write_text(f'database = "nowhere/m.db"\n[listen]\nport = {url.rpartition(":")[2]}\n')
-        end = time.monotonic() + 60.0
-        while len(daemon.models.all()) < 2:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: len(daemon.models.all()) >= 2)
         as_(daemon, "reader", monkeypatch)
         for more in ((), ("--cluster", "west", "--limit", "50"), ("--cpu", "0.5", "--bandwidth", "100")):
             status, out, _ = run(capsys, *asked, *more, "--config", str(own))

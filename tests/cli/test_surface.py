@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 
-from metasched.cli.app import main
 from metasched.predictors.analytic.spmd.application import Application, Phase
 from metasched.predictors.analytic.spmd.surface import execution_time
 
@@ -22,10 +22,7 @@ dimensions = 2
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["surface", *argv])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "surface", *argv)
 
 
 def test_surface_prints_times_and_writes_the_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,6 +75,15 @@ def test_a_bad_application_gets_one_clear_line(
     status, out, err = run(capsys, str(file))
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+@pytest.mark.parametrize("reference", ["0", "-1", "inf", "nan"])
+def test_a_reference_time_is_above_zero(reference: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "demo.toml"
+    file.write_text(APPLICATION)
+    status, out, err = run(capsys, str(file), "--reference", reference)
+    assert (status, out) == (2, "")
+    assert f"--reference is {reference}, expected a number of seconds above 0" in err
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from command_line import call
 
 from metasched.cli import wait as verb
-from metasched.cli.app import main
 
 JOB = {"cluster": "c", "job": "7", "partition": "p", "processors": 4, "state": "waiting", "wait": 600.0, "low": 0.0,
        "high": 900.0, "scheduler_start": None}  # fmt: skip
@@ -29,10 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["wait", *arguments])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "wait", *arguments)
 
 
 def test_a_job_is_asked_for_by_its_number(asked: list[Any], capsys: pytest.CaptureFixture[str]) -> None:

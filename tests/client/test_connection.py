@@ -52,6 +52,20 @@ def test_whom_the_socket_is_closed_to_asks_at_the_address(tmp_path: Path) -> Non
         assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.parametrize(("url", "port"), [("http://h/", 80), ("https://h/", 443), ("https://h:8765/", 8765)])
+def test_a_url_without_a_port_means_that_of_its_scheme(url: str, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[tuple[str, int]] = []
+
+    def refuse(address: tuple[str, int], timeout: float) -> socket.socket:
+        called.append(address)
+        raise ConnectionRefusedError(f"nothing listens at {address} within {timeout:g} s")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    with pytest.raises(RuntimeError, match="does not answer"):
+        ask(url, "GET", "/v1/status")
+    assert called == [("h", port)]
+
+
 class Answers(BaseHTTPRequestHandler):
     """Answers with the status and the text that the path names: ``/404/text``."""
 
@@ -79,6 +93,8 @@ def test_what_a_daemon_answers_is_returned_or_raised_by_who_can_mend_it(address:
         ask(address, "GET", '/422/{"detail": "processors is -1"}', timeout=30.0)
     with pytest.raises(RuntimeError, match="failed: no disk is left"):
         ask(address, "GET", '/500/{"detail": "no disk is left"}', timeout=30.0)
+    with pytest.raises(RuntimeError, match="failed with status 500, see its log"):
+        ask(address, "GET", "/500/Internal Server Error", timeout=30.0)
     with pytest.raises(RuntimeError, match=f"what answers at {address} is not metasched"):
         ask(address, "GET", "/200/<html>", timeout=30.0)
 

@@ -7,15 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sampled_agent import sampled_agent
 
-from monitors.agent.server import SampleServer
-from monitors.sources.contract import Sample
 from tests.system.bad_daemons import FAULTS, Bad
 
 classad2 = pytest.importorskip("classad2", reason="the htcondor package is not installed")
@@ -42,18 +40,10 @@ def published(folder: Path, conf: str) -> dict[str, Any]:
 def test_the_agents_last_sample_is_published_unless_it_is_old(
     age: float, expected: dict[str, Any], tmp_path: Path
 ) -> None:
-    sample = Sample("n1", time.time() - age, 0.75, 940.5)
-    server = SampleServer(("127.0.0.1", 0), "secret", lambda: sample)
-    server.start()
-    (tmp_path / "token").write_text("secret\n")
-    conf = f"address = 127.0.0.1:{server.server_port}\ntoken_file = {tmp_path}/token\ndeadline = 2\n"
-    try:
+    with sampled_agent(tmp_path, age) as conf:
         assert published(tmp_path, conf) == expected
         (tmp_path / "token").write_text("another")
         assert published(tmp_path, conf) == NOTHING
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.parametrize("fault", FAULTS)

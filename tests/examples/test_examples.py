@@ -107,7 +107,7 @@ def test_the_demo_does_the_main_job(tmp_path: Path) -> None:
     names = {path.name for path in output.iterdir()}
     assert {"runs.csv", "model.json", "clusters.toml", "metasched.db", "predicted.png", "scaling.png"} <= names
     assert (output / "predicted.png").read_bytes().startswith(b"\x89PNG")
-    assert "intervals held" in done.stdout
+    assert "times within their intervals" in done.stdout
 
 
 def test_the_demo_does_not_remove_what_is_not_its_own(tmp_path: Path) -> None:

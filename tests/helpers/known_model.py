@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metasched.predictors.contract import ByBatch, PowerTerm, Predictions
+from metasched.predictors.contract import ByColumns, PowerTerm, Predictions
 from metasched.records import Run
 
 
 @dataclass(frozen=True)
-class Known(ByBatch):
+class Known(ByColumns):
     """Times that can be computed by hand: ``work / (P cpu) + traffic * log2(2 P) / bw``, per unit of N."""
 
     work: float = 100.0
@@ -21,8 +21,8 @@ class Known(ByBatch):
     name: str = "known"
     tells_powers: bool = True
 
-    def predict_many(self, problem_size, processors, available_cpu, available_bandwidth, level=0.9):
-        n, p, cpu, bw = np.broadcast_arrays(problem_size, processors, available_cpu, available_bandwidth)
+    def _predicted(self, columns, level):
+        n, p, cpu, bw = columns
         time = n * (self.work / (p * cpu) + self.traffic * np.log2(2.0 * p) / bw)
         return Predictions(time, time * (1 - self.spread), time * (1 + self.spread), level)
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.replay.made_log import made_log
-from metasched.history.backfilling import Backfilling, lead_on
+from metasched.history.backfilling import Backfilling, predicted_starts
 from metasched.history.job_log import JobLog
-from metasched.history.replay import Policy, replay, shaken
+from metasched.history.replay import Policy, perturbed, replay
 from metasched.history.run_times.simple import Clairvoyant, Keyed, LastTwo, Requests
 from metasched.records import InputError
 
@@ -92,7 +92,7 @@ def test_who_is_first_in_line_is_never_delayed_by_who_asks_for_enough(jobs: list
         limits = dict(enumerate(log.limits().tolist()))
         remaining = {each: limits[each] - (now - cluster.started.get(each, now)) for each in cluster.width}
         first = cluster.waiting[0]
-        promised.setdefault(first, lead_on(cluster.copy(), now, remaining, until=first)[first])
+        promised.setdefault(first, predicted_starts(cluster.copy(), now, remaining, until=first)[first])
 
     done = replay(log, PROCESSORS, Policy.order_only, Clairvoyant(log), watch)
     assert promised
@@ -120,17 +120,17 @@ def test_a_queue_led_on_with_the_truth_tells_the_truth_when_nobody_comes() -> No
     cluster = Backfilling(64)
     for job in range(60):
         cluster.submit(job, int(log.processors[job]), float(log.requested_time[job]), job, job)
-    starts = lead_on(cluster, 0.0, dict(enumerate(log.run_time.tolist())))
+    starts = predicted_starts(cluster, 0.0, dict(enumerate(log.run_time.tolist())))
     assert [starts[job] for job in range(60)] == replay(together, 64, Policy.easy, Requests(together)).start.tolist()
 
 
 def test_a_shaken_log_has_the_same_jobs_a_little_earlier_or_later() -> None:
     log = made_log(500, seed=1)
-    moved = shaken(log, np.random.default_rng(3))
+    moved = perturbed(log, np.random.default_rng(3))
     assert sorted(moved.run_time.tolist()) == sorted(log.run_time.tolist())
     assert (np.diff(moved.submit_time) >= 0).all()
     assert moved.submit_time.tolist() != log.submit_time.tolist()
-    assert shaken(log, np.random.default_rng(3)).submit_time.tolist() == moved.submit_time.tolist()
+    assert perturbed(log, np.random.default_rng(3)).submit_time.tolist() == moved.submit_time.tolist()
 
 
 def test_a_job_larger_than_the_cluster_is_refused() -> None:

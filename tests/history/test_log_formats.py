@@ -75,7 +75,8 @@ def test_quotes_that_never_end_tear_one_line_only() -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([], "begins with ''"),
+        ([], "is empty, expected SWF, CSV"),
+        (["", "  "], "is empty, expected SWF, CSV"),
         (["hello"], "begins with 'hello'"),
         (["submit_time,run_time"], "column processors missing"),
         (["submit_time,run_time,processors,Runtime"], "column run_time is given twice"),
@@ -137,3 +138,10 @@ def test_jobs_larger_than_the_cluster_are_left_out_and_counted() -> None:
     assert len(fitting) + fitting.wrong["larger than the cluster"] == 300
     assert int(fitting.processors.max()) == 8
     assert log.fitting(64) is log
+
+
+def test_a_table_with_the_line_ends_of_old_macintoshes_is_refused_in_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"submit_time,run_time,processors\r0,60,4\r5,30,8\r")
+    with pytest.raises(InputError, match=r"log.csv: is not CSV"):
+        read_job_log(path)

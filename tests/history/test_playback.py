@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from benchmarks.replay.made_log import as_csv, made_log
 from metasched.history.log_formats import read_log
 from metasched.history.outcomes import Outcomes
-from metasched.history.playback import play, what_counts
+from metasched.history.playback import informative_jobs, play
 from metasched.history.run_times.neighbours import Neighbours
 from metasched.history.submission import submission, submissions
 
 
 def test_a_part_of_the_past_is_enough_to_expect_what_all_of_it_makes_expect() -> None:
     log = read_log(as_csv(made_log(1200, seed=4)).splitlines())
-    part = log.picked(what_counts(log, newest=400))
+    part = log.picked(informative_jobs(log, newest=400))
     whole, less = Neighbours(), Neighbours()
     play(log, whole)
     play(part, less)

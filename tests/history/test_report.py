@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 
 from benchmarks.replay.made_log import as_csv, made_log
-from metasched.cli.app import main
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.report import annotate, report, requests, waits, what_if
@@ -21,10 +21,7 @@ HOSTILE = "<script>alert(1)</script>[red]"
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["history", *arguments])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "history", *arguments)
 
 
 def test_who_waits_though_processors_are_free_is_told_from_who_waits_for_them() -> None:

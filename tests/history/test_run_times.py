@@ -10,7 +10,7 @@ from metasched.history.evaluation import Recorder, evaluate
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy, replay
 from metasched.history.run_times.known import PREDICTORS
-from metasched.history.run_times.learned import Learned
+from metasched.history.run_times.learned import SHARES, Learned
 from metasched.history.run_times.neighbours import Neighbours
 from metasched.history.run_times.simple import Keyed, LastTwo
 from metasched.history.submission import Submission
@@ -197,6 +197,13 @@ def test_waits_are_forecast_better_with_run_times_than_with_requests() -> None:
     assert answer["clairvoyant"]["wait_mae"] < 0.5 * answer["clairvoyant"]["mean_wait"]
 
 
+def test_waits_are_compared_with_those_that_requests_would_give_in_the_same_replay() -> None:
+    log = made_log(1500, seed=6)
+    by = {name: evaluate(log, 64, Policy.easy, PREDICTORS[name], waits=500) for name in ("requests", "clairvoyant")}
+    assert by["requests"]["wait_mae_of_requests"] == by["requests"]["wait_mae"]
+    assert by["clairvoyant"]["wait_mae_of_requests"] > 2.0 * by["clairvoyant"]["wait_mae"]
+
+
 def test_waits_learn_from_what_earlier_forecasts_missed() -> None:
     errors = WaitErrors()
     generator = np.random.default_rng(1)
@@ -249,3 +256,35 @@ def test_what_is_left_of_a_run_is_longer_at_a_larger_share() -> None:
         left = found.left("on", ran, np.array([0.1, 0.5, 0.9]))
         assert (np.diff(left) > 0).all()
         assert left[1] == pytest.approx(found.remaining("on", ran), rel=0.3)
+
+
+def test_run_times_in_proportion_to_the_limit_are_learned_and_said() -> None:
+    found, now = Neighbours(), 0.0
+    for number in range(60):
+        limit = (1800.0, 7200.0, 14_400.0, 36_000.0)[number % 4]
+        job = Submission("ada", 4, limit)
+        found.submitted(number, job, now)
+        found.started(number, now)
+        found.ended(number, 0.4 * limit, now + 0.4 * limit)
+        now += 0.4 * limit + 60.0
+    unseen = Submission("ada", 4, 25_000.0)
+    answer = found.expect(unseen, now)
+    assert answer.run_time == pytest.approx(10_000.0, rel=0.1)
+    assert found.reason(unseen, now) == (
+        "the last 9 jobs of this user with other limits, in proportion to the limit, took 2.8 h"
+    )
+
+
+def test_jobs_of_one_name_are_told_apart_by_their_executables_where_these_are_known() -> None:
+    found = Neighbours()
+    for number in range(20):
+        job = Submission("ada", 4, 3600.0, "run//", ("fast.sh", "slow.sh")[number % 2])
+        found.submitted(number, job, 4000.0 * number)
+        found.started(number, 4000.0 * number)
+        run = 60.0 + 3000.0 * (number % 2)
+        found.ended(number, run, 4000.0 * number + run)
+
+    def mean(executable: str) -> float:
+        return float(found.expect(Submission("ada", 4, 3600.0, "run//", executable), 90_000.0).quantiles @ SHARES)
+
+    assert mean("fast.sh") < 0.8 * mean("") < 0.8 * 0.8 * mean("slow.sh")

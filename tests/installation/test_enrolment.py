@@ -7,19 +7,12 @@ import stat
 from pathlib import Path
 
 import pytest
+from command_line import call
 
-from metasched.cli import main
 from metasched.installation.enrolment import enrol
 from metasched.records import InputError
 from metasched.store.database.store import Store
 from metasched.store.database.tokens import Tokens, digest
-
-
-def metasched(capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main([str(each) for each in argv])
-    answer = capsys.readouterr()
-    return int(left.value.code or 0), answer.out, answer.err
 
 
 def test_many_agents_are_enrolled_by_one_command_and_again_without_a_change(tmp_path, capsys) -> None:
@@ -33,7 +26,7 @@ def test_many_agents_are_enrolled_by_one_command_and_again_without_a_change(tmp_
         tmp_path / "m.db",
         "--json",
     )
-    status, out, _ = metasched(capsys, *command)
+    status, out, _ = call(capsys, *command)
     assert (status, len(json.loads(out)["enrolled"])) == (0, 1000)
     files = {path.name: path.read_text().strip() for path in (tmp_path / "tokens").iterdir()}
     with Store.open(tmp_path / "m.db") as store:
@@ -41,7 +34,7 @@ def test_many_agents_are_enrolled_by_one_command_and_again_without_a_change(tmp_
     assert stored == {(f"n{k}", "agent", f"n{k}", digest(files[f"n{k}.token"])) for k in range(1, 1001)}
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "tokens").iterdir()} == {0o600}
     assert stat.S_IMODE((tmp_path / "tokens").stat().st_mode) == 0o700
-    status, out, _ = metasched(capsys, *command)
+    status, out, _ = call(capsys, *command)
     assert (status, json.loads(out)["enrolled"], len(json.loads(out)["kept"])) == (0, [], 1000)
     assert {path.name: path.read_text().strip() for path in (tmp_path / "tokens").iterdir()} == files
 

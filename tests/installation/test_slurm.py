@@ -128,3 +128,15 @@ def test_a_slurm_conf_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.
     assert setup(tmp_path, "--yes") == 2
     said = capsys.readouterr().err
     assert (said.count("\n"), "slurm.conf" in said) == (1, True)
+
+
+def test_hooks_and_daemon_have_the_configuration_and_the_socket_of_the_environment(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site / "own.toml").write_text(f'[listen]\nsocket = "{site}/own.sock"\n')
+    monkeypatch.setenv("METASCHED_CONFIG", f"{site}/own.toml")
+    with pytest.raises(SystemExit) as left:
+        main(["setup", "slurm", "--slurm-conf", f"{site}/slurm/slurm.conf", "--state", f"{site}/hooks", "--yes"])
+    assert (left.value.code or 0, capsys.readouterr().err) == (0, "")
+    assert [each.name for each in read_configuration(site / "own.toml").slurm] == ["east"]
+    assert f"\nsocket = {site}/own.sock\n" in (site / "slurm" / "metasched" / "hooks.conf").read_text()

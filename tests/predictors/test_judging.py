@@ -91,6 +91,13 @@ def test_runs_are_learned_after_their_prediction_or_never(learning: bool) -> Non
     assert found.summary()["interval_width_median"] > 1.0
 
 
+def test_a_power_law_stays_one_on_runs_that_follow_none() -> None:
+    runs = [Run("a", "c", n, p, 0.9, 90.0, 1.0 + 1e-6 * n**3 / p) for n in (50, 100, 200, 400, 800) for p in (1, 2, 4)]
+    law = PowerLaw().fit(runs)
+    one, two, four = (law.predict(Request(n, 2, 0.9, 90.0)).execution_time for n in (100, 200, 400))
+    assert two / one == pytest.approx(four / two)
+
+
 @pytest.mark.parametrize("kind", PEERS)
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_a_peer_answers_from_few_runs_some_of_them_unmeasured(kind: type[LogRegression], count: int) -> None:

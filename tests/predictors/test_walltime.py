@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metasched.cli import main
 from metasched.predictors.contract import Predictions
 from metasched.predictors.walltime import ExecutionTimes, Limit, loads_met
 from metasched.records import InputError, Run
@@ -77,10 +77,7 @@ def test_the_verb_suggests_limits_around_what_runs_took(tmp_path: Path, capsys: 
     path.write_bytes(learned_database())
 
     def run(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(["walltime", "--db", str(path), *words])
-        output = capsys.readouterr()
-        return int(left.value.code or 0), output.out, output.err
+        return call(capsys, "walltime", "--db", str(path), *words)
 
     asked = ("--application", "cg", "--problem-size", "1000", "--processors", "2")
     status, out, _ = run(*asked, "--cluster", "east", "--json", "--limit", "1000", "--chance", "0.05")

@@ -10,7 +10,7 @@ import pytest
 from metasched.schedulers.flux.source import FluxSource
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
-from tests.schedulers.flux_answers import FILES, FLUX, STARTED, SUBMITTED, job
+from tests.schedulers.flux_answers import FILES, FLUX, STARTED, SUBMITTED, job, resources
 
 
 @pytest.fixture
@@ -42,6 +42,18 @@ def test_jobs_run_on_their_nodes_and_wait(instance: Path) -> None:
     assert (runs.number, runs.nodes, runs.processors, runs.started) == ("7", ("n1", "n2"), 3, STARTED)
     assert (waits.limit, waits.ready, waits.submitted, held.ready) == (600.0, True, SUBMITTED, False)
     assert [each.processors for each in SOURCE.running()] == [(2, 1)]
+
+
+def test_ranks_of_any_height_are_read_and_too_many_refused(instance: Path) -> None:
+    (instance / "flux.all").write_text(resources("40-42", "n[1-3]"))
+    (instance / "flux.free").write_text(resources("41", "n2", "1-2"))
+    (instance / "flux.down").write_text(resources("", ""))
+    (instance / "flux.queues").write_text("{}")
+    (one,) = SOURCE.partitions()
+    assert (one.state.nodes, one.state.processors.tolist()) == (("n1", "n2", "n3"), [0, 2, 0])
+    (instance / "flux.all").write_text(resources("0-10000001", "n[1-3]"))
+    with pytest.raises(RuntimeError, match="prints unexpected output: "):
+        SOURCE.partitions()
 
 
 def test_fates_and_finished_jobs_come_from_the_jobs_that_ended(instance: Path) -> None:

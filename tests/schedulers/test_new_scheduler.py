@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from metasched.advised_placements import AdvisedPlacement, Ask
 from metasched.schedulers.contract import BoundJob, Source
@@ -32,13 +33,6 @@ def serving(folder: Path, *toys: Source, mode: str = "act") -> Iterator[Daemon]:
             yield daemon
         finally:
             daemon.stop()
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30.0
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 def ask() -> Ask:

@@ -13,7 +13,7 @@ import threading
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -210,6 +210,18 @@ def test_with_a_sound_daemon_the_same_job_gets_a_partition_and_nothing_else(
     ])  # fmt: skip
     assert "completion in 10 s" in capfd.readouterr().err
     assert handed != list(scheduler.words)
+
+
+def test_a_job_that_fits_in_no_partition_is_sent_to_none(
+    submitted: Callable[..., list[Any]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    slurm = SCHEDULERS["slurm"]
+    words = ("-n", "400", *slurm.words[2:])
+    with ThreadingHTTPServer(("127.0.0.1", 0), Sound) as daemon:
+        threading.Thread(target=daemon.serve_forever, daemon=True).start()
+        assert submitted(replace(slurm, words=words), f"port = {daemon.server_port}", SOUND, 10.0) == [0, *words]
+        daemon.shutdown()
+    assert "submitted unchanged: no partition that is open to the job has 400 processors" in capfd.readouterr().err
 
 
 @EACH

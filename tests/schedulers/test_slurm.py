@@ -109,6 +109,17 @@ def test_finished_jobs_come_from_the_accounting_too(commands: Path) -> None:
     assert (jobs[2].comment, jobs[2].user, jobs[2].submitted) == ("metasched:app=cg,n=5 | more", "1000", 990.0)
 
 
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [("COMPLETED", 0), ("CANCELLED by 0", 143), ("TIMEOUT", 143), ("OUT_OF_MEMORY", 137), ("NODE_FAIL", 143),
+     ("PREEMPTED", 143), ("DEADLINE", 143), ("BOOT_FAIL", 143)],
+)  # fmt: skip
+def test_jobs_that_slurm_ended_have_the_status_of_its_signal(state: str, status: int, commands: Path) -> None:
+    table(commands / "sacct", [ACCOUNTED | {"State": state}])
+    table(commands / "squeue", [])
+    assert [job.exit_status for job in SlurmSource("c").finished(0.0)] == [status]
+
+
 def test_without_accounting_they_come_from_the_controllers_memory(commands: Path) -> None:
     table(
         commands / "squeue",
@@ -290,7 +301,8 @@ def test_energy_is_that_of_the_longest_step_where_the_nodes_were_the_jobs_own(
         table(commands / "sacct", list(rows))
         source = SlurmSource("c")
         source.partitions()
-        fate = source.fates(["3"])["3"]
+        fate, (ended,) = source.fates(["3"])["3"], source.finished(150.0)
+        assert (ended.energy, ended.energy_covers) == (fate.energy, fate.energy_covers)
         return fate.energy, fate.energy_covers
 
     assert energy("acct_gather_energy/ipmi", whole, *steps) == (1000.0, "node")

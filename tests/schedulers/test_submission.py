@@ -14,7 +14,7 @@ from metasched.schedulers.grid_engine import submission as qsub
 from metasched.schedulers.portable import portable
 from metasched.schedulers.psij import handed_over
 from metasched.schedulers.slurm import submission as sbatch
-from metasched.schedulers.submission import Submission, hand_over
+from metasched.schedulers.submission import Asked, Submission, hand_over
 
 WORD = st.text("abz-=,./' $;\n", min_size=0, max_size=8)
 
@@ -64,6 +64,8 @@ def test_what_a_script_says_counts_where_the_command_says_nothing(tmp_path: Path
     assert asked.mark is not None
     assert (asked.mark.problem_size, asked.processors, asked.partitions) == (5.0, 3, ("slow",))
     assert qsub.asked_for(["-soft", "-q", "fast", "-hard", str(script)]).partitions == ("slow",)
+    asked = qsub.asked_for(["-cwd", "-pe", "mpi", "4", str(script)])
+    assert (asked.mark is not None, asked.processors, asked.partitions) == (True, 4, ("slow",))
 
 
 @pytest.mark.parametrize(
@@ -113,3 +115,32 @@ def test_words_are_handed_over_as_they_are_and_a_command_that_is_not_there_is_na
 def test_what_not_every_scheduler_takes_is_refused(words: list[str], told: str) -> None:
     with pytest.raises(InputError, match=told.replace("$", r"\$").replace("(", r"\(")):
         portable(words)
+
+
+@pytest.mark.parametrize(
+    ("comment", "why"),
+    [
+        ("metasched:app=cg,n=abc", "the comment says n=abc, expected a problem size above 0, such as n=1400"),
+        ("metasched:app=cg,n=1_000", "the comment says n=1_000, expected a problem size"),
+        ("metasched:app=cg,n=-inf", "the comment says n=-inf, expected a problem size"),
+        ("metasched:app=cg", "the comment says app=cg and no problem size, expected a problem size"),
+        (
+            "metasched:n=5",
+            "the comment says metasched:n=5 and names no application, expected metasched:app=NAME,n=SIZE",
+        ),
+        ("metasched:app=" + "x" * 65 + ",n=5", "expected a name of at most 64 letters"),
+        ("metasched:app=cg,n=1,n=2", "the comment says n=1 and n=2, expected one of them"),
+        ("night run", "its comment does not name its application, expected metasched:app=NAME,n=SIZE"),
+        ("metasched:off", "its comment does not name its application"),
+        ("metasched:app=cg,n=5", ""),
+    ],
+)
+def test_why_a_comment_marks_no_application(comment: str, why: str) -> None:
+    asked = Asked(comment, 1, ())
+    assert why in asked.why_no_mark
+    assert (asked.mark is None) == bool(why) == bool(asked.why_no_mark)
+
+
+def test_a_job_that_asks_for_devices_has_no_mark_that_counts() -> None:
+    asked = Asked("metasched:app=cg,n=5", 1, (), devices=True)
+    assert (asked.mark, asked.why_no_mark) == (None, "it asks for GPUs or other generic resources")

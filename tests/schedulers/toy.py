@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from metasched.history.job_log import JobLog
 from metasched.history.queue import QueuedJob
-from metasched.jobs import EndedJob, Fate, read_mark
+from metasched.jobs import EndedJob, Fate
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.clusters.state import ClusterState
@@ -65,7 +65,7 @@ class Toy:
         return [each for each in self.ended if each.end > since]
 
     def asked(self, words: Sequence[str]) -> Asked:
-        return Asked(read_mark(words[0]), 2, ())
+        return Asked(words[0], 2, ())
 
     def submission(self, words: Sequence[str], partition: str = "") -> Submission:
         return Submission(("echo", partition or "any", *words))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
+from waiting import until
 
 from metasched.records import Load
 from metasched.service import daemon as daemon_module
@@ -29,10 +30,7 @@ def test_the_daemon_rolls_up_what_came_in_by_itself(tmp_path: Path) -> None:
             with reading(daemon.store.engine) as connection:
                 return connection.scalar(select(func.count()).select_from(LoadMeanRow)) or 0
 
-        end = time.monotonic() + 60.0
-        while means() < 2:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: means() >= 2)
         kept = mean_loads(daemon.store, FIVE_MINUTES, since=now - 1800.0, until=now)
         assert set(kept.available_cpu) == {0.25}
 
@@ -61,10 +59,7 @@ def test_work_done_once_survives_a_store_that_fails_and_is_tried_again(
     monkeypatch.setattr(daemon_module, "CATCH_UP_AFTER", 0.0)
     monkeypatch.setattr(schedule, "RETRY_AFTER", 0.01)
     with running(tmp_path, learned=False) as daemon:
-        end = time.monotonic() + 60.0
-        while not daemon.upkeep.history_restored or not daemon.work.idle:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        until(lambda: daemon.upkeep.history_restored and daemon.work.idle)
     assert tries == {"remember": 3, "catch_up": 3}
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
 import pytest
 from quiet_scheduler import QuietScheduler
+from waiting import until
 
 from metasched.jobs import EndedJob, Fate
 from metasched.placement.clusters.partition import Partition
@@ -56,13 +57,6 @@ def answer(scheduler: str, number: int) -> EndedJob:
     )
 
 
-def wait(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60.0
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def test_a_scheduler_that_does_not_answer_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "FIRST_ANSWERS", 0.2)
     monkeypatch.setattr(daemon_module, "CATCH_UP_AFTER", 0.0)
@@ -74,7 +68,7 @@ def test_a_scheduler_that_does_not_answer_holds_up_no_other(tmp_path: Path, monk
         daemon = Daemon(Configuration.model_validate({"periods": periods}), store, [slow, quick])
         daemon.start()
         try:
-            wait(lambda: quick.asked > 2 and [each.name for each in daemon.clusters.view.partitions] == ["p"])
+            until(lambda: quick.asked > 2 and [each.name for each in daemon.clusters.view.partitions] == ["p"])
             for name in ("slow", "quick"):
                 daemon.jobs.take(answer(name, 2))
 
@@ -83,10 +77,10 @@ def test_a_scheduler_that_does_not_answer_holds_up_no_other(tmp_path: Path, monk
                     (each.run.extra["scheduler"], each.run.extra["job"]) for each in store.runs.all() if each.learnable
                 }
 
-            wait(lambda: learned() == {("quick", "1"), ("quick", "2")})
+            until(lambda: learned() == {("quick", "1"), ("quick", "2")})
             assert slow.asked == 0
             released.set()
-            wait(lambda: len(learned()) == 4)
+            until(lambda: len(learned()) == 4)
         finally:
             released.set()
             daemon.stop()

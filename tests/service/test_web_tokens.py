@@ -111,6 +111,15 @@ class _Careless(jwt.algorithms.HMACAlgorithm):
         return bytes(key)
 
 
+def test_a_package_that_is_missing_is_named_and_no_key_is_blamed(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(name: str) -> None:
+        raise NotImplementedError(name)
+
+    monkeypatch.setattr(jwt, "get_algorithm_by_name", unknown)
+    with pytest.raises(InputError, match="needs cryptography"):
+        TokenReader(WebTokens.model_validate({"algorithm": "RS256", "key": str(public)} | SITE))
+
+
 def test_a_secret_that_both_share_needs_no_issuer(tmp_path: Path) -> None:
     key = tmp_path / "secret"
     key.write_text("0123456789abcdef" * 2 + "\n")

@@ -91,3 +91,28 @@ def test_what_longer_sides_do_another_side_shows(grid: str, counts: tuple[int, .
 def test_a_side_of_one_process_sends_nothing() -> None:
     rules = fit([particles(n, "grid 210", fixed_size=True) for n in (4, 8, 16)]).application
     assert _texts(expanded(rules, 2)) == _texts(particles(2, "grid 210", fixed_size=True))
+
+
+def doubling(n: int) -> Trace:
+    """A pipeline down the columns of a grid, and then what is doubled at each step over the bits of the rank."""
+    cols = 1
+    while 4 * cols * cols <= n:
+        cols *= 2
+    actions: dict[int, list[tuple[str, tuple[float, ...]]]] = {}
+    for rank in range(n):
+        body: list[tuple[str, tuple[float, ...]]] = []
+        for tag in range(2):
+            body += [("recv", (rank - cols, tag, 512, -1))] if rank >= cols else []
+            body += [("compute", (1e6 / n,))]
+            body += [("send", (rank + cols, tag, 512, -1))] if rank + cols < n else []
+        for bit in range(n.bit_length() - 1):
+            other = rank ^ (1 << bit)
+            body.append(("sendRecv", (8 << bit, other, 8 << bit, other, -1, -1)))
+        actions[rank] = [("init", ()), *(body * 3), ("barrier", ()), ("finalize", ())]
+    return trace_of(actions)
+
+
+def test_steps_over_the_bits_of_a_rank_beside_other_messages_are_no_sides_of_a_grid() -> None:
+    made, true = expanded(fit([doubling(n) for n in (8, 16, 32)]).application, 64), doubling(64)
+    found, expected = ([[each.table.text(action) for action in one] for one in each.processes] for each in (made, true))
+    assert found == expected

@@ -255,7 +255,11 @@ def test_energy_is_what_active_processes_draw_until_each_has_ended() -> None:
         ("def a():\n    send(b, -1)\n\ndef b():\n    recv(a)\n", "line 2: the data size is -1"),
         ("def a():\n    compute(1 / (size - 1))\n\ndef b():\n    pass\n", "line 2: .*division by zero"),
         ("def a():\n    compute(x)\n\ndef b():\n    pass\n", "line 2: x has no value"),
-        ("def a():\n    compute(9 ** 9 ** 9 ** 9)\n\ndef b():\n    pass\n", "line 2: "),
+        ("def a():\n    compute(9 ** 9 ** 9 ** 9)\n\ndef b():\n    pass\n", "line 2: a number is too large$"),
+        (
+            "def a():\n    for i in range(10**30):\n        compute(1)\n\ndef b():\n    pass\n",
+            "line 2: a number is too large$",
+        ),
     ],
 )
 def test_what_cannot_run_is_refused_with_its_lines(text: str, lines: str) -> None:
@@ -270,6 +274,8 @@ def test_what_cannot_run_is_refused_with_its_lines(text: str, lines: str) -> Non
         ("", "has no label"),
         ("def a(:\n", "line 1: "),
         ("import os\n", "line 1: import stands outside"),
+        ("def a():\n    x = 1\0\n", r"^x\.app: .*null byte"),
+        ("x = 9 ** 9 ** 9 ** 9\ndef a():\n    pass\n", "x.app: a number is too large$"),
         ("def a():\n    __import__('os')\n", "line 2: __import__ is no block"),
         ("def a():\n    x = [1]\n", "line 2: .* is not of the language"),
         ("def a():\n    x = (1).real\n", "line 2: .* is not of the language"),

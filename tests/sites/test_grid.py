@@ -183,6 +183,44 @@ def test_a_job_without_advice_is_looked_for_in_the_queue() -> None:
     assert (sites.sent.newest(1)[0].state, sites.sent.newest(1)[0].took) == ("ended", 100.0)
 
 
+def test_a_site_cannot_claim_that_a_job_had_ended_while_it_still_showed_it() -> None:
+    clock, jobs = Clock(), []
+
+    def answers(path: str, document: Any) -> Any:
+        if path.startswith("/v1/rankings"):
+            return answer(placement(time=100.0))
+        return jobs if path.startswith("/v1/placements") else {"job": "7", "state": "running"}
+
+    sites = grid(Daemons(east=answers), ["east"], clock)
+    send(sites)
+    for _ in range(20):
+        clock.now += 30.0
+        sites.look()
+    claimed = {"job": "7", "start": 1e6, "execution_time": 100.0, "exit_status": 0}
+    jobs.append({"made_at": 1e6, "outcome": claimed})
+    sites.look()
+    assert (sites.sent.newest(1)[0].state, sites.sent.newest(1)[0].took) == ("ended", 600.0)
+    assert sites.rank(QUESTION).places[0].trust.multiplier > 1.3
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (5e3 + 7200.0, 7200.0),
+        (5e3 - 90.0, -90.0),
+        *((said, None) for said in (5e3 + 59.0, None, "late", float("nan"), float("inf"), 1e300, True)),
+    ],
+    ids=str,
+)
+def test_a_clock_that_is_off_is_shown_and_changes_nothing(said: Any, shown: float | None) -> None:
+    tables = [SiteTable(name="east", url="http://east.invalid", deadline=5.0)]
+    daemons = Daemons(east=answer(placement(), time=said))
+    sites = Sites(tables, "0.1.0", ask=daemons, now=Clock(), wall=lambda: 5e3)
+    without = grid(Daemons(east=answer(placement())), ["east"]).rank(QUESTION)
+    assert sites.rank(QUESTION).places == without.places
+    assert sites.status()[0]["clock"] == (None if shown is None else pytest.approx(shown))
+
+
 def test_a_job_of_a_silent_site_is_kept_and_a_failed_one_teaches_nothing() -> None:
     daemons = Daemons(east=answer(placement(time=100.0)))
     sites = grid(daemons, ["east"])

@@ -20,7 +20,7 @@ def test_probes_count_before_what_is_configured_and_are_shown_with_their_age() -
     clock = Clock()
     sites = grid(Daemons(east=answer(placement())), ["east"], clock, bandwidth=100.0)
     assert sites.links() == {"east": SiteLink(100.0)}
-    assert sites.measured({"east": Probe(800.0, 0.02, 5.0), "nowhere": Probe(1.0, 1.0, 0.0)}) == ["nowhere"]
+    assert sites.measured("home", {"east": Probe(800.0, 0.02, 5.0), "nowhere": Probe(1.0, 1.0, 0.0)}) == ["nowhere"]
     clock.now += 60.0
     assert sites.links() == {"east": SiteLink(800.0, 0.02, 65.0, "probes")}
     found = transfers(["east"], 10.0, sites.links())["east"]
@@ -35,7 +35,7 @@ def test_a_slower_link_sends_jobs_with_data_elsewhere() -> None:
     sites = grid(daemons, ["east", "west"], bandwidth=1000.0)
     question = SitesQuestion("cg", 900.0, data=10.0)
     assert names(sites, question) == ["east", "west"]
-    sites.measured({"east": Probe(200.0, 0.02, 0.0), "west": Probe(900.0, 0.02, 0.0)})
+    sites.measured("home", {"east": Probe(200.0, 0.02, 0.0), "west": Probe(900.0, 0.02, 0.0)})
     assert names(sites, question) == ["west", "east"]
 
 

@@ -17,14 +17,14 @@ from tests.system.real_slurm import Slurm
 
 
 @contextmanager
-def placing(folder: Path, configuration: str, available_cpu: Mapping[str, float]) -> Iterator[Slurm]:
-    """A Slurm whose jobs of ``cg`` a daemon places, for the duration of a block.
+def placing(folder: Path, configuration: str, available_cpu: Mapping[str, float]) -> Iterator[tuple[Slurm, Daemon]]:
+    """A Slurm, and a daemon that places its jobs of ``cg``, for the duration of a block.
 
     Parameters
     ----------
     folder : an empty one.
     configuration : of the daemon, in which ``{}`` stands for the path of slurm.conf.
-    available_cpu : of each node.
+    available_cpu : of the nodes whose loads the daemon knows.
     """
     if why := real_slurm.why_not():
         pytest.skip(why)
@@ -40,6 +40,6 @@ def placing(folder: Path, configuration: str, available_cpu: Mapping[str, float]
             daemon.ask("POST", "/v1/loads", {"node": node, "samples": [[time.time() + 30.0, cpu, 100.0]]})
         time.sleep(1.5)  # until placements see it
         try:
-            yield slurm
+            yield slurm, daemon
         finally:
             daemon.stop()

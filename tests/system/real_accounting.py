@@ -40,6 +40,10 @@ AccountingStorageEnforce=associations,limits,qos
 AccountingStoreFlags=job_comment
 AccountingStorageTRES=gres/gpu
 """
+#: What has the processor time of jobs recorded, from samples a second apart.
+GATHERING = """JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+"""
 PROGRAMS = ("slurmdbd", "mariadbd", "mariadb-install-db", "mariadb", "sacct", "sacctmgr")
 
 
@@ -56,17 +60,18 @@ class Accounting:
     ----------
     folder : where all of it is.
     munge : munge's socket.
+    gathering : whether the processor time of jobs is recorded.
     """
 
-    def __init__(self, folder: Path, munge: Path) -> None:
-        self.folder, self._munge = folder, munge
+    def __init__(self, folder: Path, munge: Path, gathering: bool = False) -> None:
+        self.folder, self._munge, self._gathering = folder, munge, gathering
         self._port = free_port()
         self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
     def lines(self) -> str:
         """What slurm.conf says of it."""
-        return LINES.format(port=self._port, munge=self._munge)
+        return LINES.format(port=self._port, munge=self._munge) + GATHERING * self._gathering
 
     def start_database(self) -> None:
         """Make an empty database and start MariaDB."""
@@ -122,10 +127,10 @@ class Accounting:
 
 
 @contextmanager
-def keeping(folder: Path, munge: Path) -> Iterator[Accounting]:
+def keeping(folder: Path, munge: Path, gathering: bool = False) -> Iterator[Accounting]:
     """An accounting for the duration of a block, its database begun; slurmdbd waits for munge."""
     folder.mkdir(parents=True)
-    accounting = Accounting(folder, munge)
+    accounting = Accounting(folder, munge, gathering)
     try:
         accounting.start_database()
         yield accounting

@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
+import waiting
 
 from metasched.store.database.store import Store
 from tests.system.real_daemon import ROOT, TIMEOUT, Daemon
+from tests.system.real_slurm import free_port
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def until(holds: Callable[[], bool], timeout: float = TIMEOUT) -> None:
-    end = time.monotonic() + timeout
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.1)
+#: Daemons and agents take seconds to start.
+until = partial(waiting.until, timeout=TIMEOUT, pause=0.1)
 
 
 class Agent:

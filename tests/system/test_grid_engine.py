@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import statistics
@@ -22,7 +23,7 @@ from metasched.schedulers.grid_engine.commands import GridEngineCommands
 from metasched.store.database.store import Store
 from tests.service.daemons import teach
 from tests.system import real_grid_engine
-from tests.system.bad_daemons import FAULTS, Bad, changed
+from tests.system.bad_daemons import FAULTS, Bad, changed, http
 from tests.system.real_daemon import Daemon
 from tests.system.real_grid_engine import HOSTS, GridEngine
 
@@ -97,6 +98,38 @@ def unchanged(cell: GridEngine, job: int) -> bool:
     return (answer["context"], answer["parallel environment"], answer["hard_queue_list"], requests) == (
         "metasched=app=cg,n=1400", "mpi range: 2", "new", set()
     )  # fmt: skip
+
+
+def test_the_load_sensor_publishes_what_the_agents_measured_and_jobs_may_request_it(cell: GridEngine) -> None:
+    commands, sensor = GridEngineCommands.of(str(cell.folder), "default"), cell.hooks_folder / "metasched-load-sensor"
+    complexes = cell.folder / "complexes"
+    complexes.write_text(
+        cell.run("qconf", "-sc") + "metasched_cpu mcpu DOUBLE <= YES NO 0 0\nmetasched_bw mbw DOUBLE <= YES NO 0 0\n"
+    )
+    cell.run("qconf", "-Mc", str(complexes))
+    (cell.hooks_folder / "load-sensor.conf").write_text(f"socket = {cell.folder}/agent.sock\ndeadline = 1\n")
+
+    def sample(connection: Any) -> None:
+        values = {"node": "n1", "time": time.time(), "available_cpu": 0.75, "available_bandwidth": 940.5}
+        connection.sendall(http(json.dumps(values).encode()))
+
+    def published() -> int:
+        said = cell.run("qhost", "-F", "metasched_cpu,metasched_bw")
+        return min(said.count("metasched_cpu=0.750000"), said.count("metasched_bw=940.500000"))
+
+    assign(commands, GLOBAL, "load_sensor", str(sensor))
+    try:
+        # The hosts have networks of their own, so the agent that all of them ask listens at a socket.
+        with closing(Bad(sample, f"{cell.folder}/agent.sock")):
+            cell.wait(lambda: published() == len(HOSTS))
+            few, many = (cell.qsub("-l", f"metasched_cpu={share}") for share in ("0.5", "0.9"))
+            cell.wait_for({few})
+            assert cell.job(many)["hard resource_list"] == "metasched_cpu=0.9"
+            assert "usage" not in cell.run("qstat", "-j", str(many))
+            cell.run("qdel", str(many))
+        cell.wait(lambda: not published(), 120.0)
+    finally:
+        assign(commands, GLOBAL, "load_sensor", "none")
 
 
 def test_jobs_are_taken_unchanged_whatever_the_daemon_does(cell: GridEngine) -> None:

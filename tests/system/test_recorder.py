@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from metasched.cli.app import main
-from metasched.store.files.recorded_traces import Recorded, read_recorded
+from metasched.signature.traces import Trace
+from metasched.store.files.recorded_traces import read_recorded
+from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
 from metasched.tracing.recording import record, recorder
 
 pytestmark = [
@@ -36,6 +38,7 @@ int main(int argc, char** argv)
   MPI_Comm_size(MPI_COMM_WORLD, &n);
   snprintf(name, sizeof name, "%s/log-%d", argv[3], rank);
   FILE* log = fopen(name, "w");
+  setvbuf(log, NULL, _IOLBF, 0);
   const int next = (rank + 1) % n, before = (rank + n - 1) % n;
   MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
@@ -118,8 +121,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return built
 
 
-def texts(found: Recorded, rank: int) -> list[str]:
-    actions = (found.trace.table.text(action) for action in found.trace.processes[rank].tolist())
+def texts(trace: Trace, rank: int) -> list[str]:
+    actions = (trace.table.text(action) for action in trace.processes[rank].tolist())
     return [text for text in actions if not text.startswith("compute")]
 
 
@@ -129,8 +132,21 @@ def test_the_folded_trace_holds_every_call_of_a_plain_log(programs: dict[str, Pa
     found = read_recorded(folder)
     for rank in range(4):
         log = (tmp_path / f"log-{rank}").read_text(encoding="ascii").splitlines()
-        assert texts(found, rank) == ["init", *log, "finalize"]
+        assert texts(found.trace, rank) == ["init", *log, "finalize"]
     assert found.cut == ()
+
+
+def test_a_signature_holds_every_call_of_a_plain_log(programs: dict[str, Path], tmp_path: Path) -> None:
+    folder, signature = tmp_path / "run", tmp_path / "signature.json"
+    assert record([*MPIRUN, "-np", "4", str(programs["ring"]), "30", "0", str(tmp_path)], folder) == 0
+    with pytest.raises(SystemExit) as end:
+        main(["signature", "extract", str(folder), "-o", str(signature)])
+    assert end.value.code == 0
+    # What fit starts from again is the folded program of the file, not the trace.
+    again = trace_of_signature(read_document(signature, SIGNATURE), str(signature))
+    for rank in range(4):
+        log = (tmp_path / f"log-{rank}").read_text(encoding="ascii").splitlines()
+        assert texts(again, rank) == ["init", *log, "finalize"]
 
 
 def test_a_long_loop_stays_small(programs: dict[str, Path], tmp_path: Path) -> None:
@@ -141,14 +157,25 @@ def test_a_long_loop_stays_small(programs: dict[str, Path], tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("how", ["1", "2"], ids=["aborted", "killed"])
-def test_what_ends_early_stays_readable(programs: dict[str, Path], tmp_path: Path, how: str) -> None:
+def test_what_ends_early_stays_readable(
+    programs: dict[str, Path], tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "run"
     assert record([*MPIRUN, "-np", "2", str(programs["ring"]), "30", how, str(tmp_path)], folder) != 0
     for rank in range(2):
-        # What is killed has written at most a second ago.
         found = (folder / f"rank-{rank}").read_text(encoding="ascii")
         assert "isend" in found
         assert found.endswith("cut\n")
+    # Processes wrote last at different times: messages between them lack an end, for which such a run is refused.
+    monkeypatch.setattr(Trace, "checked", lambda trace: trace)
+    read = read_recorded(folder)
+    assert 1 in read.cut
+    for rank in range(2):
+        # What is killed has written at most about a second ago: ten steps. Calls up to there are all there.
+        kept = [text for text in texts(read.trace, rank) if text != "init"]
+        log = (tmp_path / f"log-{rank}").read_text(encoding="ascii").splitlines()
+        assert kept[: len(log)] == log[: len(kept)]
+        assert sum(text.startswith("isend") for text in kept) >= 5
 
 
 def test_a_call_costs_less_than_half_a_microsecond(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from tests.service.daemons import CLUSTERS, learned_database
 from tests.system import real_sshd
 from tests.system.bad_daemons import FAULTS, Bad
 from tests.system.real_daemon import ROOT, Daemon
+from tests.system.real_slurm import free_port
 
 pytestmark = [
     pytest.mark.system,
@@ -57,11 +57,6 @@ class Grid:
             cwd=ROOT, capture_output=True, text=True, timeout=120,
             env=os.environ | {"COLUMNS": "160", "PATH": path},
         )  # fmt: skip
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as made:
-        return int(made.getsockname()[1])
 
 
 def site(folder: Path, *, expired: bool = False) -> tuple[Daemon, str]:
@@ -124,7 +119,7 @@ def test_sites_are_ranked_and_the_others_named_with_why(grid: Grid) -> None:
 def test_agents_of_two_sites_measure_the_link_between_them_for_the_ranking(grid: Grid, tmp_path: Path) -> None:
     places = {name: f"127.0.0.1:{free_port()}" for name in ("home", "far")}
     with Store.open(grid.grid.database) as store:
-        token = store.tokens.add("probing", "agent", node="home-n1")
+        token = store.tokens.add("probing", "site", node="home")
     (tmp_path / "token").write_text(token)
     (tmp_path / "secret").write_text("sixteen bytes of secret")
     time.sleep(1.5)  # until the daemon has read the token
@@ -132,7 +127,7 @@ def test_agents_of_two_sites_measure_the_link_between_them_for_the_ranking(grid:
     for name, place in places.items():
         settings = {
             "NODE": f"{name}-n1", "DAEMON": f"http://127.0.0.1:{grid.grid.port}",
-            "TOKEN_FILE": f"{tmp_path}/token", "INTERVAL": "0.5",
+            "SITES_TOKEN_FILE": f"{tmp_path}/token", "INTERVAL": "0.5",
             "SPOOL": f"{tmp_path}/{name}.db", "INTERFACE": "lo", "PROBE_BUDGET": "0", "SITE": name,
             "SITES": ",".join(f"{each}={at}" for each, at in places.items()), "SITES_LISTEN": place,
             "SITES_PERIOD": "1", "SITES_SECRET_FILE": f"{tmp_path}/secret",

@@ -225,6 +225,7 @@ def test_an_error_in_a_comment_is_told_in_one_line_and_the_job_accepted(slurm: S
     for comment, wrong in (
         ("metasched:app=cg,n=abc", "app=cg,n=abc"),
         ("metasched:n=5", "names no application"),
+        ("metasched:app=cg,n=5,n=7", "n=5 and n=7 in the comment"),
         ("metasched:app=cg,n=5,p=4-2", "p=4-2"),
         ("metasched:app=cg,n=5,p=" + "9" * 400, "p=999"),
     ):

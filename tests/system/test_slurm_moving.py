@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metasched.store.database.store import Store
-from tests.service.daemons import teach
-from tests.system import real_slurm
+from tests.system.placing_daemon import placing
 from tests.system.real_daemon import ROOT, Daemon
 from tests.system.real_slurm import NODES, Slurm
 
@@ -23,20 +21,8 @@ STEPS = 120
 
 
 def test_a_job_moves_when_its_node_becomes_busy_and_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
-    if why := real_slurm.why_not():
-        pytest.skip(why)
-    folder = tmp_path / "daemon"
-    folder.mkdir()
-    with real_slurm.running(tmp_path / "slurm") as slurm:
-        with Store.open(folder / "metasched.db") as store:
-            teach(store, "proof")
-        daemon = Daemon(folder, CONFIGURATION.format(slurm.folder / "slurm.conf"))
-        daemon.start()
-        slurm.hooks({"socket": daemon.socket})
-        try:
-            _moves(slurm, daemon, tmp_path)
-        finally:
-            daemon.stop()
+    with placing(tmp_path, CONFIGURATION, {}) as (slurm, daemon):
+        _moves(slurm, daemon, tmp_path)
 
 
 def _moves(slurm: Slurm, daemon: Daemon, folder: Path) -> None:

@@ -22,7 +22,7 @@ CONFIGURATION = (
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     # One partition is a little better.
     cpu = {node: 0.9 if node.startswith("b") else 0.88 for node in NODES}
-    with placing(tmp_path_factory.mktemp("site"), CONFIGURATION, cpu) as slurm:
+    with placing(tmp_path_factory.mktemp("site"), CONFIGURATION, cpu) as (slurm, _):
         yield slurm
 
 

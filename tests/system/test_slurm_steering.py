@@ -24,7 +24,7 @@ BEST = "b[2,4]"
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     cpu = {node: 0.95 if node in ("b2", "b4") else 0.3 for node in NODES}
-    with placing(tmp_path_factory.mktemp("site"), CONFIGURATION, cpu) as slurm:
+    with placing(tmp_path_factory.mktemp("site"), CONFIGURATION, cpu) as (slurm, _):
         yield slurm
 
 

@@ -56,7 +56,10 @@ def test_a_job_starts_when_what_is_known_of_those_ahead_says(tmp_path: Path) -> 
         try:
             slurm.hooks({"socket": daemon.socket})
             words = ("--partition=old", "--ntasks=16", "--time=10", "--job-name=short")
-            first, *others = [slurm.sbatch(*words, script=b"#!/bin/sh\nsleep 20\n").job for _ in range(3)]
+            script = slurm.folder / "short.sh"
+            script.write_text("#!/bin/sh\nsleep 20\n")
+            script.chmod(0o755)
+            first, *others = [slurm.sbatch(*words, str(script), "argument").job for _ in range(3)]
             slurm.wait(lambda: slurm.job(first)["JobState"] == "RUNNING")
             slurm.wait(lambda: len([each for each in daemon.ask("GET", "/v1/waits") if each["wait"] is not None]) == 2)
             asked_at = time.time()
@@ -68,7 +71,8 @@ def test_a_job_starts_when_what_is_known_of_those_ahead_says(tmp_path: Path) -> 
             planned = daemon.ask("GET", f"/v1/waits/{others[1]}")["scheduler_wait"]
             slurm.wait_for([first, *others])
             really = [datetime.fromisoformat(slurm.job(job)["StartTime"]).timestamp() - asked_at for job in others]
-            slurm.wait(lambda: metasched_stored(daemon) == 43, 60.0)
+            slurm.wait(lambda: len(stored_executables(daemon)) == 43, 60.0)
+            assert stored_executables(daemon).count("short.sh") == 3
         finally:
             daemon.stop()
     for each, actual in zip(answer, really, strict=True):
@@ -80,7 +84,7 @@ def test_a_job_starts_when_what_is_known_of_those_ahead_says(tmp_path: Path) -> 
     assert planned > LIMIT
 
 
-def metasched_stored(daemon: Daemon) -> int:
-    """How many past jobs are stored."""
+def stored_executables(daemon: Daemon) -> list[str]:
+    """What the past jobs that are stored ran, empty where that is not known."""
     with Store.open(daemon.database) as store:
-        return store.past_jobs.count()
+        return store.past_jobs.log().named("executable")

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import waiting
 
 from metasched.store.database.store import Store
 from monitors.sources.power_history import PowerHistory
@@ -25,20 +26,14 @@ from tests.system.real_daemon import ROOT, TIMEOUT, Daemon
 from tests.system.real_slurm import free_port
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(280)]
+#: Daemons and agents take seconds to start.
+until = partial(waiting.until, timeout=TIMEOUT, pause=0.1)
 
 CLUSTERS = """
 [[cluster]]
 name = "east"
 nodes = [{ names = "e[1-2]", processors = 4, available_bandwidth = 100.0 }]
 """
-
-
-def until(holds: Callable[[], Any], timeout: float = TIMEOUT) -> Any:
-    end = time.monotonic() + timeout
-    while not (found := holds()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.1)
-    return found
 
 
 def report(daemon: Daemon, name: str) -> dict[str, Any]:
@@ -139,7 +134,7 @@ def test_energy_comes_from_counters_that_node_exporter_reads_through_their_wraps
     try:
         with real_prometheus.running(tmp_path, tmp_path / "sys") as prometheus:
             asked = PowerHistory(prometheus.url, label="nodename", window=5.0)
-            until(lambda: asked.drawn(time.time() - 5.0, time.time())[0], 60.0)
+            until(lambda: asked.drawn(time.time() - 5.0, time.time())[0], timeout=60.0)
             start = time.time()
             time.sleep(20.0)
             end = time.time()
@@ -190,7 +185,7 @@ def test_slurms_own_view_of_its_nodes_counts_where_no_monitor_runs(tmp_path: Pat
     with real_slurm.running(tmp_path / "slurm", hook=False) as slurm:
         configuration = slurm.environment["SLURM_CONF"]
         source = Slurm(configuration=configuration)
-        until(lambda: len(source.read().samples) == len(real_slurm.NODES), 120.0)
+        until(lambda: len(source.read().samples) == len(real_slurm.NODES), timeout=120.0)
         daemon = Daemon(
             tmp_path,
             f'[[slurm]]\nname = "proof"\nconfiguration = "{configuration}"\n'

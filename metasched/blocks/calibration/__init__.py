@@ -1,1 +1,1 @@
-"""Parameters of blocks from measurements: Table 1's forms as published, and forms that held-out error chooses."""
+"""Fitting blocks to measurements: the published forms of Table 1, and forms chosen by held-out error."""

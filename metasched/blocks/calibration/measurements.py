@@ -1,4 +1,4 @@
-"""Measured blocks: what was asked, and how long it took or how much power it drew."""
+"""Measurements of application blocks: the settings of each, and its execution time or power."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measurements:
-    """Measurements of one block; arrays of shape (n,), ones or zeros where a column says nothing to the block.
+    """Measurements of one block, as arrays of shape (n,); a column that the block does not depend on is ones or zeros.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Measurements:
 
     @property
     def weights(self) -> Floats:
-        """Errors count by what they are of the value, since a clock's noise grows with what it measures."""
+        """Weights for relative errors, shape (n,): timing noise grows with the time measured."""
         return 1.0 / self.value
 
     def medians(self) -> Measurements:

@@ -1,4 +1,4 @@
-"""Table 1's forms fitted to measurements, their breakpoints found: the transfer unit, P_low and P_hi."""
+"""The forms of Table 1 fitted to measurements, with their breakpoints: the transfer unit, P_low and P_hi."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE = "fitted to measurements"
 
 @dataclass(frozen=True)
 class Value:
-    """A fitted parameter and its standard uncertainty, in the unit used inside."""
+    """A fitted parameter and its standard uncertainty, in internal units (:mod:`metasched.blocks.units`)."""
 
     value: float
     uncertainty: float
@@ -53,7 +53,7 @@ def fit(measured: Mapping[Block, Measurements]) -> Values:
 
 
 def coefficients(block: Block, measured: Measurements, values: Values) -> Values:
-    """The linear parameters of a block, its breakpoints being known.
+    """Fit the linear parameters of a block whose breakpoints are known.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _of(names: tuple[str, ...], line: Line) -> list[tuple[str, Value]]:
 
 
 def _columns(block: Block, measured: Measurements, unit: float) -> Floats:
-    """What T and K of a block are multiplied with; array of shape (n, 2)."""
+    """The design matrix: the factors of T and K of a block, shape (n, 2)."""
     nodes = measured.nodes
     log = np.log2(nodes)
     by_nodes = {Block.bcast: log, Block.scatter: log / nodes, Block.gather: log / nodes}
@@ -110,7 +110,7 @@ def _columns(block: Block, measured: Measurements, unit: float) -> Floats:
 
 
 def _transfer_unit(sized: Mapping[Block, Measurements]) -> Value:
-    """The unit in whole numbers of which data are sent: the likeliest, a power of two where that is as likely.
+    """The transfer unit (bytes) of maximum likelihood; a power of two where one is as likely.
 
     All blocks share it. Twice the logarithm of its likelihood is the sum over blocks of -n log(squares).
     """
@@ -147,7 +147,7 @@ def _transfer_unit(sized: Mapping[Block, Measurements]) -> Value:
 
 
 def _breakpoints(pieces: Mapping[Block, Measurements]) -> Values:
-    """The numbers of threads at which pieces end, likeliest by Schwarz's criterion; blocks share them."""
+    """The numbers of threads at which pieces end, chosen by Schwarz's criterion (BIC) and shared by all blocks."""
     threads = np.unique(np.concatenate([each.threads for each in pieces.values()]))
     if threads.size > MOST_THREADS:
         threads = threads[np.linspace(0, threads.size - 1, MOST_THREADS).astype(int)]
@@ -181,7 +181,7 @@ def _breakpoints(pieces: Mapping[Block, Measurements]) -> Values:
 
 
 def _in_pieces(block: Block, measured: Measurements, low: float, high: float) -> list[Line | None] | None:
-    """Fit each piece; None for one without measurements, and for the whole where a piece is not determined."""
+    """Fit each piece; None for a piece without measurements. Returns None if a piece is not determined."""
     threads = measured.threads
     lines: list[Line | None] = []
     ends = ((-math.inf, low), (low, high), (high, math.inf))

@@ -1,4 +1,4 @@
-"""Forms that held-out error chooses: sums of terms that never fall, cut where protocols switch, or Table 1's form.
+"""Forms chosen by held-out error: sums of non-decreasing terms, cut where protocols switch, or the form of Table 1.
 
 A library sends small messages at once and asks before it sends large ones, and takes other algorithms for other sizes,
 so that a block's time bends and jumps with the data size. Here it is a sum of terms of :mod:`metasched.blocks.terms`,
@@ -53,7 +53,7 @@ Shape = tuple[tuple[str, ...], tuple[float, ...]]
 
 
 def fit(measured: Mapping[Block, Measurements], name: str, title: str = "") -> Entry:
-    """An entry whose blocks have the forms that err least on what was left out.
+    """Fit an entry: each block has the form with the smallest held-out error.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def _published_error(block: Block, measured: Measurements, values: published.Val
 
 
 def published_values(entry: Entry, block: Block, measured: Measurements) -> Floats:
-    """What Table 1 gives at the measurements; nan where the entry lacks a parameter."""
+    """The values of Table 1's formula at the measurements, shape (n,) (s or W); nan if the entry lacks a parameter."""
     asked = zip(measured.data_size, measured.nodes, measured.threads, strict=True)
     try:
         return np.array(
@@ -105,7 +105,7 @@ def published_values(entry: Entry, block: Block, measured: Measurements) -> Floa
 
 
 def _falls(block: Block, measured: Measurements, values: published.Values) -> bool:
-    """Whether a fitted form of Table 1 falls somewhere, or is negative."""
+    """Whether a fitted form of Table 1 decreases somewhere or is negative."""
     entry = published.entry_of("", values)
     if block not in published.PIECES:
         return any(values[f"{letter}_{block}"].value < 0 for letter in "TK")
@@ -115,12 +115,12 @@ def _falls(block: Block, measured: Measurements, values: published.Values) -> bo
 
 
 def _x(block: Block, measured: Measurements) -> Floats:
-    """What the terms of a block are cut along."""
+    """The variable that the terms of a block are piecewise linear in, shape (n,)."""
     return measured.threads if block in published.PIECES else measured.data_size
 
 
 def _folds(measured: Measurements) -> Iterator[NDArray[np.bool_]]:
-    """What is left out, one after another: each size, number of nodes and of threads within the range measured."""
+    """The folds of cross-validation: each size, number of nodes and number of threads inside the measured range."""
     for column in (measured.data_size, measured.nodes, measured.threads):
         inner = np.unique(column)[1:-1]
         # A few at a time where there are many, never two neighbours.
@@ -130,7 +130,7 @@ def _folds(measured: Measurements) -> Iterator[NDArray[np.bool_]]:
 
 
 def _shape(block: Block, measured: Measurements) -> tuple[Shape, float]:
-    """The growths and cuts that err least on what was left out, and that error."""
+    """The growths and cuts with the smallest held-out error, and that error (relative)."""
     x = np.unique(_x(block, measured))
     tried = x[(x > 0) & (x < x.max())]
     tried = (
@@ -178,7 +178,7 @@ def _error(fitted: Floats, value: Floats) -> Floats:
 
 
 def _columns(x: Floats, nodes: Floats, shape: Shape) -> tuple[Floats, list[Term]]:
-    """What the coefficients of a shape's terms are multiplied with, and the terms, each with coefficient 0."""
+    """The design matrix of a shape, shape (n, terms), and its terms with coefficient 0."""
     growths, cuts = shape
     ends: list[tuple[float | None, float]] = [(None, math.inf), *itertools.pairwise([0.0, *cuts, math.inf])]
     terms = [Term(0.0, growth=growth, above=above, below=below) for above, below in ends for growth in growths]
@@ -222,7 +222,7 @@ def _terms(block: Block, measured: Measurements, shape: Shape) -> tuple[Term, ..
 
 
 def fitted_values(entry: Entry, block: Block, measured: Measurements) -> Floats:
-    """What an entry gives at the measurements; array of shape (n,)."""
+    """The fitted values of an entry at the measurements, shape (n,) (s or W)."""
     if block in entry.blocks:
         return evaluate(entry.blocks[block], _x(block, measured), measured.nodes)
     return published_values(entry, block, measured)

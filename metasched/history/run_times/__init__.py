@@ -1,1 +1,1 @@
-"""Run times of jobs that say nothing of their problem: from what their user, and others, did before."""
+"""Run times of jobs without a problem size, predicted from earlier jobs of their user and of others."""

@@ -1,4 +1,4 @@
-"""The ways to expect run times, by name."""
+"""The predictors of run times, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run times of a log's jobs as :class:`~metasched.history.run_times.neighbours.Neighbours` expects them."""
+"""Run times of a log's jobs, predicted by :class:`~metasched.history.run_times.neighbours.Neighbours`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
 class Learned:
-    """Learns from each job that has ended.
+    """Adapts ``Neighbours`` to replays, and learns from each ended job.
 
     Parameters
     ----------

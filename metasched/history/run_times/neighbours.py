@@ -1,9 +1,13 @@
 """Run times from similar jobs: the weighted distribution of their run times, with running jobs as censored values.
 
 A job is compared with the last jobs of its user, with the running jobs of the user, and with the last jobs of other
-users with the same limit. Each is weighted by its similarity (processors, limit, name) and its age; the weights are
-exponentials of a linear form. The run time of a running job has only a lower bound, so the distribution is the weighted
-product-limit estimate of Kaplan & Meier ("Nonparametric estimation from incomplete observations", JASA 53, 1958).
+users with the same limit. Each is weighted by its similarity (processors, limit, name, executable) and its age; the
+weights are exponentials of a linear form. The run time of a running job has only a lower bound, so the distribution is
+the weighted product-limit estimate of Kaplan & Meier ("Nonparametric estimation from incomplete observations", JASA 53,
+1958).
+
+Some forms take the run times of the user's jobs with other limits in proportion to the limit: users who ask for twice
+the time often need more, and whether in proportion or not differs between them.
 
 Several such forms are combined, each weighted by its recent accuracy (exponentially weighted average forecaster;
 Cesa-Bianchi & Lugosi, "Prediction, Learning, and Games", 2006, Section 2.2). The ends of intervals are quantiles whose
@@ -36,8 +40,11 @@ GRID = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 
 MIDDLE = np.array([0, 0, 0, 0, 1, 2, 3, 3, 2, 1, 0, 0, 0]) / 12.0
 
 # Rows of a job's record; the first four are compared with those of other jobs.
-_WIDTH, _LIMIT, _ENDED, _SUBMITTED, _CUT, _SHORT, _RUN, _NAME, _STEM, _USER = range(10)
-_ROWS = 10
+_WIDTH, _LIMIT, _ENDED, _SUBMITTED, _CUT, _SHORT, _RUN, _NAME, _STEM, _USER, _EXECUTABLE = range(11)
+_ROWS = 11
+#: What a job to compare with is: an ended one of the user; one with another limit, its run time in proportion to the
+#: limit; an ended one of others; a running one of the user.
+_ENDED_OWN, _IN_PROPORTION, _OTHERS, _RUNS = range(4)
 #: Units of time differences (s): since the end of the other job, and between the submissions.
 AGO = np.array([[3600.0], [600.0]])
 
@@ -50,8 +57,9 @@ FORMS = np.array([
     [0.405, 4.016, 1.112, 0.625, 0.276, 0.029, -0.038, 0.288],
     [0.8, 2.6, 0.8, 1.0, 0.2, 0.05, 0.1, 0.1],
 ])  # fmt: skip
-#: Distances of a different name, and of a name with a different stem.
-NAME, STEM = 1.0, 1.5
+#: Distances of a different name, of a name with a different stem, and of an executable with a different stem where both
+#: are known.
+NAME, STEM, EXECUTABLE = 1.0, 1.5, 2.5
 #: For others' jobs: distance in log2 processors, log of hours since it ended.
 OTHER_FORMS = np.array([[2.2, 0.0], [0.855, 0.275], [1.339, 0.0], [3.032, -0.196], [2.2, 0.1]])
 #: Weights of others' jobs, and of running ones, relative to ended ones of the user.
@@ -59,6 +67,8 @@ OTHERS_COUNT = np.array([[0.007], [0.012], [0.007], [0.004], [0.007]])
 RUNNING_COUNT = np.array([[0.282], [0.399], [0.343], [0.369], [0.6]])
 #: The quantile level at which each form predicts.
 LEVELS = np.array([0.549, 0.549, 0.565, 0.554, 0.53])
+#: The forms that take run times of the user's ended jobs with other limits in proportion to the limit.
+PROPORTIONAL = np.array([False, True, False, True, True])
 #: Weights of the forms before their accuracy is known; the last forgets fastest, for users whose jobs change.
 PRIOR = np.array([1.0, 1.0, 1.0, 1.0, 0.1])
 #: Decay of a form's past losses, and how strongly they count (per mean loss).
@@ -70,7 +80,7 @@ STEP, MARGIN = 0.004, 1.02
 
 
 def _by_rank(most: int, linear: Sequence[float], log: Sequence[float], near: Sequence[float]) -> Floats:
-    """By how much the log weights of jobs fall with their rank, shape (forms, most), newest last."""
+    """The log weights of jobs by age rank, shape (forms, most), newest last."""
     rank = np.arange(most)[::-1]
     return np.outer(linear, rank) + np.outer(log, np.log1p(rank)) + np.outer(near, 1.0 / (1.0 + rank))
 
@@ -103,7 +113,7 @@ class Forecast:
 
 
 class _Ring:
-    """The last jobs of a user or a limit, one a column, newest last."""
+    """A ring buffer of the last jobs of a user or a limit, one in each column, newest last."""
 
     __slots__ = ("_columns", "_count", "_most")
 
@@ -134,7 +144,7 @@ _NONE, _NO_WEIGHTS = np.empty((_ROWS, 0)), np.empty((len(FORMS), 0))
 
 
 class Neighbours:
-    """Expects run times from the jobs that are alike; see the module.
+    """Predicts run times from similar jobs; see the module.
 
     Parameters
     ----------
@@ -169,8 +179,7 @@ class Neighbours:
 
     def expect(self, job: Submission, now: float) -> Forecast:
         """The prediction for a job submitted now."""
-        items, weights, ended = self._alike(job, now)
-        return self._forecast(job, items, weights, ended)
+        return self._forecast(job, *self._alike(job, now))
 
     def submitted(self, key: Hashable, job: Submission, now: float) -> Forecast:
         """Predict a job that has been submitted; the prediction is kept until the job ends."""
@@ -253,28 +262,29 @@ class Neighbours:
             del self._known[key]
 
     def reason(self, job: Submission, now: float) -> str:
-        """What a prediction is mainly based on, in words."""
-        items, weights, ended = self._alike(job, now)
-        own = items[_USER] == self._code(job.user)
+        """The main basis of a prediction, as a sentence."""
+        items, weights, origin = self._alike(job, now)
+        own = origin == _ENDED_OWN
         alike = own & (items[_WIDTH] == math.log2(job.processors)) & (items[_LIMIT] == math.log2(job.limit))
         groups = {
-            "of this user with the same name, size and limit": alike & ended & (items[_NAME] == self._code(job.name)),
-            "of this user with the same size and limit": alike & ended,
-            "of this user": own & ended & ~alike,
-            "of this user that run have run for": own & ~ended,
-            "of others with the same limit": ~own,
+            "of this user with the same name, size and limit": alike & (items[_NAME] == self._code(job.name)),
+            "of this user with the same size and limit": alike,
+            "of this user": own & ~alike,
+            "of this user with other limits, in proportion to the limit,": origin == _IN_PROPORTION,
+            "of this user that run have run for": origin == _RUNS,
+            "of others with the same limit": origin == _OTHERS,
         }
         if not job.name:
             del groups["of this user with the same name, size and limit"]
         shares = {what: float(weights[:, which].sum()) for what, which in groups.items()}
         total = float(weights.sum())
         if not total:
-            return f"nothing is known of such jobs; the limit is {_spoken(job.limit)}"
+            return f"nothing is known of such jobs; the limit is {_readable(job.limit)}"
         best = next(
             (what for what, share in shares.items() if share >= 0.5 * total), max(shares, key=lambda each: shares[each])
         )
         last = items[_RUN, groups[best]][-9:]
-        low, high = (_spoken(float(each)) for each in np.quantile(last, [0.25, 0.75]))
+        low, high = (_readable(float(each)) for each in np.quantile(last, [0.25, 0.75]))
         took = "" if best.endswith("run for") else " took"
         return f"the last {last.size} jobs {best}{took} {low if low == high else f'{low} to {high}'}"
 
@@ -291,19 +301,25 @@ class Neighbours:
 
     def _column(self, job: Submission, run: float, ended: float, submitted: float) -> list[float]:
         return [math.log2(job.processors), math.log2(job.limit), ended, submitted, float(run >= 0.98 * job.limit),
-                float(run < 60.0), run, self._code(job.name), self._stem(job.name), self._code(job.user)]  # fmt: skip
+                float(run < 60.0), run, self._code(job.name), self._stem(job.name), self._code(job.user),
+                self._stem(job.executable) if job.executable else math.nan]  # fmt: skip
 
-    def _alike(self, job: Submission, now: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Jobs to compare with, their weights, and which have ended; shapes (rows, jobs), (forms, jobs), (jobs,).
+    def _alike(self, job: Submission, now: float) -> tuple[Floats, Floats, NDArray[np.int8]]:
+        """Similar jobs, their weights, and what each is; shapes (rows, jobs), (forms, jobs), (jobs,).
 
-        The user's own ended ones, others', and running ones; the newest last among each.
+        In the order of :data:`_ENDED_OWN` and the following; the newest last among each.
         """
         this = np.array(self._column(job, 0.0, 0.0, now))
-        own, others, running = _NONE, _NONE, _NONE
-        weights, of_others, of_running = _NO_WEIGHTS, _NO_WEIGHTS, _NO_WEIGHTS
+        own, scaled, others, running = _NONE, _NONE, _NONE, _NONE
+        weights, of_scaled, of_others, of_running = _NO_WEIGHTS, _NO_WEIGHTS, _NO_WEIGHTS, _NO_WEIGHTS
         if (ring := self._own.get(job.user)) is not None:
             own = ring.last()
             weights = self._weights(own, this, now, ended=True)
+            if (differ := own[_LIMIT] != this[_LIMIT]).any():
+                scaled, of_scaled = own[:, differ], weights[:, differ]
+                scaled[_RUN] *= np.exp2(this[_LIMIT] - scaled[_LIMIT])
+                of_scaled[~PROPORTIONAL] = 0.0
+                weights[np.ix_(PROPORTIONAL, differ)] = 0.0
         if (ring := self._others.get(job.limit)) is not None:
             others = ring.last()
             theirs = others[_USER] != this[_USER]
@@ -322,11 +338,10 @@ class Neighbours:
             running[_SHORT] = running[_RUN] < 60.0
             running[_CUT] = 0.0
             of_running = self._weights(running, this, now, ended=False) * RUNNING_COUNT
-        ended = np.ones(own.shape[1] + others.shape[1] + running.shape[1], dtype=np.bool_)
-        ended[own.shape[1] + others.shape[1] :] = False
+        items = (own, scaled, others, running)
         return (
-            np.concatenate([own, others, running], axis=1), np.concatenate([weights, of_others, of_running], axis=1),
-            ended,
+            np.concatenate(items, axis=1), np.concatenate([weights, of_scaled, of_others, of_running], axis=1),
+            np.repeat(np.arange(4, dtype=np.int8), [each.shape[1] for each in items]),
         )  # fmt: skip
 
     def _weights(self, jobs: Floats, this: Floats, now: float, *, ended: bool) -> Floats:
@@ -349,10 +364,13 @@ class Neighbours:
             less += RUNNING_BY_RANK[:, RUNNING - count :]
         if this[_NAME] != self._codes.get("", -1.0):
             less += NAME * (jobs[_NAME] != this[_NAME]) + STEM * (jobs[_STEM] != this[_STEM])
+        if not math.isnan(this[_EXECUTABLE]):
+            theirs = jobs[_EXECUTABLE]
+            less += EXECUTABLE * (~np.isnan(theirs) & (theirs != this[_EXECUTABLE]))
         np.exp(-less, out=less)
         return less
 
-    def _forecast(self, job: Submission, items: Floats, weights: Floats, ended: NDArray[np.bool_]) -> Forecast:
+    def _forecast(self, job: Submission, items: Floats, weights: Floats, origin: NDArray[np.int8]) -> Forecast:
         """The weighted product-limit estimate, truncated at the limit, and the prediction from it."""
         limit, run = job.limit, items[_RUN]
         if not run.size:
@@ -360,12 +378,12 @@ class Neighbours:
         order = np.argsort(run, kind="stable")
         values = np.append(np.minimum(run[order], limit), limit)
         weights = weights[:, order]
-        if ended[-1]:  # none runs
+        if origin[-1] != _RUNS:  # none runs
             passed: Floats = np.cumsum(weights, axis=1)
             passed /= np.maximum(passed[:, -1:], 1e-300)
         else:
             risk = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
-            left = np.where(ended[order], 1.0 - weights / np.maximum(risk, 1e-300), 1.0)
+            left = np.where(origin[order] != _RUNS, 1.0 - weights / np.maximum(risk, 1e-300), 1.0)
             passed = np.asarray(1.0 - np.cumprod(np.maximum(left, 0.0), axis=1), dtype=np.float64)
         answers = values[(passed < LEVELS[:, None] - 1e-9).sum(axis=1)]
         mixed = self._counts(job.user) @ passed
@@ -394,13 +412,13 @@ class Neighbours:
 
 
 def _stem(name: str) -> str:
-    """A name with a sign for each number, in each of its parts that have letters as well."""
+    """A name with ``#`` for each number, except in parts that are numbers only."""
     parts = name.split("/")
     return "/".join(stem_of(part) if re.search(r"[^\W\d]", part) else part for part in parts)
 
 
-def _spoken(seconds: float) -> str:
-    """A time as people say it, in seconds, minutes or hours."""
+def _readable(seconds: float) -> str:
+    """A duration (s) as text in seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,4 +1,4 @@
-"""The simple ways to expect run times that a better one has to beat, and the one that none can beat."""
+"""Baseline predictors of run times, and the perfect one as the upper bound."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metasched.history.replay import Expected
 
 
 class Requests:
-    """A job runs as long as its limit."""
+    """Predicts that each job runs until its time limit."""
 
     learns = False
 
@@ -44,7 +44,7 @@ class Requests:
 
 
 class Clairvoyant(Requests):
-    """A job runs as long as it will run."""
+    """Predicts the actual run time: the upper bound of any predictor."""
 
     def __init__(self, log: JobLog) -> None:
         super().__init__(log)
@@ -55,9 +55,9 @@ class Clairvoyant(Requests):
 
 
 class LastTwo(Requests):
-    """A job runs as long as the mean of its user's last two that ended (Tsafrir, Etsion & Feitelson 2007, Section 4.1).
+    """Predicts the mean of the user's last two ended jobs (Tsafrir, Etsion & Feitelson 2007, Section 4.1).
 
-    As long as its limit where there are no two, and never longer.
+    The limit if there are no two, and never more than the limit.
     """
 
     def __init__(self, log: JobLog) -> None:
@@ -76,7 +76,7 @@ class LastTwo(Requests):
 
 
 class Keyed(Requests):
-    """A job runs as long as the median of the last nine with its key that ended, and never longer than its limit.
+    """Predicts the median of the last nine ended jobs with the same key, and never more than the limit.
 
     The key is user, limit and processors; user and limit where none of these has ended; then the user; then the limit
     is expected.

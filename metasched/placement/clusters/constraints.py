@@ -134,7 +134,8 @@ class Constraints(BaseModel):
             raise InputError(
                 f"max_processors is {self.max_processors}, expected at least min_processors, {self.min_processors}"
             )
-        unfold_names(self.exclude, "exclude")
+        if self.exclude:
+            unfold_names(self.exclude, "exclude")
         return self
 
     def with_demands(self, demands: Mapping[str, Any]) -> Constraints:
@@ -159,6 +160,18 @@ class Constraints(BaseModel):
             return Constraints(**own | given)
         except ValidationError as error:
             raise InputError(first_error(error)) from None
+
+    @property
+    def most(self) -> int | None:
+        """The largest number of processors that is allowed; None if any is.
+
+        Examples
+        --------
+        >>> Constraints(processors=(2, 8), max_processors=16).most, Constraints().most
+        (8, None)
+        """
+        limits = [limit for limit in (self.max_processors, max(self.processors, default=None)) if limit is not None]
+        return min(limits, default=None)
 
     def counts(self, available: int) -> Ints:
         """Numbers of processors allowed, ascending, when ``available`` processors are available."""

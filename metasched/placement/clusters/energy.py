@@ -35,6 +35,16 @@ def energy_of(
     """The energy of sets of a cluster (J) for a time (s), arrays of shape (k,); the loads are those of the sets.
 
     What was learned, else by the hardware; 0 where none tells.
+
+    Parameters
+    ----------
+    state : the cluster, with its hardware if that is known.
+    predictor : of the application there; what it learned of energy counts first.
+    size : problem size N.
+    processors : of each set, shape (k,).
+    cpu : least available CPU of each set, shape (k,), a share of one processor.
+    bandwidth : least available bandwidth of each set, shape (k,) (Mbit/s).
+    time : that each set takes, shape (k,) (s).
     """
     learned = contract.expect_watts(predictor, size, processors, cpu, bandwidth)
     if learned is not None:
@@ -60,6 +70,15 @@ def power_in_doubt(
     more. What is expected of loads makes times right on the mean, which a few bad spans make long; most runs get more.
     So power is predicted with the median of the loads. On the logarithm the two errors are independent, as those of
     times (:mod:`metasched.predictors.load_doubt`).
+
+    Parameters
+    ----------
+    state : the cluster, with its hardware if that is known, and the doubt about its loads.
+    predictor : of the application there; what it learned of energy counts first.
+    size : problem size N.
+    processors : of each set, shape (k,).
+    cpu : least available CPU of each set, shape (k,), a share of one processor.
+    bandwidth : least available bandwidth of each set, shape (k,) (Mbit/s).
     """
     doubt, points = state.doubt(processors, CAP_LEVEL), [(cpu, bandwidth)]
     if doubt is not None:

@@ -30,7 +30,6 @@ class Network(Protocol):
         groups : the best set of the best group is the best of all sets, or a good one where that is too much.
         optimistic : groups that promise at least the bandwidth of any set; None where ``groups`` hold the optimum.
         """
-        ...
 
     def bandwidth(self, link: ArrayLike, nodes: ArrayLike) -> float:
         """Bandwidth of a set of nodes (Mbit/s), 0 where nothing joins them.
@@ -40,13 +39,10 @@ class Network(Protocol):
         link : array of shape (n,), width of each node's own link (Mbit/s).
         nodes : numbers of the nodes.
         """
-        ...
 
     def select(self, nodes: ArrayLike) -> Network:
         """The network between some of the nodes, in the order given."""
-        ...
 
     @property
     def nodes(self) -> int:
         """Number of nodes that the network joins."""
-        ...

@@ -143,6 +143,8 @@ def terms_left(
     >>> terms_left([job], ClusterState.make("east", ["n0"]), lambda name: None)
     ((), ('1 job on east is assumed to share nothing, since it has no model: cg',))
     """
+    if not jobs:
+        return (), ()
     number = {name: index for index, name in enumerate(cluster.nodes)}
     here = [job for job in jobs if any(name in number for name in job.nodes)]
     found = [job for job in here if isinstance(job, RunningJob)]

@@ -89,9 +89,11 @@ class ClusterState:
     network : what lies between the nodes.
     queue_wait : how long a job would wait before it starts.
     hardware : of its nodes, whose power formula holds where no energy was learned, and whose nodes fail as it says.
-    minima : what the least average of sets comes to, where that was forecast; the least of their nodes where None.
+    minima : forecasts of the least average of sets of nodes, if there are any; the least of their nodes if None.
     processes_per_node, threads, frequency : how a job would be laid out, and the clock (MHz) that its processors would
         have, None for their own; see :meth:`laid_out`.
+    turn : array of shape (n,), different numbers: of equal nodes the one with the least is taken first; their own order
+        where None.
     """
 
     name: str
@@ -112,6 +114,7 @@ class ClusterState:
     processes_per_node: int | None = None
     threads: int = 1
     frequency: float | None = None
+    turn: Ints | None = None
 
     @classmethod
     def make(
@@ -257,10 +260,12 @@ class ClusterState:
         nodes : numbers of the nodes to keep.
         """
         kept = np.asarray(nodes, dtype=np.int64)
+        numbers = kept.tolist()
         return replace(
             self,
-            nodes=tuple(self.nodes[index] for index in kept),
-            features=tuple(self.features[index] for index in kept),
+            nodes=tuple(map(self.nodes.__getitem__, numbers)),
+            features=tuple(map(self.features.__getitem__, numbers)),
             network=self.network.select(kept),
+            turn=None if self.turn is None else self.turn[kept],
             **{name: getattr(self, name)[kept] for name in COLUMNS},
         )

@@ -29,7 +29,7 @@ class Topology:
     switches : names of the switches, s of them.
     parent : array of shape (s,), the switch above each one, -1 at a root.
     uplink : array of shape (s,), width of the link to the switch above (Mbit/s), inf where it never limits.
-    leaf : array of shape (n,), the switch that each node hangs on.
+    leaf : array of shape (n,), the switch that each node is attached to.
 
     Raises
     ------
@@ -60,9 +60,12 @@ class Topology:
             raise InputError(f"uplink of switch {self.switches[index]} is {self.uplink[index]:g}, expected more than 0")
         above = np.arange(len(self.switches))
         for _ in self.switches:
-            above = np.where(above >= 0, self.parent[above], -1)
-        if np.any(above >= 0):
-            ring = self.switches[int(above[above >= 0][0])]
+            above = self.parent[above[above >= 0]]
+            if not above.size:
+                break
+        above = above[above >= 0]
+        if above.size:
+            ring = self.switches[int(above[0])]
             raise InputError(f"switch {ring} is part of a cycle, expected a tree of switches")
 
     @classmethod

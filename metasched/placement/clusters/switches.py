@@ -16,7 +16,7 @@ from metasched.validation import Located
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A switch and what hangs on it.
+    """A switch, with the nodes and switches attached to it.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def tree(switches: Sequence[Switch], nodes: Sequence[str], *, where: str, elsewh
     Parameters
     ----------
     switches : in any order.
-    nodes : names of the nodes that must hang on them.
+    nodes : names of the nodes that must be attached to them.
     where : put in front of error messages.
     elsewhere : nodes that switches may list although they are not wanted here.
 

@@ -23,7 +23,6 @@ from metasched.placement.clusters.switch_tree import Topology
 from metasched.records import InputError
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 #: Numbers of a routing matrix at most, some hundred megabytes.
 MOST_NUMBERS = 20_000_000
@@ -59,11 +58,41 @@ class Tomography:
     chains : every link that a measured way crosses, in the order of the links.
     uncrossed : names of the links that none does.
     residual : root of the mean squared difference between measured and explained delays, as a share of the measured.
+    undetermined : array of shape (chains, k), the null space of the routing matrix (:func:`undetermined`).
     """
 
     chains: tuple[ChainDelay, ...]
     uncrossed: tuple[str, ...]
     residual: float
+    undetermined: Floats
+
+    def along(self, way: Sequence[str]) -> float | None:
+        """The delay of a way that need not be measured, None where the measured ways do not determine it.
+
+        It may be known although its links are not: where it is a combination of measured ways.
+
+        Parameters
+        ----------
+        way : names of the links that it crosses.
+
+        Examples
+        --------
+        >>> found = link_delays([["a", "b", "c"], ["a", "d"], ["d", "e"]], [6.0, 5.0, 9.0])
+        >>> [found.along(way) for way in (["b", "c"], ["a", "b"])]
+        [None, None]
+        >>> round(found.along(["b", "c", "e"]), 6)
+        10.0
+        """
+        crossed = np.zeros(len(self.chains))
+        for number, chain in enumerate(self.chains):
+            times = {list(way).count(link) for link in chain.links}
+            if len(times) > 1:
+                return None
+            crossed[number] = times.pop()
+        inside = {link for chain in self.chains for link in chain.links}
+        if not inside.issuperset(way) or np.linalg.norm(crossed @ self.undetermined) > ROUNDING:
+            return None
+        return float(crossed @ [chain.delay for chain in self.chains])
 
 
 def link_delays(ways: Sequence[Sequence[str]], measured: ArrayLike, links: Sequence[str] = ()) -> Tomography:
@@ -117,18 +146,21 @@ def link_delays(ways: Sequence[Sequence[str]], measured: ArrayLike, links: Seque
     routing = matrix[:, [columns[0] for columns in crossed]]
     weighted = routing / delays[:, None]
     found, _ = scipy.optimize.nnls(weighted, np.ones(delays.size))
-    known = identifiable(routing)
+    null = undetermined(routing)
+    known = np.linalg.norm(null, axis=1) < ROUNDING
     residual = float(np.sqrt(np.mean((weighted @ found - 1.0) ** 2)))
     chains = tuple(
         ChainDelay(tuple(names[column] for column in columns), float(delay), bool(sure), int((count > 0).sum()))
         for columns, delay, sure, count in zip(crossed, found, known, routing.T, strict=True)
     )
     inside = {link for chain in chains for link in chain.links}
-    return Tomography(chains, tuple(name for name in names if name not in inside), residual)
+    return Tomography(chains, tuple(name for name in names if name not in inside), residual, null)
 
 
-def identifiable(routing: ArrayLike) -> Flags:
-    """Which columns of a routing matrix are determined: those whose unit vectors lie in its row space, shape (n,).
+def undetermined(routing: ArrayLike) -> Floats:
+    """The null space of a routing matrix, an orthonormal basis of shape (n, k): changes of links that no way shows.
+
+    A link, or a combination of links, is determined where it is orthogonal to all of them.
 
     Parameters
     ----------
@@ -136,12 +168,10 @@ def identifiable(routing: ArrayLike) -> Flags:
 
     Examples
     --------
-    >>> identifiable([[1, 1, 0], [0, 0, 1]]).tolist()
-    [False, False, True]
+    >>> np.abs(undetermined([[1, 1, 0], [0, 0, 1]])).round(3).tolist()
+    [[0.707], [0.707], [0.0]]
     """
-    matrix = np.asarray(routing, dtype=np.float64)
-    null = scipy.linalg.null_space(matrix)
-    return np.asarray(np.linalg.norm(null, axis=1) < ROUNDING)
+    return np.asarray(scipy.linalg.null_space(np.asarray(routing, dtype=np.float64)))
 
 
 def ways_in(tree: Topology, nodes: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from metasched.json_numbers import finite
 from metasched.placement.explaining.breakdown import Explanation
 from metasched.placement.ranking.query import Curve, InfeasibleError, Ranking
-from metasched.records import Interval, Placement, Prediction, ResourceSet
+from metasched.records import DEFAULT_SETTINGS, Interval, Placement, Prediction, ResourceSet, Settings
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -58,6 +59,24 @@ class PlacementTable(_Table):
     frequency: Positive | None = None
     costs: dict[str, float | None] = {}
 
+    def settings(self, asked: Settings) -> Settings:
+        """The settings that it was predicted for: what the ranking was asked, with its own layout and clock.
+
+        Examples
+        --------
+        >>> placed = dict(cluster="c", nodes=["n"], processors=4, available_cpu=1, available_bandwidth=1,
+        ...               execution_time=1, interval=dict(low=1, high=2, level=0.9))
+        >>> PlacementTable(**placed, processes_per_node=4).settings(Settings.of(parameters={"steps": 9})).text
+        'processes_per_node 4, steps 9'
+        """
+        laid_out = self.processes_per_node is not None or self.threads != 1
+        return replace(
+            asked,
+            processes_per_node=self.processes_per_node or asked.processes_per_node,
+            threads=self.threads if laid_out else asked.threads,
+            frequency=self.frequency or asked.frequency,
+        )
+
     def record(self) -> Placement:
         """The placement as the record that the ranker returns."""
         chosen = ResourceSet(
@@ -80,10 +99,16 @@ class CurveTable(_Table):
 
 
 class RankingTable(_Table):
-    """A ranking; ``why`` says why it holds no placement, ``for_now`` whether that may change with the nodes' states."""
+    """A ranking for some settings.
+
+    ``why`` says why it holds no placement, ``for_now`` whether that may change with the nodes' states.
+    """
 
     application: str
     problem_size: Positive
+    processes_per_node: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    threads: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1
+    parameters: dict[str, float | str] = {}
     placements: list[PlacementTable]
     by_processors: list[CurveTable] = []
     compared: int = 0
@@ -91,6 +116,11 @@ class RankingTable(_Table):
     warnings: list[str] = []
     why: str = ""
     for_now: bool = True
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that were asked; each placement may have a layout and a clock of its own."""
+        return Settings.of(self.processes_per_node, self.threads, self.parameters)
 
     def curve(self) -> Curve:
         """The best placement for each number of processors for which there is a prediction."""
@@ -108,7 +138,9 @@ def _ends(interval: EndsTable) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def ranking_document(application: str, problem_size: float, ranking: Ranking) -> dict[str, Any]:
+def ranking_document(
+    application: str, problem_size: float, ranking: Ranking, settings: Settings = DEFAULT_SETTINGS
+) -> dict[str, Any]:
     """A ranking as ``metasched rank --json`` and the daemon answer it; numbers that are not finite are null.
 
     Parameters
@@ -116,13 +148,15 @@ def ranking_document(application: str, problem_size: float, ranking: Ranking) ->
     application : its name.
     problem_size : N.
     ranking : as :func:`metasched.placement.ranking.ranker.rank` answered.
+    settings : that were asked.
     """
     curve = ranking.curve
     columns = (curve.processors, curve.execution_time, curve.low, curve.high, curve.completion)
-    return finite(
+    written: dict[str, Any] = finite(
         {
             "application": application,
             "problem_size": problem_size,
+            **settings.as_dict(),
             "placements": [
                 {"rank": number, **placement_document(placement, costs)}
                 for number, (placement, costs) in enumerate(
@@ -140,6 +174,7 @@ def ranking_document(application: str, problem_size: float, ranking: Ranking) ->
             "warnings": list(ranking.warnings),
         }
     )
+    return written
 
 
 def infeasible_document(application: str, problem_size: float, error: InfeasibleError) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from metasched.records import InputError, Interval
 
 Floats = NDArray[np.float64]
 
+#: Mean times until a node fails, and times that checkpoints take, that are counted with (s).
+NODE_MTTF, CHECKPOINT = (1e-3, 1e15), (1e-6, 1e9)
+
 
 @dataclass(frozen=True)
 class Checkpoints:
@@ -40,7 +43,7 @@ class Reliability:
     nodes : of the placement.
     success : probability that none fails within the predicted execution time.
     interval : of that probability.
-    expected_completion : queue wait and runs that begin anew after each failure (s).
+    expected_completion : queue wait and runs that begin again after each failure (s).
     checkpoints : the same with checkpoints, where they were asked about.
     processors, completion : arrays of shape (p,), the expected completion for each number of processors (s), with
         checkpoints where they were asked about.
@@ -56,6 +59,21 @@ class Reliability:
     processors: NDArray[np.int64]
     completion: Floats
     fastest: int
+
+
+def check_seconds(node_mttf: float | None, checkpoint: float | None) -> None:
+    """Refuse times (s) that nothing can be worked out with.
+
+    Examples
+    --------
+    >>> check_seconds(None, -3.0)
+    Traceback (most recent call last):
+    metasched.records.InputError: --checkpoint is -3, expected seconds from 1e-06 to 1e+09
+    """
+    asked = (("--node-mttf", node_mttf, NODE_MTTF), ("--checkpoint", checkpoint, CHECKPOINT))
+    for option, seconds, (least, most) in asked:
+        if seconds is not None and not least <= seconds <= most:
+            raise InputError(f"{option} is {seconds:g}, expected seconds from {least:g} to {most:g}")
 
 
 def under_failures(
@@ -79,8 +97,6 @@ def under_failures(
     >>> round(found.expected_completion, 3), round(found.success, 4), found.fastest
     (883.064, 0.9574, 100000)
     """
-    if cost is not None and not 0 < cost < np.inf:
-        raise InputError(f"--checkpoint is {cost:g}, expected a number of seconds above 0")
     struck = rate.mean * np.ceil(curve.processors * nodes / processors)
     wait, work = curve.completion - curve.execution_time, curve.execution_time
     here = int(np.flatnonzero(curve.processors == processors)[0])

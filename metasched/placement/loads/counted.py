@@ -33,6 +33,8 @@ from metasched.placement.loads.staleness import STALE_AFTER, stale, with_stale_c
 FIRST_HORIZON = 60.0
 #: The loads to expect over a number of seconds from now, in place of those measured now.
 Forecast = Callable[[ClusterState, float], ClusterState]
+#: What is expected of a cluster over a number of seconds, None for now, and warnings: the result of :func:`expected`.
+Expected = Callable[[ClusterState, float | None], tuple[ClusterState, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Loads:
     first_horizon : the horizon that is tried first (s); the one of a run that agrees with its own forecast is sought
         from there.
     waiting : whether the job waits until those of ``recent`` that have processors of their own are over.
+    kept : gives the results of :func:`expected` where they are kept, the same objects for the same question; they are
+        computed where None.
     """
 
     forecast: Forecast | None = None
@@ -56,6 +60,7 @@ class Loads:
     stale_after: float = STALE_AFTER
     first_horizon: float = FIRST_HORIZON
     waiting: bool = False
+    kept: Expected | None = None
 
 
 def counted(cluster: ClusterState, loads: Loads, horizon: float | None) -> tuple[ClusterState, tuple[str, ...]]:
@@ -90,6 +95,8 @@ def expected(cluster: ClusterState, loads: Loads, horizon: float | None) -> tupl
     cluster, loads : see :func:`counted`.
     horizon : how long the job should take (s); None for the loads of this moment.
     """
+    if loads.kept is not None:
+        return loads.kept(cluster, horizon)
     if loads.forecast is not None and horizon is not None:
         old = stale(cluster, loads.stale_after)
         later = loads.forecast(cluster, horizon)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,26 +14,26 @@ from monitors.forecasters.samples import Kind
 from monitors.forecasters.sets import Sets, forecast_sets
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
-def with_forecast(cluster: ClusterState, forecast: Sets, place: Mapping[str, int]) -> ClusterState:
+def with_forecast(cluster: ClusterState, forecast: Sets, places: Ints) -> ClusterState:
     """The cluster with what is expected of its nodes, and of sets of them.
 
     Parameters
     ----------
     cluster : a node that is not forecast keeps its measured loads.
     forecast : of some nodes.
-    place : the number of each of these in the forecast.
+    places : array of shape (n,), the number of each node of the cluster in the forecast, -1 where it is not.
 
     Examples
     --------
     >>> t = np.arange(0.0, 1000.0, 10.0)[:, None]
     >>> forecast = forecast_sets(t[:, 0], 0.5 + 0 * t, 80.0 + 0 * t, 990.0, 60.0)
-    >>> expected = with_forecast(ClusterState.make("c", ["n0", "n1"]), forecast, {"n0": 0})
+    >>> expected = with_forecast(ClusterState.make("c", ["n0", "n1"]), forecast, np.array([0, -1]))
     >>> expected.available_cpu.round(6).tolist(), expected.available_bandwidth.round(6).tolist()
     ([0.5, 1.0], [80.0, 1000.0])
     """
-    places = np.array([place.get(name, -1) for name in cluster.nodes], dtype=np.int64)
     known = places >= 0
     if not known.any():
         return cluster
@@ -53,6 +53,18 @@ def with_forecast(cluster: ClusterState, forecast: Sets, place: Mapping[str, int
         forecast.bandwidth_sets.middle[of],
     )
     return replace(cluster, available_cpu=cpu, available_bandwidth=bandwidth, minima=minima)
+
+
+def places_of(nodes: Iterable[str], known: Sequence[str]) -> Ints:
+    """The number of each node among those known, -1 where it is not.
+
+    Examples
+    --------
+    >>> places_of(["n0", "n1", "n2"], ["n2", "n0"]).tolist()
+    [1, -1, 0]
+    """
+    place = {name: number for number, name in enumerate(known)}
+    return np.array([place.get(name, -1) for name in nodes], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -102,4 +114,4 @@ class RecordedLoads:
             least=(LEAST_CPU, LEAST_BANDWIDTH),
             samples=self.samples,
         )
-        return with_forecast(cluster, forecast, {self.nodes[index]: number for number, index in enumerate(known)})
+        return with_forecast(cluster, forecast, places_of(cluster.nodes, [self.nodes[index] for index in known]))

@@ -109,15 +109,9 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
     cluster = layout.clusters[number]
     chosen = [layout.resource_set(number, share.nodes, int(share.processors.sum())) for share in shares]
     processors = np.array([each.processors for each in chosen])
-    predicted = predict_many(
-        layout.predictors[number],
-        around.problem_size,
-        processors,
-        np.array([each.available_cpu for each in chosen]),
-        np.array([each.available_bandwidth for each in chosen]),
-        level,
-        cluster.doubt(processors, level),
-    )
+    cpu, bandwidth = np.array([(each.available_cpu, each.available_bandwidth) for each in chosen]).T
+    predictor, size = layout.predictors[number], around.problem_size
+    predicted = predict_many(predictor, size, processors, cpu, bandwidth, level, cluster.doubt(processors, level))
     shared = around.contention.effects(cluster, shares, predicted.execution_time)
     slowdown = shared.slowdown
     wait = cluster.queue_wait.at(processors)
@@ -126,16 +120,7 @@ def _in_one_cluster(around: Circumstances, number: int, shares: list[Share]) -> 
         slowdown * predicted.high,
         processors=processors * cluster.threads,
         queue_wait=wait,
-        energy=slowdown
-        * energy_of(
-            cluster,
-            layout.predictors[number],
-            around.problem_size,
-            processors,
-            np.array([each.available_cpu for each in chosen]),
-            np.array([each.available_bandwidth for each in chosen]),
-            predicted.execution_time,
-        ),
+        energy=slowdown * energy_of(cluster, predictor, size, processors, cpu, bandwidth, predicted.execution_time),
         harm=shared.harm,
     )
     scores = around.objective.score(terms, processors)

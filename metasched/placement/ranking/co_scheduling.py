@@ -98,7 +98,14 @@ class Coscheduled:
     def among(
         self, cluster: ClusterState, shares: Sequence[Share], computation: Floats, communication: Floats
     ) -> Shared:
-        """The same for a job with these two terms on each of its shares: arrays of shape (k,), seconds."""
+        """The same for a job with these two terms on each of its shares: arrays of shape (k,), seconds.
+
+        Parameters
+        ----------
+        cluster : with the jobs that run there.
+        shares : alternatives of nodes and processors, k of them.
+        computation, communication : seconds of the job alone on each, shape (k,).
+        """
         number = {name: index for index, name in enumerate(cluster.nodes)}
         jobs = [job for job in self.running[cluster.name] if any(name in number for name in job.nodes)]
         asked = [dict(zip(share.nodes.tolist(), share.processors.tolist(), strict=True)) for share in shares]

@@ -56,7 +56,6 @@ class Contention(Protocol):
         shares : k alternatives.
         execution_time : array of shape (k,), predicted for the job without contention (s).
         """
-        ...
 
 
 class NoContention:

@@ -7,6 +7,7 @@ placement as it is answered are made by the same functions as the ranker's.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from metasched.placement.loads.counted import with_recent
 from metasched.placement.ranking.contention import NoContention
 from metasched.placement.ranking.efficiency import longest
 from metasched.placement.ranking.objective import Objective
-from metasched.placement.ranking.preparation import at_its_own_horizon, before_recent
+from metasched.placement.ranking.preparation import at_its_own_horizon
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.rendering import rendered
 from metasched.placement.search.cpu_bandwidth_fronts import Fronts
@@ -49,15 +50,18 @@ class Quickest:
     warnings: tuple[str, ...]
 
 
-def fronts_of(cluster: ClusterState, question: Question, horizon: float | None) -> Fronts:
-    """The fronts of a cluster with the loads that a question counts with over a horizon (s)."""
-    return fronts_with(before_recent(cluster, question.loads, horizon, question.rotation), question)
+def fronts_of(before: tuple[ClusterState, tuple[str, ...]], question: Question) -> Fronts:
+    """The fronts of a cluster with the loads that a question counts with.
 
-
-def fronts_with(before: tuple[ClusterState, tuple[str, ...]], question: Question) -> Fronts:
-    """The same from what :func:`before_recent` gave, which may be kept while placements are added."""
+    Parameters
+    ----------
+    before : what :func:`metasched.placement.ranking.preparation.before_recent` gave for the cluster, the horizon and
+        the rotation of the question; it may be kept while placements are added.
+    question : what is asked.
+    """
     state, warnings = with_recent(*before, question.loads)
-    return Fronts(state, question.constraints, warnings)
+    # Fronts that are kept may be asked for any number of processors; with recent jobs they are for this question alone.
+    return Fronts(state, question.constraints, warnings, question.constraints.most if question.loads.recent else None)
 
 
 def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question: Question) -> Quickest | None:
@@ -72,6 +76,7 @@ def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question:
     Examples
     --------
     >>> from metasched.placement.clusters.constraints import Constraints
+    >>> from metasched.placement.ranking.preparation import before_recent
     >>> from metasched.predictors.formulas.published import PublishedPredictor
     >>> from metasched.records import Run
     >>> conditions = [(n, p, cpu) for n in range(100, 900, 100) for p in (1, 2, 4) for cpu in (0.25, 0.5, 1.0)]
@@ -79,7 +84,9 @@ def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question:
     >>> model = PublishedPredictor("a", "c").fit(runs)
     >>> state = ClusterState.make("c", ["n0", "n1", "n2"], available_cpu=[1.0, 0.5, 0.25], available_bandwidth=90.0)
     >>> question = Question(400, Constraints(max_processors=2))
-    >>> found = quickest(lambda horizon: [fronts_of(state, question, horizon)], {"c": model}, question)
+    >>> def fronts_at(horizon):
+    ...     return [fronts_of(before_recent(state, question.loads, horizon, question.rotation), question)]
+    >>> found = quickest(fronts_at, {"c": model}, question)
     >>> found.placement.resource_set.nodes, round(found.placement.prediction.execution_time, 3)
     (('n0',), 4.0)
     """
@@ -92,12 +99,19 @@ def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question:
         return None
     if question.max_slowdown is not None or question.power_cap is not None:
         return None
+    known: list[_Compared] = []
+
+    def compared(horizon: float | None) -> _Compared:
+        """The same one where the same fronts are found again: horizons near each other share a forecast."""
+        fronts = fronts_at(horizon)
+        for each in known:
+            if len(each.fronts) == len(fronts) and all(map(operator.is_, each.fronts, fronts)):
+                return each
+        known.append(_Compared(fronts, predictors, question))
+        return known[-1]
+
     try:
-        found = at_its_own_horizon(
-            question.loads,
-            lambda horizon: _Compared(fronts_at(horizon), predictors, question),
-            lambda compared: compared.least,
-        )
+        found = at_its_own_horizon(question.loads, compared, lambda compared: compared.least)
     except SlowError:
         return None
     clusters = {each.cluster.name: each.cluster for each, _ in found.able}
@@ -125,6 +139,7 @@ class _Compared:
     """
 
     def __init__(self, fronts: Sequence[Fronts], predictors: Mapping[str, Predictor], question: Question) -> None:
+        self.fronts = fronts
         counts = question.constraints.counts(max((each.largest for each in fronts), default=0))
         if not 0 < counts.size <= MOST_COUNTS or not all(each.exact for each in fronts):
             raise SlowError

@@ -46,7 +46,17 @@ class Terms:
         energy: ArrayLike = 0.0,
         harm: ArrayLike = 0.0,
     ) -> Terms:
-        """The terms of placements with these execution times (s), upper ends (s) and energies (J)."""
+        """The terms of placements with these execution times (s), upper ends (s) and energies (J).
+
+        Parameters
+        ----------
+        execution_time : expected, shape (n,) (s).
+        high : upper ends of the intervals of the times, shape (n,) (s).
+        processors : that each takes.
+        queue_wait : until each starts (s).
+        energy : of each (J).
+        harm : time that jobs already there lose (s).
+        """
         seconds, upper, count, wait, joules, lost = np.broadcast_arrays(
             *(
                 np.asarray(each, dtype=np.float64)

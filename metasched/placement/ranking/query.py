@@ -56,6 +56,7 @@ class Question:
         :mod:`metasched.placement.ranking.slowdown`; any where None.
     power_cap : no cluster may draw more than this, with the job, those that run, and its idle nodes (W).
     running : for each cluster the jobs that run there, whose power counts under the cap.
+    curve : whether the curve over the numbers of processors is wanted; it is empty otherwise.
     """
 
     problem_size: float
@@ -73,6 +74,7 @@ class Question:
     max_slowdown: float | None = None
     power_cap: float | None = None
     running: Mapping[str, Sequence[RunningJob]] = field(default_factory=dict)
+    curve: bool = True
 
     def __post_init__(self) -> None:
         if self.max_slowdown is not None and not 0 <= self.max_slowdown <= 1000:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,13 +13,14 @@ from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.energy import tells_energy
 from metasched.placement.clusters.power_draw import Draw, draw_of
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.loads.counted import expected, with_recent
 from metasched.placement.loads.recent_placements import as_running
 from metasched.placement.ranking.candidates import Circumstances, weigh
 from metasched.placement.ranking.contention import NoContention
 from metasched.placement.ranking.efficiency import ADVISED_UP_TO, BEYOND, longest
 from metasched.placement.ranking.objective import TERMS, Objective, Terms
 from metasched.placement.ranking.pareto_front import front
-from metasched.placement.ranking.preparation import at_its_own_horizon, prepared
+from metasched.placement.ranking.preparation import at_its_own_horizon, rotated
 from metasched.placement.ranking.query import Curve, InfeasibleError, Question, Ranking
 from metasched.placement.ranking.rendering import rendered
 from metasched.placement.ranking.slowdown import Latest, latest
@@ -34,6 +36,8 @@ Ints = NDArray[np.int64]
 
 #: Number of pairs that are sorted at first; the order of the others rarely matters.
 FIRST_SORTED = 256
+#: The curve where none is asked for.
+NO_CURVE = Curve(np.empty(0, np.int64), *(np.empty(0) for _ in range(4)))
 
 
 def rank(
@@ -54,11 +58,23 @@ def rank(
     InfeasibleError
         When the constraints leave no resource set.
     InputError
-        When energy alone or a power cap counts, and nothing tells the energy of runs on a cluster.
+        When energy alone or a power cap counts, and the energy of runs on a cluster is unknown.
     """
+    rotation = question.rotation
+    known: list[tuple[list[ClusterState], Ranking]] = []
 
     def at(horizon: float | None) -> Ranking:
-        states = [prepared(cluster, question.loads, horizon, question.rotation) for cluster in clusters]
+        """The same ranking where the same loads are expected: horizons near each other may share a forecast."""
+        before = [expected(cluster, question.loads, horizon) for cluster in clusters]
+        for states, ranking in known:
+            if all(map(operator.is_, states, (state for state, _ in before))):
+                return ranking
+        known.append(([state for state, _ in before], of(before)))
+        return known[-1][1]
+
+    def of(before: Sequence[tuple[ClusterState, tuple[str, ...]]]) -> Ranking:
+        turned = [(state if rotation is None else rotated(state, rotation), warnings) for state, warnings in before]
+        states = [with_recent(*each, question.loads) for each in turned]
         fastest: Placement | None = None
         if question.max_slowdown is not None:
             # The fastest placement with the same loads is needed first: it determines which are too slow.
@@ -140,7 +156,7 @@ def _ranked(
     return Ranking(
         placements,
         tuple(candidate.costs for candidate in settled),
-        _curve(layout, found, question),
+        _curve(layout, found, question) if question.curve else NO_CURVE,
         int(found.score.size),
         found.evaluations + asked,
         max(0.0, best / least - 1.0),
@@ -185,12 +201,12 @@ def _searched(
         return domains.falling.take(place), domains.step_width.take(step)
 
     def score(pair: Ints, place: Ints, step: Ints) -> Floats:
-        count, where = processors.take(pair), cluster.take(pair)
-        time = expected(pair, place, step)
+        count, time = processors.take(pair), expected(pair, place, step)
         if objective.time_alone:
             scores = objective.score_time(wait.take(pair) + time, count)
         else:
             # Terms without weight are not computed.
+            where = cluster.take(pair)
             high: Floats | float = 0.0
             if objective.risk:
                 predicted = layout.predict(question.problem_size, question.level, where, count, *loads(place, step))
@@ -200,10 +216,12 @@ def _searched(
                 joules = layout.energy(question.problem_size, where, count, *loads(place, step), time)
             terms = Terms.of(time, high, processors=taken.take(pair), queue_wait=wait.take(pair), energy=joules)
             scores = objective.score(terms, count)
-        scores[time > longest_time.take(pair)] *= BEYOND
+        scores[np.flatnonzero(time > longest_time.take(pair))] *= BEYOND
         if limit is not None:
-            scores[wait.take(pair) + time > limit.of(where, count, *loads(place, step))] *= BEYOND
+            latest_completion = limit.of(cluster.take(pair), count, *loads(place, step))
+            scores[wait.take(pair) + time > latest_completion] *= BEYOND
         if question.power_cap is not None:
+            where = cluster.take(pair)
             watts, doubt = layout.power_in_doubt(question.problem_size, where, count, *loads(place, step))
             for number, draw in enumerate(draws):
                 mine = np.flatnonzero(where == number)
@@ -252,22 +270,14 @@ def _undominated(layout: Layout, found: Found, question: Question) -> Ints:
     """Pairs on the Pareto front of the terms that the objective weighs, ascending in score, of those to be advised."""
     advised = np.flatnonzero(found.score < ADVISED_UP_TO)
     cluster, processors = layout.cluster_of[found.domain[advised]], found.processors[advised]
-    predicted = layout.predict_in_doubt(
-        question.problem_size, question.level, cluster, processors, found.cpu[advised], found.bandwidth[advised]
-    )
+    loads = found.cpu[advised], found.bandwidth[advised]
+    predicted = layout.predict_in_doubt(question.problem_size, question.level, cluster, processors, *loads)
     terms = Terms.of(
         predicted.execution_time,
         predicted.high,
         processors=layout.taken(cluster, processors),
         queue_wait=layout.wait(cluster, processors),
-        energy=layout.energy(
-            question.problem_size,
-            cluster,
-            processors,
-            found.cpu[advised],
-            found.bandwidth[advised],
-            predicted.execution_time,
-        ),
+        energy=layout.energy(question.problem_size, cluster, processors, *loads, predicted.execution_time),
     )
     weighed = [name for name in TERMS if getattr(question.objective, name)]
     kept = advised[front(np.column_stack([getattr(terms, name) for name in weighed]))]
@@ -314,7 +324,7 @@ def _why_none(
     largest = int(layout.domains.sizes.max(initial=0))
     parts = []
     for cluster in clusters:
-        demands = ", ".join(f"{demand} rules out {count}" for demand, count in ruled_out[cluster.name].items())
+        demands = ", ".join(f"{count} ruled out ({demand})" for demand, count in ruled_out[cluster.name].items())
         parts.append(f"{cluster.name} ({len(cluster.nodes)} nodes): {demands or 'none ruled out'}")
     wanted = ", ".join(map(str, constraints.processors)) or f"at least {constraints.min_processors}"
     if constraints.max_processors is not None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.placement.clusters.energy import energy_of, power_in_doubt
+from metasched.placement.clusters.energy import energy_of, power_in_doubt, tells_energy
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.ranking.monotonicity import MORE, non_monotone
 from metasched.placement.ranking.reasons import Cause, explain_order
@@ -63,7 +63,11 @@ def rendered(
         own = each.predicted(predictors[each.place], problem_size, level, times[each.place, each.own])
         at_ends = np.array([times[each.place, point] for point in each.ends])
         predictions.append(widen_one(own, at_ends) if at_ends.size else own)
-    warnings = dict.fromkeys(line for each in predictions for line in each.warnings)
+    # Each placement has its own warnings; of the ranking are those of the best one on each cluster.
+    best: dict[str, Prediction] = {}
+    for each, prediction in zip(sets, predictions, strict=True):
+        best.setdefault(each.place[0], prediction)
+    warnings = dict.fromkeys(line for prediction in best.values() for line in prediction.warnings)
     for place in dict.fromkeys(each.place for each in sorted(sets, key=lambda each: each.place[0])):
         columns = zip(
             *([times[place, point] for point in each.monotone] for each in sets if each.place == place), strict=True
@@ -86,6 +90,8 @@ def rendered(
 def _with_energy(placement: Placement, state: ClusterState, predictor: Predictor, problem_size: float) -> Placement:
     """The placement with its energy, power limit and probability of success, as far as they are known."""
     chosen = placement.resource_set
+    if state.hardware is None and not tells_energy(state, predictor):
+        return placement
     cpu, bandwidth = np.array([chosen.available_cpu]), np.array([chosen.available_bandwidth])
     time = placement.slowdown * placement.prediction.execution_time
     joules = energy_of(state, predictor, problem_size, np.array([chosen.processors]), cpu, bandwidth, np.array([time]))

@@ -51,6 +51,13 @@ class Latest:
 
         No set with more to spare is slower than the fastest at its clock; so it counts as the same nodes, and the limit
         never falls where loads get better, as the search needs it.
+
+        Parameters
+        ----------
+        cluster : number of each set's cluster in the layout.
+        processors : of each set.
+        cpu : least available CPU of each, a share of one processor.
+        bandwidth : least available bandwidth of each (Mbit/s).
         """
         least = 1.0 - ROUNDED
         same = (processors != self.processors) | ((cpu >= least * self.cpu) & (bandwidth >= least * self.bandwidth))

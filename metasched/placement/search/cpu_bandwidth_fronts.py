@@ -15,7 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.search.exact_search import Domains
+from metasched.placement.search.needed_nodes import needed
 from metasched.records import ResourceSet
 
 Floats = NDArray[np.float64]
@@ -78,6 +80,7 @@ class Fronts:
     cluster : its state.
     constraints : which nodes may be used, and how many processors of each.
     warnings : warnings about the state, for the user.
+    most : the largest number of processors that will be asked for, if that is known; any where None.
 
     Examples
     --------
@@ -87,31 +90,47 @@ class Fronts:
     ([1, 1, 2, 2], [0.5, 0.9, 0.4, 0.5], [90.0, 50.0, 80.0, 50.0])
     """
 
-    def __init__(self, cluster: ClusterState, constraints: Constraints, warnings: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        cluster: ClusterState,
+        constraints: Constraints,
+        warnings: tuple[str, ...] = (),
+        most: int | None = None,
+    ) -> None:
         self.warnings = warnings
         self.cluster = admitted = admit(cluster, constraints).cluster
         (group, node, width), bound = admitted.network.groups(admitted.available_bandwidth)
         #: Whether the domains contain the best set of all; this is not certain if the network is not a tree.
         self.exact = bound is None
-        most = admitted.processors
+        processors, speed = admitted.processors, admitted.effective_cpu
         if constraints.per_node is not None:
-            most = np.minimum(most, constraints.per_node)
-        self._domains = Domains(group, node, width, admitted.effective_cpu[node], most[node])
+            processors = np.minimum(processors, constraints.per_node)
+        self.largest = int(np.bincount(group, processors[node]).max(initial=0))
+        if most is not None and isinstance(admitted.network, Topology):
+            turn = np.arange(processors.size) if admitted.turn is None else admitted.turn
+            kept = needed(group, node, width, speed, processors, turn, most)
+            group, node, width = group[kept], node[kept], width[kept]
+        self._domains = Domains(group, node, width, speed[node], processors[node], admitted.turn)
         self._fronts: dict[int, Front] = {}
         self._joined: dict[tuple[int, ...], Front] = {}
         self._sets: dict[tuple[int, int, int], ResourceSet] = {}
-        self.largest = int(self._domains.sizes.max(initial=0))
 
     def of(self, counts: Iterable[int]) -> Front:
         """The fronts for these numbers of processors, as far as the cluster has enough."""
         wanted = tuple(count for count in counts if count <= self.largest)
         found = self._joined.get(wanted)
         if found is None:
-            self._find([count for count in wanted if count not in self._fronts])
+            if missing := [count for count in wanted if count not in self._fronts]:
+                self._find(missing)
             found = Front.joined(self._fronts[count] for count in wanted)
             if len(self._joined) < MOST_JOINED:
                 self._joined[wanted] = found
         return found
+
+    def find_as(self, other: Fronts) -> None:
+        """Find what another's :meth:`of` was asked for; what that was may still grow."""
+        for counts in tuple(other._joined):
+            self.of(counts)
 
     def ends(self, counts: ArrayLike) -> Ends:
         """The ends of the fronts of :meth:`of`, without the sets in between, which cost the most.

@@ -26,6 +26,9 @@ Ints = NDArray[np.int64]
 Score = Callable[[Ints, Ints, Ints], Floats]
 Scope = Literal["all", "processors", "top"]
 
+#: Pairs that are searched together, so that the arrays of their stretches stay in the cache.
+PIECE = 4096
+
 
 class Domains:
     """Nodes in groups (domains), each with its speed, processors and width there; sorted and indexed for the search.
@@ -37,6 +40,8 @@ class Domains:
     width : array of shape (m,), bandwidth that the node brings into this domain (Mbit/s).
     speed : array of shape (m,), available CPU of each of its processors, in units of the reference node's processor.
     processors : array of shape (m,), processors that the job may take there.
+    turn : array indexed by the numbers of nodes, of equal ones that with the least is taken first; by their numbers
+        where None.
 
     Attributes
     ----------
@@ -55,12 +60,14 @@ class Domains:
         width: ArrayLike,
         speed: ArrayLike,
         processors: ArrayLike,
+        turn: Ints | None = None,
     ) -> None:
         domain = np.asarray(domain, dtype=np.int64)
         # The order of entries of one width does not matter, since a step includes them all.
         order = falling_in_groups(np.asarray(width, dtype=np.float64), domain)
         self.domain: Ints = domain[order]
         self.node: Ints = np.asarray(node, dtype=np.int64)[order]
+        self._turn = turn
         self.width: Floats = np.asarray(width, dtype=np.float64)[order]
         self.speed: Floats = np.asarray(speed, dtype=np.float64)[order]
         self.processors: Ints = np.asarray(processors, dtype=np.int64)[order]
@@ -134,7 +141,9 @@ class Domains:
         """
         start = int(self._start[index])
         able = start + np.flatnonzero(self.speed[start : int(self.step_end[step])] >= cpu)
-        able = able[np.lexsort((self.node[able], -self.width[able], -self.speed[able]))]
+        node = self.node[able]
+        turn = node if self._turn is None else self._turn.take(node)
+        able = able[np.lexsort((turn, -self.width[able], -self.speed[able]))]
         running = np.cumsum(self.processors[able])
         last = int(np.searchsorted(running, processors))
         counts = self.processors[able[: last + 1]]
@@ -181,17 +190,20 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
     low, high = domains.first_step(index, processors), domains.last_step(index)
     at_low, at_high = domains.place(index, processors, low), domains.place(index, processors, high)
     hand = _BestSoFar(score(np.arange(index.size), at_low, low), low, at_low, processors, scope, top)
-    evaluations = index.size
+    # Where the CPU does not grow, no step is better than the first.
+    more = np.flatnonzero(at_high < at_low)
+    hand.offer(more, high.take(more), at_high.take(more), score(more, at_high.take(more), high.take(more)))
+    evaluations = index.size + more.size
 
     def refine(pair: Ints) -> None:
         """Search between the first and the last step of some pairs until no better set can be there."""
         nonlocal evaluations
-        # A stretch holds the steps after the one where it begins up to its last, with the places of the CPU there.
+        # A stretch holds the steps between two that were considered, with the places of the CPU at these.
         begin, last, at_begin, at_last = low.take(pair), high.take(pair), at_low.take(pair), at_high.take(pair)
         offered, offered_step, offered_at = (np.empty(0, np.int64) for _ in range(3))
-        while pair.size:
-            # No set of a stretch has more CPU than its last step, nor more bandwidth than its first: one batch scores
-            # these corners and a set in each stretch. The corner of a single step is a set itself.
+        while pair.size + offered.size:
+            # No set of a stretch has more CPU than there is at its end, nor more bandwidth than its first step: one
+            # batch scores these corners and the steps that divided the stretches before.
             corner, inside = np.split(
                 score(
                     np.concatenate([pair, offered]),
@@ -202,30 +214,29 @@ def search(domains: Domains, allowed: ArrayLike, score: Score, scope: Scope = "a
             )
             evaluations += corner.size + inside.size
             hand.offer(offered, offered_step, offered_at, inside)
-            single = last - begin == 1
-            hand.offer(pair[single], last[single], at_last[single], corner[single])
-            promising = np.flatnonzero(~single & (corner < hand.limit(pair)))
+            promising = np.flatnonzero(corner < hand.limit(pair))
             pair, begin, last, at_begin, at_last = (
                 each.take(promising) for each in (pair, begin, last, at_begin, at_last)
             )
             middle = (begin + last) >> 1
             at_middle = domains.place(index.take(pair), processors.take(pair), middle, inside=True)
             offered, offered_step, offered_at = pair, middle, at_middle
-            # Where the CPU does not grow, no step is better than the one before the stretch.
-            near, far = np.flatnonzero(at_middle < at_begin), np.flatnonzero(at_last < at_middle)
+            near = np.flatnonzero((at_middle < at_begin) & (middle - begin > 1))
+            far = np.flatnonzero((at_last < at_middle) & (last - middle > 1))
             pair = np.concatenate([pair.take(near), pair.take(far)])
             begin, last, at_begin, at_last = (
                 np.concatenate([one.take(near), other.take(far)])
                 for one, other in ((begin, middle), (middle, last), (at_begin, at_middle), (at_middle, at_last))
             )
 
-    more = np.flatnonzero(at_high < at_low)
+    more = more[high.take(more) - low.take(more) > 1]
     if scope != "all" and more.size > 1:
         # What the largest domains have rules out most of the others at once.
         large = (2 * domains.entries >= domains.entries.max()).take(index.take(more))
         refine(more[large])
         more = more[~large]
-    refine(more)
+    for start in range(0, more.size, PIECE):
+        refine(more[start : start + PIECE])
     cpu, bandwidth = domains.falling.take(hand.place), domains.step_width.take(hand.step)
     return Found(index, processors, hand.step, cpu, bandwidth, hand.score, evaluations)
 

@@ -86,11 +86,10 @@ class Layout:
         found = self.predict(size, level, cluster, processors, cpu, bandwidth)
         low, high = found.low.copy(), found.high.copy()
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
-        for number, state in enumerate(self.clusters):
-            mine = np.flatnonzero(cluster == number)
-            if state.minima is not None and mine.size:
+        for mine, state, predictor in self._by_cluster(cluster):
+            if state.minima is not None:
                 wide = predict_many(
-                    self.predictors[number], size, processors[mine], cpu[mine], bandwidth[mine], level,
+                    predictor, size, processors[mine], cpu[mine], bandwidth[mine], level,
                     state.doubt(processors[mine], level),
                 )  # fmt: skip
                 low[mine], high[mine] = wide.low, wide.high
@@ -121,6 +120,11 @@ class Layout:
         for number, predictor in enumerate(different.values()):
             yield np.flatnonzero(used == number), predictor
 
+    def _by_cluster(self, cluster: Ints) -> Iterator[tuple[Ints, ClusterState, Predictor]]:
+        """Each cluster with its predictor and the entries that are there, of clusters of shape (k,)."""
+        for number in np.flatnonzero(np.bincount(cluster)).tolist():
+            yield np.flatnonzero(cluster == number), self.clusters[number], self.predictors[number]
+
     def _of_sets(self, cluster: Ints, processors: Ints, cpu: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
         """The expected smallest averages of sets, from the smallest of their nodes; arrays of shape (k,)."""
         for number, state in enumerate(self.clusters):
@@ -133,8 +137,7 @@ class Layout:
     def wait(self, cluster: Ints, processors: Ints) -> Floats:
         """The queue wait of each entry (s); arrays of shape (k,)."""
         waits = np.zeros(cluster.size)
-        for number, state in enumerate(self.clusters):
-            mine = cluster == number
+        for mine, state, _ in self._by_cluster(cluster):
             waits[mine] = state.queue_wait.at(processors[mine])
         return waits
 
@@ -149,15 +152,19 @@ class Layout:
         """The energy of each entry (J) for its time (s), arrays of shape (k,).
 
         It is learned, else computed from the hardware; 0 if neither is known.
+
+        Parameters
+        ----------
+        size : problem size N.
+        cluster : number of each entry's cluster.
+        processors : of each entry.
+        cpu, bandwidth : smallest of each entry's nodes: share of a processor, and Mbit/s.
+        time : expected for each entry (s).
         """
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         joules = np.zeros(cluster.size)
-        for number, (state, predictor) in enumerate(zip(self.clusters, self.predictors, strict=True)):
-            mine = np.flatnonzero(cluster == number)
-            if mine.size:
-                joules[mine] = energy_of(
-                    state, predictor, size, processors[mine], cpu[mine], bandwidth[mine], time[mine]
-                )
+        for mine, state, predictor in self._by_cluster(cluster):
+            joules[mine] = energy_of(state, predictor, size, processors[mine], cpu[mine], bandwidth[mine], time[mine])
         return joules
 
     def power_in_doubt(
@@ -166,12 +173,10 @@ class Layout:
         """Power and its doubt (W) of k entries, see :func:`metasched.placement.clusters.energy.power_in_doubt`."""
         cpu, bandwidth = self._of_sets(cluster, processors, cpu, bandwidth)
         watts, doubt = np.zeros(cluster.size), np.zeros(cluster.size)
-        for number, (state, predictor) in enumerate(zip(self.clusters, self.predictors, strict=True)):
-            mine = np.flatnonzero(cluster == number)
-            if mine.size:
-                watts[mine], doubt[mine] = power_in_doubt(
-                    state, predictor, size, processors[mine], cpu[mine], bandwidth[mine]
-                )
+        for mine, state, predictor in self._by_cluster(cluster):
+            watts[mine], doubt[mine] = power_in_doubt(
+                state, predictor, size, processors[mine], cpu[mine], bandwidth[mine]
+            )
         return watts, doubt
 
     def resource_set(self, number: int, nodes: Ints, processors: int) -> ResourceSet:
@@ -211,7 +216,7 @@ def lay_out(
         for each in settings or (None,):
             clock, hardware = None if each is None else each.frequency, cluster.hardware
             if clock is not None and hardware is not None and not hardware.holds(clock):
-                ruled_out[cluster.name][f"{clock:g} MHz, at which its processors cannot be held,"] = len(cluster.nodes)
+                ruled_out[cluster.name][f"{clock:g} MHz, at which its processors cannot be held"] = len(cluster.nodes)
                 continue
             left.append(admitted.cluster if each is None else admitted.cluster.laid_out(each, constraints.per_node))
             used.append(predictor if each is None else under(predictor, each))
@@ -265,5 +270,17 @@ def _side_by_side(
         np.concatenate(width),
         np.concatenate(speed),
         np.concatenate(processors),
+        _turns(clusters, first_node),
     )
     return domains, np.concatenate(cluster_of)[domains.ids]
+
+
+def _turns(clusters: Sequence[ClusterState], first_node: Sequence[int]) -> Ints | None:
+    """The order of equal nodes by their numbers in all clusters; None if no cluster has one of its own."""
+    if all(cluster.turn is None for cluster in clusters):
+        return None
+    turns = np.arange(max(first + len(each.nodes) for each, first in zip(clusters, first_node, strict=True)))
+    for cluster, first in zip(clusters, first_node, strict=True):
+        if cluster.turn is not None:
+            turns[first : first + cluster.turn.size] = first + cluster.turn
+    return turns

@@ -8,7 +8,9 @@ processor and not for the q-th node. Ranks are counted within a group, with ties
 tree begins where its ranks begin, and only its end has to be looked up. Groups with the same number of bits of rank
 share one tree.
 
-Queries for whole groups, and for the smallest of some entries, need no tree, so trees are only built for other queries.
+Queries for whole groups, and for the smallest of some entries, need no tree. Nor do queries that end at only a few
+places of each group, such as those of a cluster whose links are mostly alike: the values up to there are counted in
+their falling order. So trees are only built for other queries.
 """
 
 from __future__ import annotations
@@ -18,6 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Counts = NDArray[np.int32]
+
+#: What sums begin with.
+ZERO: Counts = np.zeros(1, dtype=np.int32)
+#: Places of a group at which queries may end to be answered without a tree.
+FEW_ENDS = 12
 
 
 class PrefixQuantiles:
@@ -45,7 +53,7 @@ class PrefixQuantiles:
         self._start: Ints = np.asarray(start, dtype=np.int64)
         self._sizes: Ints = np.diff(np.append(self._start, values.size))
         group = np.repeat(np.arange(self._sizes.size), self._sizes)
-        order = falling_in_groups(values, group)
+        self._group, self._order = group, (order := falling_in_groups(values, group))
         self.falling: Floats = values[order]
         alike = (self.falling[1:] == self.falling[:-1]) & (group[1:] == group[:-1])
         self._equal: Ints = np.arange(values.size)
@@ -55,8 +63,9 @@ class PrefixQuantiles:
         self._place[order] = np.arange(values.size)
         # Groups lie one behind the other, so these need no account of where each begins.
         self._least = np.maximum.accumulate(self._place)
+        self._falling_weights = self._weights[order]
         self._before, self._before_falling = (
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(each)]) for each in (self._weights, self._weights[order])
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(each)]) for each in (self._weights, self._falling_weights)
         )
         self._trees: _Trees | None = None
 
@@ -70,7 +79,14 @@ class PrefixQuantiles:
         return self.falling.take(self.places(*(np.asarray(each, dtype=np.int64) for each in (group, count, q))))
 
     def places(self, group: Ints, count: Ints, q: Ints) -> Ints:
-        """The places of the same values in :attr:`falling`, shape (k,), the first of equal ones in a group."""
+        """The places of the same values in :attr:`falling`, shape (k,), the first of equal ones in a group.
+
+        Parameters
+        ----------
+        group : of each query, shape (k,).
+        count : the first so many entries of the group are asked about, shape (k,).
+        q : which of their values is asked for, from 1, an entry counting as often as its weight; shape (k,).
+        """
         start = self._start.take(group)
         end, sought = start + count, self._before.take(start) + q
         place = self._least.take(end - 1, mode="clip")
@@ -94,16 +110,51 @@ class PrefixQuantiles:
         return np.asarray(self._least.take(self._start.take(group) + count - 1))
 
     def places_inside(self, group: Ints, count: Ints, q: Ints) -> Ints:
-        """The same by the trees alone, for stretches of neither whole groups nor so few entries."""
+        """The same for stretches of neither whole groups nor so few entries."""
         if self._trees is None:
+            place = self._places_of_few(group, self._start.take(group) + count, q)
+            if place is not None:
+                return self._equal.take(place)
             self._trees = _Trees(self._place, self._weights, self._start, self._sizes)
         found = self._trees.rank(group, count, q)
         found += self._start.take(group)
         return self._equal.take(found)
 
+    def _places_of_few(self, group: Ints, end: Ints, q: Ints) -> Ints | None:
+        """The places by counting, one pass for each end in a group; None if these are many.
+
+        Parameters
+        ----------
+        group, q : of the queries, shape (k,).
+        end : the entry after the last that each is about, shape (k,).
+        """
+        ends = np.flatnonzero(np.bincount(end))
+        owner = self._group.take(ends - 1)
+        turn = np.arange(ends.size) - np.searchsorted(owner, owner)
+        turns = int(turn.max(initial=-1)) + 1
+        if turns > FEW_ENDS:
+            return None
+        at = turn.take(np.searchsorted(ends, end))
+        place, bound = np.empty_like(group), np.zeros(self._start.size, dtype=np.int64)
+        for number in range(turns):
+            here = turn == number
+            bound[owner[here]] = ends[here]
+            inside = self._order < bound.take(self._group)
+            running = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._falling_weights * inside)])
+            mine = np.flatnonzero(at == number)
+            sought = running.take(self._start.take(group.take(mine))) + q.take(mine)
+            place[mine] = np.searchsorted(running, sought) - 1
+        return place
+
 
 def falling_in_groups(values: Floats, group: Ints) -> Ints:
-    """The order of entries by group, and in each by falling value; equal ones in any order. Arrays of shape (m,)."""
+    """The order of entries by group, and in each by falling value; equal ones in any order. Arrays of shape (m,).
+
+    Parameters
+    ----------
+    values : of each entry, shape (m,).
+    group : number of each entry's group, shape (m,).
+    """
     order = np.argsort(-values)
     # Groups that 16 bits number are sorted by counting.
     few = group.astype(np.uint16) if group.max(initial=0) < 1 << 16 else group
@@ -154,21 +205,23 @@ class _Tree:
 
     def __init__(self, rank: Ints, weight: Ints, sizes: Ints) -> None:
         self._base = np.cumsum(sizes) - sizes
-        base = np.repeat(self._base, sizes)
         #: Of a level for each end of a stretch: the weight of its better half, and its ends in both halves, in turn.
-        self._levels: list[tuple[Ints, Ints]] = []
-        number, alike = np.arange(rank.size), bool((weight == weight[0]).all())
+        self._levels: list[tuple[Counts, Counts]] = []
+        # Half the memory takes half the time to fill.
+        base, ranks, weights = (each.astype(np.int32) for each in (np.repeat(self._base, sizes), rank, weight))
+        number, alike = np.arange(rank.size, dtype=np.int32), bool((weight == weight[0]).all())
         for bit in reversed(range(int(sizes.max() - 1).bit_length())):
-            better = (rank >> bit) & 1 == 0
-            begin = base + (rank >> (bit + 1) << (bit + 1))
-            entries = _running(better.astype(np.int64), begin)
-            heavy = entries * weight[0] if alike else _running(np.where(better, weight, 0), begin)
+            worse = ranks >> bit & 1
+            begin = base + (ranks >> (bit + 1) << (bit + 1))
+            entries = _running(1 - worse, begin)
+            heavy = entries * weights[0] if alike else _running(weights * (1 - worse), begin)
             # Within its half an entry keeps its place among the others.
-            ends = begin + entries, number + 1 + (1 << bit) - entries
-            self._levels.append((np.append(0, heavy), np.append([0, 0], np.stack(ends, axis=1))))
+            ends = np.zeros((rank.size + 1, 2), dtype=np.int32)
+            ends[1:, 0], ends[1:, 1] = begin + entries, number + (1 + (1 << bit)) - entries
+            self._levels.append((np.concatenate([ZERO, heavy]), ends.ravel()))
             moved = np.empty_like(number)
-            moved[np.where(better, *ends) - 1] = number
-            rank, weight, base = rank[moved], weight[moved], base[moved]
+            moved[np.where(worse, ends[1:, 1], ends[1:, 0]) - 1] = number
+            ranks, weights = ranks.take(moved), weights if alike else weights.take(moved)
 
     def rank(self, group: Ints, count: Ints, q: Ints) -> Ints:
         base = self._base.take(group)
@@ -180,13 +233,13 @@ class _Tree:
             q -= heavy
             end <<= 1
             end += worse
-            end = ends.take(end)
+            end = ends.take(end).astype(np.int64)
         end -= base
         end -= 1
         return end
 
 
-def _running(counts: Ints, begin: Ints) -> Ints:
+def _running(counts: Counts, begin: Counts) -> Counts:
     """Sums of counts from the beginning of each entry's part up to the entry itself."""
-    total = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-    return np.asarray(total[1:] - total[begin])
+    total = np.concatenate([ZERO, np.cumsum(counts, dtype=np.int32)])
+    return np.asarray(total[1:] - total.take(begin))

@@ -6,6 +6,7 @@ computation and communication by a factor each, and say how the time grows with 
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -73,6 +74,20 @@ class ByParts(ByColumns):
                 raise InputError(self._refusal(sorted({run.processors for run in known})))
         self._start()
         return self
+
+    def corrected(self, runs: Sequence[Run]) -> Self:
+        """Another that knows these runs and no others; what was computed for either is known to both.
+
+        Raises
+        ------
+        InputError : there are no parts for any of the runs.
+        """
+        other = copy.copy(self)
+        other.fit(runs)
+        return other
+
+    def prepare(self) -> None:
+        """Compute what rankings will ask for, where that is known beforehand and takes long."""
 
     def restore(self, window: RunWindow, calibration: Calibration) -> None:
         """Take up where a predictor left off that had these runs and scores."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from metasched.predictors.analytic.by_parts import ByParts
-from metasched.predictors.contract import Floats, Learned, PhaseTime, PhaseTimes, Term, columns_of
+from metasched.predictors.contract import Floats, Learned, PhaseShare, PhaseShares, Term, columns_of
 from metasched.predictors.memory.domain import Domain
 from metasched.records import InputError, Prediction, Request
 from metasched.signature.application import Application
@@ -23,6 +23,8 @@ from metasched.signature.reporting import checked_count
 
 #: Share of the time from which on a phase is a term of its own.
 SHOWN = 0.01
+#: Up to how many processors the parts are computed beforehand.
+PREPARED = 256
 
 
 class SignaturePredictor(ByParts):
@@ -92,7 +94,14 @@ class SignaturePredictor(ByParts):
         if self.domain.smallest_size == self.domain.largest_size != request.problem_size:
             known = f"{self.domain.largest_size:g}"
             warnings.append(f"only problem_size {known} was learned: the time is assumed to grow in proportion to it")
+        if not len(self.window):
+            warnings.append("no run has been learned yet: the time comes from the signature alone")
         return replace(found, model=model, warnings=(*warnings, *self.notes))
+
+    def prepare(self) -> None:
+        """Compute the parts of all small numbers of processors, each of which takes some hundredths of a second."""
+        for count in range(1, PREPARED + 1):
+            self._seconds(count)
 
     def breakdown(self, request: Request) -> tuple[Term, ...]:
         """Computation and communication of each phase that matters, and of the others together (Eq. 6)."""
@@ -113,19 +122,19 @@ class SignaturePredictor(ByParts):
         return tuple(terms)
 
     def learned(self) -> Learned:
-        """What was learned, with the phases on as many processors as the last run had, or the largest that was traced.
+        """What was learned, with the phases on the processors of the last run or, without runs, of the largest trace.
 
         There are none where the rules do not hold for that number.
         """
         traced = self.rules.learned
         processors = [max(traced), *(run.processors for run in self.window)][-1]
         try:
-            phases = PhaseTimes(processors, min(traced), self.phases(processors))
+            phases = PhaseShares(processors, min(traced), self.phases(processors))
         except InputError:
             return super().learned()
         return replace(super().learned(), phases=phases)
 
-    def phases(self, processors: int) -> tuple[PhaseTime, ...]:
+    def phases(self, processors: int) -> tuple[PhaseShare, ...]:
         """The phases that matter, and the others together.
 
         Raises
@@ -138,13 +147,13 @@ class SignaturePredictor(ByParts):
             raise InputError(self._refusal([processors]))
         here, before = here * self._per_part(), before * self._per_part()
         shares = here.sum(axis=1) / here.sum()
-        found: list[PhaseTime] = []
+        found: list[PhaseShare] = []
         for phase in [*np.flatnonzero(shares >= SHOWN).tolist(), None]:
             chosen = [phase] if phase is not None else np.flatnonzero(shares < SHOWN).tolist()
             now, then = here[chosen].sum(axis=0), before[chosen].sum()
             if (seconds := float(now.sum())) > 0.0:
                 efficiency = least * float(then) / (processors * seconds)
-                found.append(PhaseTime(phase, seconds / float(here.sum()), float(now[1:].sum()) / seconds, efficiency))
+                found.append(PhaseShare(phase, seconds / float(here.sum()), float(now[1:].sum()) / seconds, efficiency))
         return tuple(found)
 
     def _facts(self) -> Mapping[str, Any]:
@@ -157,7 +166,7 @@ class SignaturePredictor(ByParts):
         }
 
     def _unlearned(self) -> Domain:
-        """What is known before any run has been learned."""
+        """The state before any run has been learned: the traced runs alone."""
         return Domain(self.problem_size, self.problem_size, min(self.rules.learned), max(self.rules.learned))
 
     def _most(self) -> int:

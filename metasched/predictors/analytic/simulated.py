@@ -1,4 +1,4 @@
-"""A simulated application behind the predictor contract: it answers before the first run, and runs correct it.
+"""A simulated application as a predictor: it predicts before the first run, and runs correct it.
 
 A variable of the application is the problem size N, the number of processes of one of its labels is P. What a run is
 made of is simulated for each N and P that is asked for.
@@ -6,7 +6,6 @@ made of is simulated for each N and P that is asked for.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from metasched.predictors.analytic.by_parts import ByParts
 from metasched.predictors.contract import Floats
 from metasched.predictors.memory.domain import Domain
-from metasched.records import InputError, Prediction, Request, Run
+from metasched.records import InputError, Prediction, Request
 from metasched.simulation.engine import STEPS
 from metasched.simulation.language import parse
 from metasched.simulation.parts import bandwidth, parts
@@ -90,17 +89,6 @@ class SimulatedPredictor(ByParts):
         self.known: dict[tuple[float, int], Floats | None] = dict(known or {})
         super().__init__(max(float(self.code.variables[size]), 1.0), bandwidth(system, label))
 
-    def corrected(self, runs: Sequence[Run]) -> SimulatedPredictor:
-        """Another that knows these runs and no others; what was simulated for either is known to both.
-
-        Raises
-        ------
-        InputError : none of the runs can be simulated.
-        """
-        other = copy.copy(self)
-        other.fit(runs)
-        return other
-
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict one execution time.
 
@@ -154,5 +142,5 @@ class SimulatedPredictor(ByParts):
         return parts(self.system, self.code, counts, {**self.variables, self.size: size}, self.steps)
 
     def _spread(self, processors: Floats, most: int) -> Floats:
-        """How far simulated times are off, whatever the number of processors."""
+        """The standard deviation of the logarithms of simulated times, the same for all numbers of processors."""
         return np.full(len(processors), SPREAD)

@@ -12,7 +12,7 @@ from metasched.records import Interval, Prediction
 def energy_by_hardware(found: Prediction, entry: Entry, processors: int) -> Prediction:
     """The energy (J) of a predicted run on as few nodes as suffice, with joules instead of seconds.
 
-    The interval is that of the time; how far the formula is off nobody has measured, and a warning says so.
+    The interval is that of the time; the error of the formula is unknown, and a warning says so.
 
     Parameters
     ----------

@@ -118,7 +118,13 @@ class Clock:
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logit, -30.0, 30.0))))
 
     def factor(self, points: Floats, frequency: Floats) -> Floats:
-        """Time at clocks (MHz), shape (n,), over that at the reference; points of shape (n, 4). 1 where NaN."""
+        """Time at clocks (MHz), shape (n,), over that at the reference; points of shape (n, 4). 1 where NaN.
+
+        Parameters
+        ----------
+        points : log N, log P, log cpu and log bw of each run.
+        frequency : clocks (MHz); the reference where NaN.
+        """
         ratio = self.reference / np.where(np.isfinite(frequency), frequency, self.reference)
         share, power = self.share(points), float(np.exp(self.numbers[6]))
         return np.asarray((share * ratio**power + 1.0 - share) ** (1.0 / power))

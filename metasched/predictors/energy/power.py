@@ -25,7 +25,7 @@ from metasched.predictors.gaussian_process import ResidualProcess, ScalePrior, S
 MEANS = np.array([-0.7, -0.7, 0.5, 0.8, 2.0, 1.0, 1.0, 1.0, 0.2])
 SPREADS = np.array([1.0, 1.0, 0.5, 0.4, 0.8, 0.4, 0.5, 2.0, 0.2])
 PRIOR = ScalePrior(Scales(0.03, (2.0, 1.5, 1.0, 1.5, 2.0), 0.03, 0.02), least_noise=0.003)
-#: Times that numbers and scales are found anew.
+#: Times that numbers and scales are found again.
 ROUNDS = 2
 #: Runs that the process is conditioned on at most: the newest.
 MOST = 256
@@ -99,7 +99,13 @@ class Power:
         return cls(tuple(best.tolist()), unit, middle, process)
 
     def expect(self, points: Floats, work: Floats) -> Floats:
-        """Log of the power (W) at points (n, 5) with work (n, 2), shape (n,)."""
+        """Log of the power (W) at points (n, 5) with work (n, 2), shape (n,).
+
+        Parameters
+        ----------
+        points : logarithms of N, P, f (MHz), CPU and bandwidth (Mbit/s).
+        work : the share of the time that is computation, and the pace, see :meth:`Clock.pace`.
+        """
         form = _form(np.array(self.numbers), self.middle, points, work, self._corners[0][2])
         return np.asarray(np.log(self.unit) + form + self.process.mean(self._held(points)))
 

@@ -16,7 +16,19 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from metasched.predictors.contract import ByBatch, Floats, Learned, Part, Plan, PowerTerm, Predictions, Term, broadcast
+from metasched.predictors.contract import (
+    ByColumns,
+    Columns,
+    Floats,
+    Learned,
+    Part,
+    Plan,
+    PowerTerm,
+    Predictions,
+    Term,
+    broadcast,
+    columns_of,
+)
 from metasched.predictors.energy.clock import Clock, frequencies
 from metasched.predictors.energy.power import Power
 from metasched.predictors.gaussian_process import Scales
@@ -57,7 +69,7 @@ class MeteredState:
     since: int = 0
 
 
-class MeteredPredictor(LearnedState[MeteredState]):
+class MeteredPredictor(LearnedState[MeteredState], ByColumns):
     """Times at any clock, and energy.
 
     Parameters
@@ -110,11 +122,11 @@ class MeteredPredictor(LearnedState[MeteredState]):
             calibration = calibration.learned(score(run.energy, joules, spread))
         self.window.add(run)
         clocked = run.settings.frequency is not None
-        anew = (clocked and state.clock is None) or (run.energy is not None and state.power is None)
-        if anew or (state.since + 1 >= REVISIT and self._clocked):
-            self._refit(calibration)
-            return
+        again = (clocked and state.clock is None) or (run.energy is not None and state.power is None)
         state.times.learn(self._at_reference([run], state.clock)[0])
+        if again or (state.since + 1 >= REVISIT and self._clocked):
+            self._refit(calibration, state.times.state.calibration)
+            return
         since = (state.since + 1) % REVISIT
         known = (state.power.process.scales, state.power.numbers) if state.power is not None and since else ()
         power = self.power_of(state.times, state.clock, *known)
@@ -129,8 +141,8 @@ class MeteredPredictor(LearnedState[MeteredState]):
         """Whether runs were at several clocks."""
         return len({run.settings.frequency for run in self.window} - {None}) > 1
 
-    def _refit(self, calibration: Calibration) -> None:
-        """Find the clock, the times at its reference, and power anew."""
+    def _refit(self, calibration: Calibration, of_times: Calibration | None = None) -> None:
+        """Find the clock, the times at its reference, and power again; scores of past predictions remain."""
         runs = list(self.window)
         clock = Clock.fit(
             _points(runs),
@@ -139,6 +151,8 @@ class MeteredPredictor(LearnedState[MeteredState]):
         )
         times = RobustPredictor(self.application, self.cluster, capacity=self.window.capacity)
         times.fit(self._at_reference(runs, clock))
+        if of_times is not None:
+            times.state = replace(times.state, calibration=of_times)
         power = self.power_of(times, clock)
         covers = sorted({run.energy_covers for run in runs if run.energy is not None} - {""})
         together = self._together(times, power)
@@ -205,10 +219,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
 
     def _of_run(self, run: Run) -> tuple[float, float]:
         """Energy predicted for a run (J), and the spread of its logarithm."""
-        view, asked = self.under(run.settings), run.request
-        log_energy, spread = view.log_energy(
-            *broadcast(asked.problem_size, asked.processors, asked.available_cpu, asked.available_bandwidth)
-        )
+        log_energy, spread = self.under(run.settings).log_energy(*columns_of(run.request))
         return math.exp(float(log_energy[0])), float(spread[0])
 
     def log_energy(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
@@ -288,11 +299,8 @@ class MeteredPredictor(LearnedState[MeteredState]):
         """Predict the execution time (s) at the clock that the request states."""
         view = self.under(request.settings)
         found = self.times.predict(replace(request, settings=replace(request.settings, frequency=None)), level)
-        columns = broadcast(
-            request.problem_size, request.processors, request.available_cpu, request.available_bandwidth
-        )
         time, low, high = (np.array([end]) for end in (found.execution_time, found.interval.low, found.interval.high))
-        many = _at_clock(Predictions(time, low, high, level), *view._by_clock(*columns))
+        many = _at_clock(Predictions(time, low, high, level), *view._by_clock(*columns_of(request)))
         interval = Interval(float(many.low[0]), float(many.high[0]), level)
         return Prediction(float(many.execution_time[0]), interval, found.model, (*found.warnings, *view.doubts))
 
@@ -310,23 +318,10 @@ class MeteredPredictor(LearnedState[MeteredState]):
             return (f"frequency {self.asked:g} MHz is outside the {clock.least:g} to {clock.most:g} MHz learned",)
         return ()
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict the execution times (s) of many requests at once."""
-        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
         return _at_clock(self.times.predict_many(*columns, level=level), *self._by_clock(*columns))
 
-    def expect_many(
-        self, problem_size: ArrayLike, processors: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike
-    ) -> Floats:
-        """The execution times of :meth:`predict_many` without their intervals."""
-        columns = broadcast(problem_size, processors, available_cpu, available_bandwidth)
+    def _expected(self, columns: Columns) -> Floats:
         clock, expected = self.state.clock, self.times.expect_many(*columns)
         if clock is None or self.asked is None:
             return expected
@@ -390,7 +385,7 @@ class MeteredPredictor(LearnedState[MeteredState]):
         return state.power, _inputs(state.clock, points, frequency, self.times.computing_share(n, p, cpu, bw))
 
 
-class EnergyPredictor(ByBatch):
+class EnergyPredictor(ByColumns):
     """The energy of a metered predictor, in the place of its times: a prediction's seconds are joules."""
 
     name = "energy"
@@ -415,23 +410,13 @@ class EnergyPredictor(ByBatch):
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict the energy of one run (J) with its interval."""
         view = self.under(request.settings)
-        found = ByBatch.predict(view, request, level)
+        found = ByColumns.predict(view, request, level)
         if not 0.0 < found.execution_time < math.inf:
             raise InputError(f"the model predicts {found.execution_time} J for {request}")
         return replace(found, warnings=view._metered.doubts)
 
-    def predict_many(
-        self,
-        problem_size: ArrayLike,
-        processors: ArrayLike,
-        available_cpu: ArrayLike,
-        available_bandwidth: ArrayLike,
-        level: float = 0.9,
-    ) -> Predictions:
-        """Predict many energies at once (J)."""
-        log_energy, spread = self._metered.log_energy(
-            *broadcast(problem_size, processors, available_cpu, available_bandwidth)
-        )
+    def _predicted(self, columns: Columns, level: float) -> Predictions:
+        log_energy, spread = self._metered.log_energy(*columns)
         energy = np.exp(log_energy)
         return Predictions(energy, *self._metered.state.calibration.ends(energy, spread, level), level)
 

@@ -130,6 +130,15 @@ def follow(
     """Yield one outcome for each run, learning it after it was predicted where ``learning``.
 
     With ``quantity`` "energy" runs that tell none are learned and not judged.
+
+    Parameters
+    ----------
+    predictor : fitted already.
+    runs : in the order in which they ended.
+    conditions : makes the request that a run is predicted from.
+    level : of the intervals.
+    learning : whether each run is learned after it was predicted.
+    quantity : what is judged, times or energies.
     """
     for (outcome,) in follow_under(predictor, runs, (conditions,), level, learning=learning, quantity=quantity):
         yield outcome

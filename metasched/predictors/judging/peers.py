@@ -89,7 +89,7 @@ class GaussianProcess(LogRegression):
             form = ConstantKernel(1.0, (1e-3, 1e3)) * RBF(np.ones(self._inputs), (1e-2, 1e3))
             self._start = self._kernel = form + WhiteKernel(1e-2, (1e-6, 1.0))
         optimise = len(points) >= min(self._optimised_at + REVISIT, 1.25 * self._optimised_at)
-        # Each search starts anew: one that few runs led astray would hold those after it there.
+        # Each search starts again: one that few runs led astray would hold those after it there.
         process = GaussianProcessRegressor(
             self._start if optimise else self._kernel,
             normalize_y=True,

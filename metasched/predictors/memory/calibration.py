@@ -92,7 +92,14 @@ class Calibration:
         return max(cautious, *self.scores) if self.scores else cautious
 
     def ends(self, prediction: Floats, spread: Floats | float, level: float) -> tuple[Floats, Floats]:
-        """Low and high ends of the intervals around predictions, all arrays of shape (n,)."""
+        """Low and high ends of the intervals around predictions, all arrays of shape (n,).
+
+        Parameters
+        ----------
+        prediction : predicted values, seconds or joules.
+        spread : standard deviations of their logarithms.
+        level : of the intervals, in (0, 1).
+        """
         factor = self.reach(level) * np.broadcast_to(spread, prediction.shape)
         np.exp(np.minimum(factor, 50.0, out=factor), out=factor)
         with np.errstate(over="ignore"):  # what overflows is infinite

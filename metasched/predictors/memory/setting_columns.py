@@ -158,7 +158,7 @@ class SettingColumns:
         return tuple(f"{each.name}={each.word}" if each.word else each.name for each in self.columns)
 
     def rows(self, settings: Sequence[Settings], *, learned: bool = False) -> Floats:
-        """The cells, shape (n, c), NaN where the settings do not tell.
+        """The cells, shape (n, c), NaN where the settings do not tell, infinity where they name a word never learned.
 
         Parameters
         ----------
@@ -177,13 +177,18 @@ class SettingColumns:
             )
             raise InputError(f"parameter {name!r} is unknown, expected {expected}")
         cells = [[column.value(each, learned=learned) for column in self.columns] for each in settings]
-        return np.array(cells, dtype=np.float64).reshape(len(settings), len(self.columns))
+        found = np.array(cells, dtype=np.float64).reshape(len(settings), len(self.columns))
+        words = {name: known for name, known in self.known if known}
+        for row, each in zip(found, settings, strict=True):
+            strange = {name for name, value in each.parameters if name in words and _word(value) not in words[name]}
+            row[[column.name in strange for column in self.columns]] = math.inf
+        return found
 
     def filled(self, rows: Floats, log_p: Floats) -> Floats:
-        """Rows for exp(log_p) processors, with what is usual in place of NaN: (n, c) or (c,), and (n,), to (n, c)."""
+        """Rows for exp(log_p) processors, the usual where cells are not finite: (n, c) or (c,), and (n,), to (n, c)."""
         whole = np.broadcast_to(rows, (len(log_p), len(self.columns))).copy()
         for place, column in enumerate(self.columns):
-            untold = np.isnan(whole[:, place])
+            untold = ~np.isfinite(whole[:, place])
             if untold.any():
                 usual = np.interp(log_p, *self.knots) if column.kind == "per_node" else np.zeros(len(log_p))
                 whole[untold, place] = usual[untold]
@@ -196,16 +201,19 @@ class SettingColumns:
         if settings.processes_per_node is not None:
             asked["processes_per_node"] = str(settings.processes_per_node)
         asked["threads"] = str(settings.threads)
+        constant = {"threads": "1"} | dict(self.constant)
         if settings.frequency is not None:
             asked["frequency"] = f"{settings.frequency:g}"
-        names = dict(self.constant).keys() | {column.name for column in self.columns}
+        names = constant.keys() | {column.name for column in self.columns}
+        if "threads" in {column.name for column in self.columns}:
+            del constant["threads"]
         if settings.processes_per_node is not None and "processes_per_node" not in names:
             return (
                 f"processes_per_node {asked['processes_per_node']}: no learned run states it, so its effect is unknown",
             )
         notes = [
             f"{name} {asked[name]} was never learned (it was always {value}), so its effect is unknown"
-            for name, value in self.constant
+            for name, value in constant.items()
             if asked.get(name, value) != value
         ]
         words = {name: known for name, known in self.known if known}

@@ -65,7 +65,14 @@ class PhaseModel:
             self.processes.settle()
 
     def expected(self, problem_size: float, cpu: Floats, bw: Floats) -> tuple[float, float]:
-        """Time of the phase and spread of its logarithm, from the loads of every process, arrays of shape (P,)."""
+        """Time of the phase and spread of its logarithm, from the loads of every process, arrays of shape (P,).
+
+        Parameters
+        ----------
+        problem_size : N.
+        cpu : available CPU of each process, shape (P,), a share of one processor.
+        bw : available bandwidth of each process, shape (P,) (Mbit/s).
+        """
         count = len(cpu)
         if self.processes is None:
             where = np.array([[problem_size], [count], [cpu.min()], [bw.min()]], dtype=np.float64)

@@ -84,7 +84,14 @@ class WorkProfile:
         return _shares(self.density, np.asarray(process), np.asarray(processes))
 
     def effective_cpu(self, cpu: Floats, process: NDArray[np.integer], processes: int | NDArray[np.integer]) -> Floats:
-        """Available CPU for each unit of work, in units of the least loaded position, so that it stays within 1."""
+        """Available CPU for each unit of work, in units of the least loaded position, so that it stays within 1.
+
+        Parameters
+        ----------
+        cpu : available CPU of each process, a share of one processor, shape (n,).
+        process : its number, from 0.
+        processes : how many there are in its run.
+        """
         return np.asarray(cpu * float(self.density.min()) / self.share(process, processes))
 
     def explains(self, runs: Sequence[Sequence[PhaseMark]]) -> bool:

@@ -45,7 +45,14 @@ class PortedFormula:
         return replace(self, rcpu=rcpu, rbw=rbw)
 
     def terms(self, problem_size: Floats, processors: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
-        """Computation and communication (s), for arrays of one shape (n,); infinite where not defined."""
+        """Computation and communication (s), for arrays of one shape (n,); infinite where not defined.
+
+        Parameters
+        ----------
+        problem_size, processors : N and P.
+        cpu : least available CPU, a share of one processor of the target.
+        bw : least available bandwidth on the target (Mbit/s).
+        """
         computation, communication = self.reference.terms(problem_size, processors, cpu, bw * self.bandwidth_ratio)
         congested = self.rbw * self.bandwidth_ratio * self.sharing.congestion(processors)
         return self.rcpu * computation, congested * communication
@@ -59,7 +66,13 @@ class PortedFormula:
         return np.where(defined, time, np.inf), share
 
     def basis(self, share: Floats, processors: Floats) -> Floats:
-        """Derivatives of log time by log Rcpu, log Rbw and the power of the congestion, shape (n, 3)."""
+        """Derivatives of log time by log Rcpu, log Rbw and the power of the congestion, shape (n, 3).
+
+        Parameters
+        ----------
+        share : of the time that is computation, shape (n,).
+        processors : P, shape (n,).
+        """
         rest = 1.0 - share
         return np.stack([share, rest, rest * np.log(self.sharing.congestion(processors))], axis=1)
 

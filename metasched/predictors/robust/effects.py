@@ -13,6 +13,7 @@ on the logarithm; a parameter that never varied has no effect.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -94,7 +95,14 @@ class Effects:
         return found
 
     def factors(self, numbers: tuple[float, ...], log_p: Floats, rows: Floats) -> Factors:
-        """The factors at exp(log_p) processors, shape (n,), for whole rows of the columns, shape (n, c)."""
+        """The factors at exp(log_p) processors, shape (n,), for whole rows of the columns, shape (n, c).
+
+        Parameters
+        ----------
+        numbers : parameters of the effects, in the order of their priors.
+        log_p : logarithms of the numbers of processors, shape (n,).
+        rows : complete rows of settings, shape (n, c).
+        """
         n = len(log_p)
         on_first: list[Floats] = []
         on_second: list[Floats] = []
@@ -114,12 +122,46 @@ class Effects:
             else:
                 on_first.append(values)
                 on_second.append(values)
-        first, second = np.array(on_first).reshape(-1, n), np.array(on_second).reshape(-1, n)
+        shape = len(on_first), n  # also where there is no request
+        first, second = np.reshape(on_first, shape), np.reshape(on_second, shape)
         weights = np.array(numbers)
         of_second = weights.copy()
         if "inside" in self.names:  # it counts as its share, not as a power
             of_second[self.names.index("inside")] = 0.0
         return Factors(weights @ first, of_second @ second + inside_cost, first, second)
+
+    def unstated(self, numbers: tuple[float, ...], setting: tuple[float, ...]) -> float:
+        """Variance of log time by the parameters that are not stated, about their usual values.
+
+        Any number between those learned may be meant, and any of the words. The effect of a word that was never learned
+        is as large as those of the other words, to which the prior counts as one more.
+
+        Parameters
+        ----------
+        numbers : the parameters of the effects.
+        setting : a row of settings, NaN where not stated, infinity for a word never learned, shape (c,).
+
+        Examples
+        --------
+        >>> from metasched.records import Settings
+        >>> steps = [Settings.of(parameters={"steps": k}) for k in (10, 1000)]
+        >>> effects = Effects(SettingColumns.of(steps, np.zeros(2)))
+        >>> effects.unstated((1.0,), (math.nan,)), effects.unstated((1.0,), (0.5,))
+        (1.76..., 0.0)
+        """
+        powers, variance = dict(zip(self.names, numbers, strict=True)), 0.0
+        columns = self.columns.columns
+        # Models of older files have no ranges.
+        for name, column, (low, high), cell in zip(
+            self.columns.names, columns, self.columns.ranges, setting, strict=False
+        ):
+            if not math.isfinite(cell) and column.kind == "word":
+                alike = sum(other.name == column.name for other in columns)
+                prior = WORD.spread**2 / alike if math.isinf(cell) else 0.0
+                variance += (powers[name] ** 2 + prior) / (1 + alike)
+            elif math.isnan(cell) and column.kind in ("power", "range"):
+                variance += (powers[name] * (high - low)) ** 2 / 12.0
+        return variance
 
 
 NO_EFFECTS = Effects()

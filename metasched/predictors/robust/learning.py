@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 
 from metasched.predictors.contract import columns_of
+from metasched.predictors.gaussian_process import DEGREES
 from metasched.predictors.memory.background import BackgroundSearch
 from metasched.predictors.memory.calibration import Calibration
 from metasched.predictors.memory.domain import Domain
@@ -39,16 +40,24 @@ JUDGED = 10
 LARGEST_DIGITS = 60
 
 
-def imagined() -> Calibration:
-    """Scores before any outcome: evenly spaced quantiles of |z| for a normal z, as if all deviations were exact.
+def imagined(degrees: float = math.inf) -> Calibration:
+    """Scores before any outcome: evenly spaced quantiles of |t| / sd(t), as if all deviations were exact.
+
+    The deviations of predicted times include the tails of the noise. With its degrees of freedom, 90 to 94 % of the
+    runs of design campaigns and other programs, each program counted alike, are within their 90 % intervals, at every
+    number of runs; with normal scores 92 to 96 % are.
+
+    Parameters
+    ----------
+    degrees : of freedom of t; normal if infinite.
 
     Examples
     --------
-    >>> round(imagined().reach(0.9), 1)
-    1.7
+    >>> round(imagined().reach(0.9), 2), round(imagined(DEGREES).reach(0.9), 2)
+    (1.68, 1.55)
     """
     steps = (np.arange(IMAGINED) + 0.5) / IMAGINED
-    return Calibration.starting(scipy.special.ndtri(0.5 + 0.5 * steps))
+    return Calibration.starting(scipy.special.stdtrit(degrees, 0.5 + 0.5 * steps) * math.sqrt(1.0 - 2.0 / degrees))
 
 
 class RobustLearner(LearnedState[RobustState]):
@@ -98,7 +107,7 @@ class RobustLearner(LearnedState[RobustState]):
         surprises = tuple(Surprise(numbers[k], taught[k].user, float(error[k]), float(spread[k])) for k in last)
         self._state = RobustState(
             model,
-            imagined(),
+            imagined(DEGREES),
             Domain.of(known.runs),
             known.notes,
             doubted=not_believed,
@@ -120,7 +129,7 @@ class RobustLearner(LearnedState[RobustState]):
             kept = measured(runs)
             model = Model.fit(kept, settings=[run.settings for run in runs])
             note = "your runs contradict those of other users: this prediction is learned from your runs alone"
-            made.state = RobustState(model, imagined(), Domain.of(runs), (*notes_on(kept), note))
+            made.state = RobustState(model, imagined(DEGREES), Domain.of(runs), (*notes_on(kept), note))
             state.own[user] = made
         return cast(Self, state.own[user])
 

@@ -36,7 +36,8 @@ from metasched.records import DEFAULT_SETTINGS, Settings
 
 #: Prior medians of the scales: smooth part, its lengths in log N and log P, scaling, noise. Halving or doubling any of
 #: them changes the mean error on the design seeds by less than 3 % of it, at every number of runs.
-SCALES = ScalePrior(Scales(0.06, (2.0, 2.0), 0.05, 0.03), fixed_lengths=2)
+#: The noise is the median of what all runs of a campaign show, on the design seeds and on other programs.
+SCALES = ScalePrior(Scales(0.06, (2.0, 2.0), 0.05, 0.018), fixed_lengths=2, least_noise=0.006)
 #: Length scale of the smooth part in each column of the settings.
 LENGTH = 2.0
 #: Rounds in which formula, scales and weights are estimated, the last one without scales and weights: usually, and the
@@ -76,6 +77,8 @@ MOST_ANSWERS = 16
 #: too, the coverage of 90 % intervals is 90 and 93 % at 20 and at 60 runs of the design seeds, and 90 % at both of the
 #: recorded campaigns.
 NOISE, NOISE_ALONE = 1.8, 1.2
+#: The former if no load varied: that of some ten processors for all.
+NOISE_UNVARIED = 1.67
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,12 @@ class Model:
         """The same for one request, in a fifth of the time, since it avoids arrays.
 
         The last answers are cached, since intervals at several levels are requested for one placement.
+
+        Parameters
+        ----------
+        n, p : problem size and processors.
+        cpu : least available CPU, a share of one processor.
+        bw : least available bandwidth (Mbit/s).
         """
         asked = n, p, cpu, bw
         found = self._answers.get(asked)
@@ -222,7 +231,7 @@ class Model:
         noise = self.process.scales.noise * (self._noise[0] - self._noise[1] / p)
         disturbed = float(free @ free) + self.noise_factor * noise * noise
         outside = (self._outside * away_n) ** 2 + (self._outside**2 + (SPREADING_OUTSIDE * sent) ** 2) * away_p**2
-        spread = math.sqrt(float(variance[0]) + outside + disturbed)
+        spread = math.sqrt(float(variance[0]) + outside + disturbed + self._unstated)
         first, second = (math.exp(min(term + mean[0], 709.0)) for term in (computation, communication))
         return first + second, spread
 
@@ -254,6 +263,10 @@ class Model:
     @cached_property
     def _outside(self) -> float:
         return OUTSIDE if self.loads.varied else OUTSIDE_UNDIVIDED
+
+    @cached_property
+    def _unstated(self) -> float:
+        return self.formula.effects.unstated(self.formula.powers, self.formula.setting)
 
     @cached_property
     def _corners(self) -> list[list[float]]:
@@ -302,7 +315,7 @@ class Model:
         np.divide(communication, time, out=sent, where=(time > 0.0) & (time < np.inf))
         slopes = formula.slopes(sent, *logs, of_counts[:-2])
         slopes -= residual[:, 2:].T
-        variance = residual[:, 1] + self._outside**2 * (self._away(log_n, 0) + of_counts[-2])
+        variance = residual[:, 1] + self._outside**2 * (self._away(log_n, 0) + of_counts[-2]) + self._unstated
         variance += (SPREADING_OUTSIDE * sent) ** 2 * of_counts[-2]
         return time, self.process.spread(variance, slopes, of_counts[-1])
 
@@ -378,9 +391,9 @@ def noise_numbers(loads: Loads) -> tuple[float, float]:
     Examples
     --------
     >>> noise_numbers(Loads(1.0, 1000.0, 0.1, 0.1, varied=False))
-    (1.0, 0.0)
+    (1.67, 0.0)
     """
-    return (NOISE, NOISE_ALONE) if loads.varied else (1.0, 0.0)
+    return (NOISE, NOISE_ALONE) if loads.varied else (NOISE_UNVARIED, 0.0)
 
 
 def relative_noise(processors: Floats, loads: Loads) -> Floats:

@@ -49,10 +49,10 @@ class Numbers(NamedTuple):
 #: Prior means and standard deviations. They are those of a first trial with few runs (exponents of N from 1 to 3, a
 #: serial part of some percent, communication a tenth of the computation within a factor of six, time inverse to CPU and
 #: bandwidth up to overlap); serial part, communication and its exponent of P were then chosen on the design campaigns
-#: with three to eight runs. From twenty runs on, halving or doubling any standard deviation changes no mean error by
-#: more than 3 % of it.
-PRIOR = Numbers(0.0, 2.0, np.log(0.015), 1.0, 1.0, np.log(0.1), -0.5, -0.5, 0.9, 0.2)
-SPREAD = Numbers(10.0, 0.8, 1.5, 0.07, 0.07, 1.8, 0.5, 0.5, 0.2, 0.3)
+#: with three to eight runs, communication and the deviation of the exponent of CPU on these and on other programs. From
+#: twenty runs on, halving or doubling any standard deviation changes no mean error by more than 3 % of it.
+PRIOR = Numbers(0.0, 2.0, np.log(0.015), 1.0, 1.0, np.log(0.06), -0.5, -0.5, 0.9, 0.2)
+SPREAD = Numbers(10.0, 0.8, 1.5, 0.07, 0.05, 1.8, 0.5, 0.5, 0.2, 0.3)
 #: Lower bounds: time must not fall with a heavier load, nor computation grow with P.
 LEAST = np.array([0.0 if name in ("speedup", "cpu", "bandwidth", "waiting") else -np.inf for name in Numbers._fields])
 
@@ -168,6 +168,11 @@ class Structure:
         """Logarithms of both terms from log(N / N0), log cpu, log(bw / bw0) and the first two of :meth:`of_counts`.
 
         It accepts numbers and arrays of shape (n,).
+
+        Parameters
+        ----------
+        log_size, log_cpu, log_link : log(N / N0), log cpu, and log(bw / bw0), bandwidths in Mbit/s.
+        computation, communication : logarithms of the terms at the usual size, CPU 1 and the usual bandwidth.
         """
         t = self.numbers
         first = t.growth * log_size
@@ -185,7 +190,14 @@ class Structure:
         return np.asarray(np.logaddexp(*self.log_terms(*logs, *self.of_counts(processors)[:2])))
 
     def slopes(self, sent: Floats, log_size: Floats, log_cpu: Floats, log_link: Floats, of_counts: Floats) -> Floats:
-        """Derivatives of log time by the parameters, (m, n), from the share of communication; others as above."""
+        """Derivatives of log time by the parameters, (m, n), from the share of communication; others as above.
+
+        Parameters
+        ----------
+        sent : share of the time that is communication, shape (n,).
+        log_size, log_cpu, log_link : as in :meth:`log_terms`.
+        of_counts : of :meth:`of_counts`, for the processors of each.
+        """
         ten, effects = len(PRIOR), len(self.powers)
         slopes = np.empty((ten + effects, len(sent)))
         for row, (one, other) in enumerate(factors(sent, log_size, log_cpu, log_link, *of_counts[2:5])):
@@ -263,7 +275,15 @@ class Structure:
 
 
 def factors(sent: Any, log_size: Any, log_cpu: Any, log_link: Any, serial: Any, fewest: Any, two: Any) -> Numbers:
-    """The derivatives of log time as products of two; it accepts numbers and arrays of shape (n,)."""
+    """The derivatives of log time as products of two; it accepts numbers and arrays of shape (n,).
+
+    Parameters
+    ----------
+    sent : share of the time that is communication.
+    log_size, log_cpu, log_link : as in :meth:`Structure.log_terms`.
+    serial : share of the computation that is serial.
+    fewest, two : log(P / P0) and log(P / 2).
+    """
     computing = 1.0 - sent
     serial = computing * serial
     return Numbers(

@@ -166,10 +166,18 @@ def _grid(model: Model, nodes: Floats, whole: bool, counts: Floats) -> Floats:
     return found.reshape(len(counts), len(nodes), -1)
 
 
-def _terms(model: Model, log_n: float, counts: Floats) -> Floats:
-    """The last two arguments of :meth:`Model.time_at` at one size for some processor counts, shape (k, 2)."""
+def _terms(model: Model, formula: OfCounts, log_n: float, counts: Floats) -> Floats:
+    """The last two arguments of :meth:`Model.time_at` at one size for some processor counts, shape (k, 2).
+
+    Parameters
+    ----------
+    model : the model.
+    formula : the part of them that the formula gives, which does not depend on the size.
+    log_n : logarithm of the size.
+    counts : array of shape (k,).
+    """
     points = np.stack([np.full(len(counts), log_n), np.log(counts)], axis=1)
-    return model.formula.of_counts(counts)[:2].T + model.residual_mean(points)[:, None]
+    return formula.of(counts.astype(np.intp)) + model.residual_mean(points)[:, None]
 
 
 def cached_grids(model: Model) -> Callable[[float], OfCounts]:
@@ -179,7 +187,8 @@ def cached_grids(model: Model) -> Callable[[float], OfCounts]:
 
 def cached_terms(model: Model) -> Callable[[float], OfCounts]:
     """Both terms at one size each, without the effect of loads, for the latest requested sizes."""
-    return lru_cache(maxsize=8)(lambda size: OfCounts(partial(_terms, model, math.log(size))))
+    formula = OfCounts(lambda counts: model.formula.of_counts(counts)[:2].T)
+    return lru_cache(maxsize=8)(lambda size: OfCounts(partial(_terms, model, formula, math.log(size))))
 
 
 def _same(n: Floats) -> bool:

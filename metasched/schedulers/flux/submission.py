@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from metasched.jobs import read_mark
 from metasched.schedulers.submission import Asked
 
 #: The attribute of a job that holds its mark.
@@ -51,8 +50,9 @@ def asked_for(words: Sequence[str]) -> Asked:
     except argparse.ArgumentError:
         options = parser.parse_args([])
     marks = [each.partition("=")[2] for each in options.setattr if each.startswith(f"{ATTRIBUTE}=")]
-    mark = read_mark(f"metasched:{marks[-1]}") if marks else None
-    return Asked(mark, max(1, options.ntasks), (options.queue,) if options.queue else ())
+    return Asked(
+        f"metasched:{marks[-1]}" if marks else "", max(1, options.ntasks), (options.queue,) if options.queue else ()
+    )
 
 
 def placed(words: Sequence[str], queue: str) -> list[str]:

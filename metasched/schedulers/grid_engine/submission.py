@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from metasched.jobs import read_mark
 from metasched.schedulers.submission import Asked, directives
 
 #: qsub's options without a value; -pe is followed by two words, -binding by one or two, all others by one.
@@ -61,7 +60,7 @@ def asked_for(words: Sequence[str]) -> Asked:
                 slots = values[1]
         queues = named or queues
     least = re.match(r"[0-9]{1,8}", slots)
-    return Asked(read_mark(comment(context)), max(1, int(least[0])) if least else 1, tuple(queues))
+    return Asked(comment(context), max(1, int(least[0])) if least else 1, tuple(queues))
 
 
 def placed(words: Sequence[str], queue: str) -> list[str]:

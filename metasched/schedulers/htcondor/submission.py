@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from metasched.jobs import read_mark
 from metasched.schedulers.htcondor.listing import MARK, PARTITION, comment
 from metasched.schedulers.submission import MOST_SCRIPT, Asked
 
@@ -51,7 +50,7 @@ def asked_for(words: Sequence[str]) -> Asked:
     said = _values([*lines, *given])
     cpus, partition = said.get("request_cpus", "1"), said.get(PARTITION.lower(), "")
     processors = int(cpus) if re.fullmatch(r"[1-9]\d{0,7}", cpus) else 1
-    return Asked(read_mark(comment(said.get(MARK.lower()))), processors, (partition,) if partition else ())
+    return Asked(comment(said.get(MARK.lower())), processors, (partition,) if partition else ())
 
 
 def _values(lines: Iterable[str]) -> dict[str, str]:

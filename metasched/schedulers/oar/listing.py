@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metasched.schedulers.accounted import Accounted
-from metasched.schedulers.commands import count
+from metasched.schedulers.commands import count, seconds
 from metasched.schedulers.listing import Instance, Listed
 
 #: The partition if no property distinguishes any.
@@ -119,7 +119,7 @@ def listed(jobs: Any, known: Mapping[int, Resource], attribute: str) -> tuple[Li
         asked, limit = _asked(job)
         slots = Counter(each.node for each in held) if runs else {"": asked}
         queues = _partitions(held) if runs else partitions_in(str(job.get("properties") or ""), attribute)
-        since = _seconds(job.get("startTime" if runs else "submissionTime"))
+        since = seconds(job.get("startTime" if runs else "submissionTime"))
         found.append(
             Listed(
                 _number(job), _name(job), str(job["owner"]), slots, state != "Hold", queues, limit, since=since,
@@ -139,7 +139,7 @@ def accounted(jobs: Any, known: Mapping[int, Resource]) -> tuple[Accounted, ...]
     """
     found = []
     for job in jobs.values():
-        start, end = _seconds(job.get("startTime")), _seconds(job.get("stopTime"))
+        start, end = seconds(job.get("startTime")), seconds(job.get("stopTime"))
         held = [known[number] for number in _assigned(job) if number in known]
         if start is None or end is None or not held:
             continue
@@ -147,7 +147,7 @@ def accounted(jobs: Any, known: Mapping[int, Resource]) -> tuple[Accounted, ...]
         found.append(
             Accounted(
                 _number(job), (*_partitions(held), ANONYMOUS)[0], tuple(dict.fromkeys(each.node for each in held)),
-                str(job["owner"]), _name(job), _seconds(job.get("submissionTime")) or 0.0, start, end,
+                str(job["owner"]), _name(job), seconds(job.get("submissionTime")) or 0.0, start, end,
                 job["state"] != "Terminated", 1 if status is None else count(status) >> 8 or count(status) & 0xFF,
                 len(held), _asked(job)[1], comment=comment(str(job.get("command") or "")),
             )
@@ -199,15 +199,8 @@ def _assigned(job: Any) -> list[int]:
 def _asked(job: Any) -> tuple[int, float | None]:
     """The requested number of processors of a job, and its time limit (s)."""
     found = _ASKED.match(str(job.get("message") or ""))
-    limit = _seconds(job.get("walltime"))
+    limit = seconds(job.get("walltime"))
     if found is None:
         return 1, limit
-    hours, minutes, seconds = (int(each) for each in found.groups()[1:])
-    return max(1, int(found[1])), limit or float(3600 * hours + 60 * minutes + seconds) or None
-
-
-def _seconds(value: Any) -> float | None:
-    """A time or a duration (s); None if there is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
-        return None
-    return float(value)
+    hours, minutes, rest = (int(each) for each in found.groups()[1:])
+    return max(1, int(found[1])), limit or float(3600 * hours + 60 * minutes + rest) or None

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 
-from metasched.jobs import read_mark
 from metasched.schedulers.oar.listing import comment, partitions_in
 from metasched.schedulers.submission import Asked
 
@@ -60,7 +59,7 @@ def asked_for(words: Sequence[str], attribute: str) -> Asked:
     numbers = [int(each) for each in re.findall(r"=(\d{1,6})(?=/|\Z)", hierarchy)]
     command = words[place] if place < len(words) else ""
     return Asked(
-        read_mark(comment(command)),
+        comment(command),
         min(max(1, math.prod(numbers)), 1_000_000_000),
         partitions_in(values.get("--property", ""), attribute),
     )

@@ -6,7 +6,6 @@ import getopt
 import re
 from collections.abc import Sequence
 
-from metasched.jobs import read_mark
 from metasched.schedulers.submission import Asked, directives
 
 #: qsub's options, those that are followed by a value with a colon, as getopt(3) takes them.
@@ -67,7 +66,7 @@ def asked_for(words: Sequence[str]) -> Asked:
             count = processors(parts["select"] if "select" in parts else f"ncpus={parts['ncpus']}")
         elif name == "-v" and VARIABLE in parts:
             mark = parts[VARIABLE]
-    return Asked(read_mark(comment(mark)), count, queues)
+    return Asked(comment(mark), count, queues)
 
 
 def placed(words: Sequence[str], queue: str) -> list[str]:

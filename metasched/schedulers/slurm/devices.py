@@ -106,7 +106,7 @@ def requested(row: Mapping[str, str], nodes: int) -> Counts:
 
 
 def uncounted(accounting: str, nodes: Iterable[Counts]) -> bool:
-    """Whether some nodes have what an accounting does not count, so that nobody knows whether a job of theirs had it.
+    """Whether some nodes have what an accounting does not count, so that it is unknown whether a job of theirs had it.
 
     Parameters
     ----------

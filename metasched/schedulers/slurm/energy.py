@@ -30,7 +30,7 @@ class Accounted:
     nodes : names of its nodes.
     processors : on all of them together.
     start, end : when it ran (s); the end of one that runs is infinite.
-    processor_time : that it used on all nodes (s); None where nobody tells.
+    processor_time : that it used on all nodes (s); None if unknown.
     joules : what its nodes took while it ran; 0 where that was not measured.
     """
 

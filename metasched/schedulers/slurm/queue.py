@@ -11,7 +11,7 @@ from metasched.slurm_times import span
 
 #: What a queue is asked for.
 COLUMNS = ("JobID", "State", "Partition", "NumCPUs", "TimeLeft", "TimeLimit", "Reason", "NodeList", "SubmitTime",
-           "EligibleTime", "StartTime", "UserName", "Account", "QOS", "Name")  # fmt: skip
+           "EligibleTime", "StartTime", "UserName", "Account", "QOS", "Name", "Command")  # fmt: skip
 #: Why jobs wait that are ahead of a new one; others wait for something else than processors.
 WAITING = frozenset({"None", "Priority", "Resources"})
 
@@ -39,13 +39,25 @@ def queued_job(row: Mapping[str, str]) -> QueuedJob | None:
         row["JobID"], frozenset(row["Partition"].split(",")), int(row["NumCPUs"]), limit, ran, nodes,
         runs or row["Reason"] in WAITING, max(filter(None, (submitted, eligible)), default=None),
         start if runs else None, None if runs else start,
-        *(_plain(row[name]) for name in ("UserName", "Name", "Account", "QOS")),
+        user=_plain(row["UserName"]), name=_plain(row["Name"]), account=_plain(row["Account"]), qos=_plain(row["QOS"]),
+        executable=executable_of(_plain(row["Command"])),
     )  # fmt: skip
 
 
 def moment(text: str) -> float | None:
     """A time in seconds since 1970, None where there is none."""
     return float(text) if text.isdecimal() and int(text) else None
+
+
+def executable_of(command: str) -> str:
+    """The base name of the script or program of a command line, without its arguments.
+
+    Examples
+    --------
+    >>> executable_of("/home/ada/cases/solve.sh 400 --fast"), executable_of("")
+    ('solve.sh', '')
+    """
+    return command.partition(" ")[0].rpartition("/")[2]
 
 
 def _plain(text: str) -> str:

@@ -356,7 +356,12 @@ class SlurmSource(AskedCluster):
             _log.info("%s reports no older jobs: %s", self.name, error)
         else:
             found = {row["JobIDRaw"]: self._accounted(row) for row in accounted} | found
-        return sorted((job for job in found.values() if job is not None and job.end > since), key=lambda job: job.end)
+        jobs = sorted((job for job in found.values() if job is not None and job.end > since), key=lambda job: job.end)
+        known = self._energies([job.job for job in jobs if job.exit_status == 0][-MOST_NAMED:])
+        return [
+            replace(job, energy=known[job.job], energy_covers=self._covers or "") if job.job in known else job
+            for job in jobs
+        ]
 
     def _accounting(self, *words: str) -> list[dict[str, str]]:
         return self._commands.table(_ACCOUNTED, "sacct", "--allusers", "--allocations", *words)

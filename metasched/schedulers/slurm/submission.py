@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from metasched.jobs import read_mark
 from metasched.schedulers.submission import Asked, directives
 
 #: sbatch's short options that are followed by a value, in the same word or in the next.
@@ -81,7 +80,7 @@ def asked_for(words: Sequence[str]) -> Asked:
     nodes = options.nodes.partition("-")[0]
     processors = options.ntasks or options.ntasks_per_node * (int(nodes) if re.fullmatch(r"[0-9]{1,9}", nodes) else 1)
     partitions = tuple(name for name in options.partition.split(",") if name)
-    return Asked(None if options.resources else read_mark(options.comment), max(1, processors), partitions)
+    return Asked(options.comment, max(1, processors), partitions, bool(options.resources))
 
 
 def placed(words: Sequence[str], partition: str) -> list[str]:

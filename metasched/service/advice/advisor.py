@@ -10,6 +10,7 @@ import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from metasched.advised_placements import Answer, Ask, Demands
 from metasched.placement.clusters.constraints import Constraints
@@ -25,10 +26,11 @@ from metasched.placement.ranking.near_ties import Reach, near_ties
 from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
+from metasched.plain_numbers import span
 from metasched.predictors.contract import Predictor, clocks_of
 from metasched.records import InputError, Placement
 from metasched.service.advice.answers import answer, holder_of, nothing
-from metasched.service.advice.fronts import FrontCache
+from metasched.service.advice.fronts import FrontCache, rotation_of
 from metasched.service.advice.recent import RecentPlacements
 from metasched.service.configuration import Configuration
 from metasched.service.state.live_clusters import LiveClusters, View
@@ -38,6 +40,8 @@ from metasched.service.state.running_jobs import RunningJobs
 
 #: Largest number of applications and sizes whose last completion is cached.
 MOST_COMPLETIONS = 10_000
+#: Upper over lower end of an interval from which on its prediction says too little to place a job by.
+VAGUE = 1000.0
 #: Limit of operations for contention in one answer, some hundredths of a second.
 EFFORT = 1e7
 
@@ -78,6 +82,11 @@ class Placer:
         """Use another configuration from the next question on."""
         self._configuration = configuration
 
+    def prepare(self, view: View) -> None:
+        """Compute what questions will need of a view that is about to be put up."""
+        loads = self.loads(view.made_at)
+        self._fronts.prepare(view, self._forecaster.forecasts, replace(loads, recent=()), bool(loads.recent))
+
     def answer(self, ask: Ask, now: float) -> Answer:
         """The best placement, or why there is none. It never raises an exception for a valid question.
 
@@ -107,8 +116,13 @@ class Placer:
             best, clusters, warnings = self._best(ask, able, known, constraints, view, uid, now)
         except InfeasibleError as error:
             return nothing(uid, str(error), configuration)
-        if not math.isfinite(best.slowdown * best.prediction.interval.high):
+        interval = best.prediction.interval
+        if not math.isfinite(best.slowdown * interval.high):
             return nothing(uid, "the predicted time is not a finite number", configuration)
+        if interval.high > VAGUE * interval.low:
+            low, high = (span(best.slowdown * end) for end in (interval.low, interval.high))
+            why = f"the model of {ask.application} does not reach to n={ask.problem_size:g}: {low} to {high}"
+            return nothing(uid, why, configuration)
         chosen = next(each for each in usable if each.state.name == best.resource_set.cluster)
         most = chosen.limits(holder_of(ask)).nodes
         if most is not None and len(best.resource_set.nodes) > most:
@@ -194,6 +208,8 @@ class Placer:
         # The horizon is unknown at first: the last completion of a problem of about this size is tried first.
         alike = ask.application, round(2.0 * math.log2(ask.problem_size))
         loads = self.loads(now, first_horizon=self._completions.get(alike, FIRST_HORIZON))
+        forecasts = self._forecaster.forecasts
+        loads = replace(loads, kept=partial(self._fronts.expected, view, forecasts, loads))
         running, notes = self.running(able)
         states = [each.state for each in able]
         chosen = self._configuration.energy
@@ -216,23 +232,27 @@ class Placer:
             ),
             max_slowdown=chosen.max_slowdown if metered else None,
             power_cap=chosen.power_cap if metered else None,
-            # The order of equal nodes changes with each view, so that not all jobs go to the same ones.
-            rotation=f"{view.made_at}",
+            rotation=rotation_of(view),
             running=running,
+            curve=False,
         )
         if not running:
-            forecasts = self._forecaster.forecasts
             found = quickest(
                 lambda horizon: self._fronts.fronts(able, question, view, forecasts, horizon), known, question
             )
             if found is not None:
-                if alike in self._completions or len(self._completions) < MOST_COMPLETIONS:
-                    self._completions[alike] = found.placement.completion
+                self._remember(alike, found.placement)
                 return found.placement, found.clusters, found.warnings + notes
         # Harm is not needed: it is not in the answer, and no policy has a weight for it.
         contention = self.contention(able, running, known, ask.problem_size, notes, loads, harm=False)
         ranking = rank(states, known, replace(question, contention=contention, rotation=uid))
+        self._remember(alike, ranking.placements[0])
         return ranking.placements[0], ranking.clusters, ranking.warnings
+
+    def _remember(self, alike: tuple[str, int], best: Placement) -> None:
+        """Note when a problem of about this size is completed: the next one's horizon is sought from there."""
+        if alike in self._completions or len(self._completions) < MOST_COMPLETIONS:
+            self._completions[alike] = best.completion
 
     def contention(
         self,

@@ -59,7 +59,7 @@ def estimates(
     Notes
     -----
     Where the job could start now the prediction is for the nodes that it would be placed on. Where it has to wait
-    nobody knows which nodes will be free, so it is for what the partition's nodes have to spare on average now.
+    it is unknown which nodes will be free, so it is for what the partition's nodes have to spare on average now.
     """
     known = {(each["scheduler"], each["partition"]): each for each in ask("GET", "/v1/clusters", None)}
     found = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
@@ -37,7 +36,7 @@ def explain_answer(asked: ExplainIn, view: View, models: Models) -> dict[str, An
     predictor = models.predictor(asked.application, partition.platform)
     if predictor is None:
         raise InputError(f"no model of {asked.application} on {partition.platform}")
-    predictor = under(predictor, replace(asked.settings, frequency=asked.placement.frequency or asked.frequency))
+    predictor = under(predictor, asked.placement.settings(asked.settings))
     return _document(asked.problem_size, asked.placement, predictor, partition.state)
 
 
@@ -84,8 +83,7 @@ def _model_then(
         raise InputError(f"no model of {advice.application} on {platform}")
 
     with suppress(InputError):  # an old model may not know later parameters
-        settings = advice.question.settings
-        settings = replace(settings, frequency=placement.frequency or settings.frequency)
+        settings = placement.settings(advice.question.settings)
         able = [under(predictor, settings) for predictor in able]
 
     def off(predictor: Predictor) -> float:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TypeVar
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.ranking.fast_path import fronts_with
-from metasched.placement.ranking.preparation import before_recent
+from metasched.placement.loads.counted import Loads, expected
+from metasched.placement.ranking.fast_path import fronts_of
+from metasched.placement.ranking.preparation import rotated
 from metasched.placement.ranking.query import Question
 from metasched.placement.search.cpu_bandwidth_fronts import Fronts
 from metasched.service.state.live_clusters import View
-from metasched.service.state.load_forecasts import Forecasts, nearest_horizon
+from metasched.service.state.load_forecasts import LADDER, Forecasts, nearest_horizon
 
-#: Largest number of cached fronts of a view.
-MOST_FRONTS = 200
-
-
-Kept = TypeVar("Kept")
+#: Largest number of cached fronts of a view, and of views for which what is not asked for is still computed.
+MOST_FRONTS, ASKED_WITHIN = 200, 10
 
 
 @lru_cache(maxsize=MOST_FRONTS)
@@ -35,13 +33,39 @@ def _admission(constraints: Constraints) -> Constraints:
 Key = tuple[str, Constraints, int | None]
 
 
+@dataclass(slots=True)
+class _Kept:
+    """What is kept for one view and the forecasts of its time, from the loads without recently placed jobs.
+
+    Parameters
+    ----------
+    view, forecasts : of what.
+    expected, rotated, fronts : by what they depend on: the loads to expect, without and with the turns of nodes, and
+        the fronts.
+    recent : the fronts with the jobs placed just now, for a question that returns to the same horizon.
+    """
+
+    view: View
+    forecasts: Forecasts
+    expected: dict[tuple[str, int | None], tuple[ClusterState, tuple[str, ...]]] = field(default_factory=dict)
+    rotated: dict[tuple[str, int | None], tuple[ClusterState, tuple[str, ...]]] = field(default_factory=dict)
+    fronts: dict[Key, Fronts] = field(default_factory=dict)
+    recent: tuple[Loads | None, dict[Key, Fronts]] = (None, {})
+
+
 class FrontCache:
-    """The fronts of the current view and forecasts, from the loads without recently placed jobs."""
+    """The fronts of the current view and forecasts, from the loads without recently placed jobs.
+
+    Those that were asked for lately are computed for the next view before it is put up, so that questions need not wait
+    for them.
+    """
 
     def __init__(self) -> None:
-        self._of: tuple[View, Forecasts] | None = None
-        self._fronts: dict[Key, Fronts] = {}
-        self._before: dict[Key, tuple[ClusterState, tuple[str, ...]]] = {}
+        self._kept: _Kept | None = None
+        self._next: _Kept | None = None
+        #: The number of the view for which each was asked last.
+        self._asked: dict[Key, int] = {}
+        self._views = 0
 
     def fronts(
         self,
@@ -60,31 +84,103 @@ class FrontCache:
         view, forecasts : those that are up.
         horizon : seconds; None for the loads of now.
         """
-        if self._of is None or self._of[0] is not view or self._of[1] is not forecasts:
-            self._of, self._fronts, self._before = (view, forecasts), {}, {}
+        kept = self._of(view, forecasts)
         admission = _admission(question.constraints)
         return [
-            self._front(each, question, horizon, (each.state.name, admission, _step(horizon))) for each in partitions
+            self._front(kept, each, question, horizon, (each.state.name, admission, _step(horizon)))
+            for each in partitions
         ]
 
-    def _front(self, partition: Partition, question: Question, horizon: float | None, key: Key) -> Fronts:
-        recent = question.loads.recent
-        if not recent and key in self._fronts:
-            return self._fronts[key]
-        before = self._before.get(key)
-        if before is None:
-            before = before_recent(partition.state, question.loads, horizon, question.rotation)
-            _keep(self._before, key, before)
-        found = fronts_with(before, question)
-        if not recent:
-            _keep(self._fronts, key, found)
-        return found
+    def expected(
+        self, view: View, forecasts: Forecasts, loads: Loads, cluster: ClusterState, horizon: float | None
+    ) -> tuple[ClusterState, tuple[str, ...]]:
+        """What :func:`metasched.placement.loads.counted.expected` gives for a cluster of a view, computed once for it.
+
+        Parameters
+        ----------
+        view, forecasts : those that are up.
+        loads : as questions count them.
+        cluster : of the view.
+        horizon : seconds; None for the loads of now.
+        """
+        return _expected(self._of(view, forecasts), cluster, loads, horizon)
+
+    def prepare(self, view: View, forecasts: Forecasts, loads: Loads, placing: bool) -> None:
+        """Compute for a view that is about to be put up what was asked for lately.
+
+        Parameters
+        ----------
+        view, forecasts : the view, and the forecasts that are up.
+        loads : as questions count them, without recently placed jobs.
+        placing : whether jobs were placed just now: then fronts are not kept, only the loads before these jobs.
+        """
+        self._views += 1
+        known, kept = self._kept, _Kept(view, forecasts)
+        for key, number in tuple(self._asked.items()):
+            name, admission, step = key
+            partition = view.named(name)
+            if partition is None or self._views - number > ASKED_WITHIN:
+                self._asked.pop(key, None)
+                continue
+            horizon = None if step is None else LADDER[step]
+            question = Question(1.0, admission, loads=loads, rotation=rotation_of(view))
+            before = _before(kept, partition.state, question, horizon)
+            if not placing:
+                kept.fronts[key] = found = fronts_of(before, question)
+                if known is not None and key in known.fronts:
+                    found.find_as(known.fronts[key])
+        self._next = kept
+
+    def _of(self, view: View, forecasts: Forecasts) -> _Kept:
+        for kept in (self._kept, self._next):
+            if kept is not None and kept.view is view and kept.forecasts is forecasts:
+                break
+        else:
+            kept = _Kept(view, forecasts)
+        self._kept = kept
+        return kept
+
+    def _front(self, kept: _Kept, partition: Partition, question: Question, horizon: float | None, key: Key) -> Fronts:
+        if len(self._asked) < MOST_FRONTS or key in self._asked:
+            self._asked[key] = self._views
+        if not question.loads.recent:
+            fronts = kept.fronts
+        else:  # they are for this question alone, which may come back to them from another horizon
+            if kept.recent[0] is not question.loads:
+                kept.recent = question.loads, {}
+            fronts = kept.recent[1]
+        if key not in fronts:
+            found = fronts_of(_before(kept, partition.state, question, horizon), question)
+            if len(fronts) >= MOST_FRONTS:
+                return found
+            fronts[key] = found
+        return fronts[key]
+
+
+def rotation_of(view: View) -> str:
+    """What decides which of equal nodes come first: it changes with each view, so that not all jobs go to the same."""
+    return f"{view.made_at}"
+
+
+def _before(
+    kept: _Kept, cluster: ClusterState, question: Question, horizon: float | None
+) -> tuple[ClusterState, tuple[str, ...]]:
+    """The loads without recently placed jobs, on whose admission they do not depend, and the turns of the nodes."""
+    key = cluster.name, _step(horizon)
+    if key not in kept.rotated:
+        state, warnings = _expected(kept, cluster, question.loads, horizon)
+        kept.rotated[key] = state if question.rotation is None else rotated(state, question.rotation), warnings
+    return kept.rotated[key]
+
+
+def _expected(
+    kept: _Kept, cluster: ClusterState, loads: Loads, horizon: float | None
+) -> tuple[ClusterState, tuple[str, ...]]:
+    key = cluster.name, _step(horizon)
+    if key not in kept.expected:
+        kept.expected[key] = expected(cluster, replace(loads, kept=None), horizon)
+    return kept.expected[key]
 
 
 def _step(horizon: float | None) -> int | None:
     return None if horizon is None else nearest_horizon(horizon)
-
-
-def _keep(kept: dict[Key, Kept], key: Key, value: Kept) -> None:
-    if len(kept) < MOST_FRONTS:
-        kept[key] = value

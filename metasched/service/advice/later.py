@@ -25,7 +25,7 @@ COUNTS = 8
 def later(asked: RankIn, view: View, models: Models | WithLent, placer: Placer, queues: Queues) -> list[dict[str, Any]]:
     """The number of processors with the earliest completion in each partition, after the jobs there.
 
-    Nobody knows which nodes will be free then, so the run is predicted for what the partition's nodes have to spare
+    It is unknown which nodes will be free then, so the run is predicted for what the partition's nodes have to spare
     on average now.
 
     Parameters

@@ -83,7 +83,7 @@ def ranked(asked: RankIn, view: View, models: Models | WithLent, placer: Placer,
         ranking = rank(states, known, replace(question, settings=found))
     except InfeasibleError as error:
         return infeasible_document(asked.application, asked.problem_size, error)
-    return ranking_document(asked.application, asked.problem_size, ranking)
+    return ranking_document(asked.application, asked.problem_size, ranking, asked.settings)
 
 
 def _drained(partitions: Sequence[Partition], nodes: str) -> list[Partition]:

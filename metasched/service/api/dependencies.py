@@ -108,15 +108,18 @@ class Allowed(HTTPBearer):
         return client
 
 
-async def _leading(request: Request) -> None:
+async def leading(request: Request) -> None:
+    """Refuse the request unless this daemon leads."""
     if not request.app.state.daemon.leads:
         raise NotNowError("this daemon is a follower; only the leading daemon stores data")
 
 
 #: Of routes that store something: a daemon that follows another refuses it for now.
-Leading = Depends(_leading)
+Leading = Depends(leading)
 
-Reader = Annotated[Client, Security(Allowed("reader", "scheduler"))]
+READING, WRITING = Allowed("reader", "scheduler"), Allowed("agent", "scheduler")
+Reader = Annotated[Client, Security(READING)]
 Scheduler = Annotated[Client, Security(Allowed("scheduler"))]
-Writing = Annotated[Client, Security(Allowed("agent", "scheduler"))]
+Writing = Annotated[Client, Security(WRITING)]
+OfSite = Annotated[Client, Security(Allowed("site"))]
 Admin = Annotated[Client, Security(Allowed("admin"))]

@@ -95,7 +95,7 @@ def _expected(question: ExpectIn, history: JobHistory, sized: SizedJobs, now: fl
     """The predicted run time of a job: from its history, or from a model if its name contains its problem size."""
     found = history.predict(
         question.user, question.processors, question.requested_time, now, cluster=question.cluster, name=question.name,
-        partition=question.partition, account=question.account,
+        executable=question.executable, partition=question.partition, account=question.account,
     )  # fmt: skip
     return sized.predict(
         found, question.name, question.processors, cluster=question.cluster, partition=question.partition,

@@ -88,8 +88,8 @@ class Gate:
         finally:
             # The path of the route, not of the request: names in it would make a series for each.
             route = getattr(scope.get("route"), "path", "other")
-            self._metrics.requests.labels(scope["method"] if route != "other" else "", route, str(status)).inc()
-            self._metrics.latency.labels(route).observe(time.perf_counter() - began)
+            method = scope["method"] if route != "other" else ""
+            self._metrics.answered(method, route, status, time.perf_counter() - began)
 
 
 def _is_json(heads: Mapping[bytes, bytes]) -> bool:

@@ -48,7 +48,7 @@ async def place(ask: Ask, request: Request, client: Reader) -> Response:
 
     A trial changes nothing, so every client that may read may ask for one.
     """
-    daemon: Daemon = request.app.state.daemon  # each dependency costs a fifteenth of an answer
+    daemon: Daemon = request.app.state.daemon
     if not ask.trial and not client.may("scheduler"):
         raise HTTPException(403, f"the role {client.role} may only request trials, expected scheduler")
     if not ask.trial and not daemon.leads:
@@ -114,7 +114,8 @@ async def rank(
         document = await run_in_threadpool(ranked, question, view, models, advisor, now)
         if question.later:
             waits = await run_in_threadpool(later, question, view, models, advisor, queues)
-            document |= {"format": FORMAT, "version": __version__, "later": waits, "clusters": described(clusters, now),
+            document |= {"format": FORMAT, "version": __version__, "time": now, "later": waits,
+                         "clusters": described(clusters, now),
                          "runs": lent_models.runs_of(question.application)}  # fmt: skip
     return document
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Path
 
 from metasched import __version__
-from metasched.service.api.dependencies import Leading, Reader, Scheduler, TheSites, WholeDaemon, Writing
+from metasched.service.api.dependencies import Leading, OfSite, Reader, Scheduler, TheSites, WholeDaemon
 from metasched.service.refusals import NotNowError
 from metasched.service.schemas import SiteJobIn, SiteLinksIn, SitesIn
 from metasched.sites.grid import answer_document
@@ -36,7 +36,7 @@ async def rank_sites(asked: SitesIn, daemon: WholeDaemon, client: Reader) -> dic
 
     def answer() -> dict[str, Any]:
         ranking = sites.rank(question)
-        document = answer_document(question, ranking, __version__)
+        document = answer_document(question, ranking, __version__) | {"time": daemon.clock.now()}
         return (
             document | {"id": sites.sent.send(ranking.places, question).uid}
             if asked.send and ranking.places
@@ -73,16 +73,20 @@ async def withdraw_job(uid: Uid, sites: TheSites, client: Scheduler) -> dict[str
 
 
 @router.post("/links", dependencies=[Leading])
-def take_links(report: SiteLinksIn, sites: TheSites, client: Writing) -> dict[str, Any]:
-    """Store what an agent measured of the links to sites; names that are no site of this daemon are returned."""
-    if client.role == "agent" and client.node != report.node:
-        raise HTTPException(403, f"this agent may only report links of node {client.node}")
-    unknown = sites.measured({each.site: Probe(each.bandwidth, each.round_trip, each.age) for each in report.links})
+def take_links(report: SiteLinksIn, sites: TheSites, client: OfSite) -> dict[str, Any]:
+    """Note what an agent measured from its site to others; names that this daemon knows nothing of are returned."""
+    if client.role == "site" and client.node != report.site:
+        raise HTTPException(403, f"this agent may only report links of site {client.node}")
+    links = {each.site: Probe(each.bandwidth, each.round_trip, each.age) for each in report.links}
+    unknown = sites.measured(report.site, links)
     return {"taken": len(report.links) - len(unknown), "unknown": unknown}
 
 
 @router.get("")
 def site_status(sites: TheSites, client: Reader) -> dict[str, Any]:
-    """The outcomes and the correction of each site, and for schedulers and administrators the latest sent jobs."""
+    """The outcomes and the correction of each site, the links between sites, and the latest sent jobs.
+
+    The jobs are for schedulers and administrators.
+    """
     jobs = [job.as_dict(sites.now()) for job in sites.sent.newest(SHOWN)] if client.sees_all else []
-    return {"sites": sites.status(), "jobs": jobs}
+    return {"sites": sites.status(), "links": sites.paths.as_document(), "jobs": jobs}

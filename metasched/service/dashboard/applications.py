@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from candidate_functions.terms import formula
-from metasched.predictors.contract import Learned, PhaseTimes
+from metasched.predictors.contract import Learned, PhaseShares
 from metasched.records import InputError
 from metasched.service.dashboard.formats import figure
 from metasched.service.quality.recent_predictions import JudgedRun
@@ -61,7 +61,7 @@ class Shown:
 
     summary: Summary
     tops: Sequence[Top]
-    phases: PhaseTimes | None
+    phases: PhaseShares | None
     chart: dict[str, Any] | None
     runs: Sequence[JudgedRun]
 
@@ -69,13 +69,13 @@ class Shown:
 def summary(application: str, platform: str, models: Models) -> Summary:
     """A model in one line: its runs, those without loads, its recent median error (%) and coverage."""
     key = application, platform
-    predictor, runs = models.all()[key], models.recent.of(*key)
+    predictor, runs = models.answering(key), models.recent.of(*key)
     return Summary(
         application,
         platform,
-        predictor.name,
-        predictor.window.seen,
-        models.learned()[key].unmeasured,
+        "" if predictor is None else predictor.name,
+        0 if predictor is None else predictor.window.seen,
+        models.learned_by(key).unmeasured,
         len(runs),
         float(np.median([run.error for run in runs])) if runs else None,
         float(np.mean([run.inside for run in runs])) if runs else None,
@@ -86,7 +86,8 @@ def shown(application: str, platform: str, models: Models) -> Shown:
     """One model as the page shows it: its last predictions, a picture of them, and the top of its lists."""
     runs = models.recent.of(application, platform)
     try:
-        learned = models.all()[application, platform].learned()
+        predictor = models.answering((application, platform))
+        learned = Learned(()) if predictor is None else predictor.learned()
     except InputError:  # It has learned nothing yet.
         learned = Learned(())
     return Shown(
@@ -100,7 +101,7 @@ def shown(application: str, platform: str, models: Models) -> Shown:
 
 def in_order(models: Models, application: str) -> list[tuple[str, str]]:
     """The models to show, the most judged and learned first; those of one application where it is named."""
-    chosen = [key for key in models.all() if not application or key[0] == application]
+    chosen = [key for key in models.keys if not application or key[0] == application]
     return sorted(chosen, key=lambda key: (-len(models.recent.of(*key)), -models.learned_by(key).runs, key))
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from metasched.advised_placements import AdvisedPlacement
 from metasched.blocks.power import idle_power
 from metasched.energy_share import Occupant, as_node, shares
 from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_mark
+from metasched.records import Run
 from metasched.schedulers.contract import KnowsProcessorTime, Source
 from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
@@ -25,7 +27,7 @@ from metasched.service.state.live_clusters import LiveClusters
 from metasched.service.state.models import Models
 from metasched.service.state.write_queue import WriteQueue
 from metasched.store.database.ended_records import EndedRecord
-from metasched.store.database.run_records import FORGOTTEN
+from metasched.store.database.run_records import FORGOTTEN, RecordedRun
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
 from monitors.sources.power_history import PowerHistory
@@ -122,7 +124,7 @@ class EndedJobs:
             When what is reported about the job is impossible.
         """
         check_times(job)
-        self._ended.append(job)
+        self._keep(job)
         if not sure:
             self._on_report(job)
         mark = self._mark_of(job)
@@ -137,7 +139,7 @@ class EndedJobs:
         if mark is None and confirmable:
             self._waiting.add(waiting)
             return {"stored": False, "why": "its scheduler is asked for details"}
-        concluded = self._concluded(job)
+        concluded = self._concluded(job if confirmable else self.metered(job))
         if concluded is None:
             return {"stored": False, "why": "its comment names no application, and no placement matches it"}
         record = concluded.record
@@ -170,9 +172,9 @@ class EndedJobs:
         for record in self._store.runs.all(learnable=False, since=now - REACH):
             waits = record.exit_status == 0 and not {FORGOTTEN, DONE} & record.run.extra.keys()
             if waits and self._waiting.concerns(record.run.extra.get("scheduler", "")):
-                run = record.run
-                end = (run.start_time or now) + run.execution_time
-                self._waiting.add(Pending(run.extra["scheduler"], run.extra["job"], end, stored=record))
+                job = _job_of(record.run)
+                self._keep(job)
+                self._waiting.add(Pending(job.scheduler, job.job, job.end, stored=record))
         missed = [each for each in self._sources if each.name not in self._caught_up]
         for source, jobs in self._reported(missed, now - REACH):
             if isinstance(jobs, Exception):
@@ -180,6 +182,7 @@ class EndedJobs:
                 refused = refused or RuntimeError(f"{source.name} did not answer")
                 continue
             taken, complete = 0, True
+            self._keep(*jobs)
             for job in jobs:
                 try:
                     taken += self.take(job, sure=True)["stored"]
@@ -213,6 +216,7 @@ class EndedJobs:
             self._metrics.unheard(source.name, error)
             return
         before = self._lately.get(source.name, frozenset())
+        self._keep(*(job for job in jobs if job.job not in before))
         for job in jobs:
             if job.job in before:
                 continue
@@ -238,7 +242,7 @@ class EndedJobs:
         if pending.job is None:
             assert pending.stored is not None  # noqa: S101
             record = as_reported(pending.stored, fate or Fate(completed=None))
-            concluded: Concluded | None = Concluded(record, None, None)
+            concluded: Concluded | None = Concluded(self._metered_record(record, fate), None, None)
         else:
             concluded = self._concluded(self.metered(_as_reported(pending.job, fate)))
         if concluded is None:
@@ -266,6 +270,7 @@ class EndedJobs:
             hardware = state.hardware
             idle = idle_power(hardware)
             per_node = (partition.total or int(state.processors.sum())) / max(int(state.up.sum()), 1)
+        used: Mapping[str, float] | None = None
         for meter in self.meters:
             drawn, fault = meter.drawn(job.start, job.end)
             if fault:
@@ -273,13 +278,32 @@ class EndedJobs:
             known = [as_node(drawn[node], hardware) for node in job.nodes if node in drawn]
             if len(known) < len(job.nodes) or len({each.covers for each in known}) > 1:
                 continue
-            joules, used = 0.0, self._used(job)
+            joules, used = 0.0, self._used(job) if used is None else used
             for node, each in zip(job.nodes, known, strict=True):
                 jobs = [_occupant(job, used), *self._others(job, node, used)]
                 joules += shares(each, jobs, per_node, idle, job.start, job.end)[0][0]
             if joules > 0.0:
                 return replace(job, energy=joules, energy_covers=known[0].covers)
         return job
+
+    def _metered_record(self, record: RecordedRun, fate: Fate | None) -> RecordedRun:
+        """A stored run with its energy, if that was not known when it was stored."""
+        if fate is None or record.run.energy is not None:
+            return record
+        run, job = record.run, self.metered(_as_reported(_job_of(record.run), fate))
+        cells = {name: str(value) for name in ("energy", "energy_covers") if (value := getattr(job, name))}
+        return replace(record, run=replace(run, extra=MappingProxyType({**run.extra, **cells})))
+
+    def _keep(self, *jobs: EndedJob) -> None:
+        """Remember that jobs have ended, each once however often and by whomever it is reported."""
+        known = defaultdict[tuple[str, str], list[float]](list)
+        for other in tuple(self._ended):
+            known[other.scheduler, other.job].append(other.start)
+        for job in jobs:
+            starts = known[job.scheduler, job.job]
+            if not any(abs(start - job.start) < SAME_MOMENT for start in starts):
+                self._ended.append(job)
+                starts.append(job.start)
 
     def _used(self, job: EndedJob) -> Mapping[str, float]:
         """Processor times (s) of a job and of those that ended beside it, by number, if its scheduler records them."""
@@ -298,8 +322,8 @@ class EndedJobs:
         return [
             other
             for other in tuple(self._ended)
-            if other.uid != job.uid
-            and other.scheduler == job.scheduler
+            if other.scheduler == job.scheduler
+            and not (other.job == job.job and abs(other.start - job.start) < SAME_MOMENT)
             and node in other.nodes
             and other.start < job.end
             and job.start < other.end
@@ -385,6 +409,13 @@ def _occupant(job: EndedJob, used: Mapping[str, float]) -> Occupant:
     return Occupant(job.start, job.end, (job.processors or count) / count, None if whole is None else whole / count)
 
 
+def _job_of(run: Run) -> EndedJob:
+    """The job whose run is stored, as far as that tells."""
+    scheduler, number, partition = (run.extra.get(name, "") for name in ("scheduler", "job", "partition"))
+    start = run.start_time or 0.0
+    return EndedJob(scheduler, number, "", partition, run.nodes, run.processors, start, start + run.execution_time, 0)
+
+
 def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
     """A job with what its scheduler knows better than its epilog."""
     if fate is None:
@@ -393,7 +424,7 @@ def _as_reported(job: EndedJob, fate: Fate | None) -> EndedJob:
         job = replace(job, energy=fate.energy, energy_covers=fate.energy_covers)
     return replace(
         job,
-        # A scheduler dates a job that it puts back into the queue anew.
+        # A scheduler dates a job that it puts back into the queue again.
         submitted=fate.submitted if job.submitted is None else job.submitted,
         processors=fate.processes or job.processors,
         kind=fate.kind or job.kind,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from metasched.advised_placements import Outcome
-from metasched.jobs import DEVICES, UNKNOWN_DEVICES, EndedJob, Fate, Mark, check_times
+from metasched.jobs import DEVICES, UNKNOWN_DEVICES, Devices, EndedJob, Fate, Mark, check_times
 from metasched.placement.loads.staleness import LEAST_BANDWIDTH, LEAST_CPU
 from metasched.predictors.contract import energy_predictor
 from metasched.records import DEFAULT_SETTINGS, SETTING_COLUMNS, WITHOUT, InputError, Prediction, Run, Settings
@@ -54,7 +54,7 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     counted = mark.processors == processors or (job.processors is not None and job.kind != "unknown")
     cpu, bandwidth = observed(job.nodes, job.start, job.end, store)
     layout = {name: str(value) for name in (*SETTING_COLUMNS, *FURTHER) if (value := getattr(job, name))}
-    settings, known = with_devices(job, mark)
+    settings, known = with_devices(mark.settings, job.devices, f"{job.job} of {job.scheduler}")
     extra = settings.cells | layout | {"job": job.job, "scheduler": job.scheduler, "partition": job.partition}
     run = Run(
         mark.application,
@@ -97,31 +97,36 @@ def conclude(job: EndedJob, mark: Mark, board: LiveClusters, models: Models, sto
     )
 
 
-def with_devices(job: EndedJob, mark: Mark) -> tuple[Settings, bool]:
+def with_devices(settings: Settings, devices: Devices | None, job: str) -> tuple[Settings, bool]:
     """The settings of a run with the devices that its scheduler reports, and whether it is known which it had.
 
     The scheduler's word goes before that of a comment, which counts where the scheduler does not know.
 
+    Parameters
+    ----------
+    settings : as the job's comment states them.
+    devices : as its scheduler reports them, see :data:`metasched.jobs.Devices`.
+    job : its name in the log.
+
     Examples
     --------
-    >>> job = EndedJob("c", "7", "", "p", ("n1",), 2, 1.0, 2.0, 0, devices=(("gpu", "a100"), ("gpus", 2.0)))
-    >>> marked = Mark("lu", 9.0, settings=Settings.of(parameters={"gpu": "v100", "steps": 5}))
-    >>> with_devices(job, marked)[0].parameters
+    >>> stated = Settings.of(parameters={"gpu": "v100", "steps": 5})
+    >>> with_devices(stated, (("gpu", "a100"), ("gpus", 2.0)), "7 of c")[0].parameters
     (('gpu', 'a100'), ('gpus', 2.0), ('steps', 5.0))
     """
-    stated = dict(mark.settings.parameters)
-    if job.devices is None or job.devices == UNKNOWN_DEVICES:
-        return mark.settings, job.devices is None or "gpu" in stated
-    found = dict(job.devices)
+    stated = dict(settings.parameters)
+    if devices is None or devices == UNKNOWN_DEVICES:
+        return settings, devices is None or "gpu" in stated
+    found = dict(devices)
     wrong = [name for name in DEVICES if name in stated and stated[name] != found.get(name, WITHOUT.get(name))]
     if wrong:
         _log.warning(
-            "job %s of %s: its comment states %s, its scheduler %s, which counts", job.job, job.scheduler,
+            "job %s: its comment states %s, its scheduler %s, which counts", job,
             ", ".join(f"{name}={stated[name]}" for name in wrong),
             ", ".join(f"{name}={found.get(name, WITHOUT.get(name, 0))}" for name in wrong),
         )  # fmt: skip
     kept = {name: value for name, value in stated.items() if name not in DEVICES}
-    return replace(mark.settings, parameters=tuple(sorted((kept | found).items()))), True
+    return replace(settings, parameters=tuple(sorted((kept | found).items()))), True
 
 
 def as_reported(record: RecordedRun, fate: Fate) -> RecordedRun:
@@ -129,15 +134,12 @@ def as_reported(record: RecordedRun, fate: Fate) -> RecordedRun:
 
     Parameters
     ----------
-    record : of a job that its epilog reported before the daemon was started anew.
+    record : of a job that its epilog reported before the daemon was started again.
     fate : of the job.
     """
     run = record.run
-    job = EndedJob(
-        run.extra["scheduler"], run.extra["job"], "", "", run.nodes, run.processors, run.start_time or 0.0,
-        (run.start_time or 0.0) + run.execution_time, record.exit_status, devices=fate.devices,
-    )  # fmt: skip
-    settings, known = with_devices(job, Mark(run.application, run.problem_size, settings=run.settings))
+    job = f"{run.extra['job']} of {run.extra['scheduler']}"
+    settings, known = with_devices(run.settings, fate.devices, job)
     settings = replace(settings, threads=fate.threads or settings.threads)
     kept = {name: cell for name, cell in run.extra.items() if name not in run.settings.cells}
     run = replace(run, processors=fate.processes or run.processors, extra=MappingProxyType(kept | settings.cells))

@@ -28,6 +28,7 @@ class Schedule:
     def __init__(self) -> None:
         self._stopping = Event()
         self._threads: list[Thread] = []
+        self._left: list[Thread] = []
 
     def every(self, seconds: float, work: Callable[[], object]) -> None:
         """Do a work after a period, and again after each further one; one that fails is done again.
@@ -39,15 +40,18 @@ class Schedule:
         """
         self._begin(self._again, work, seconds)
 
-    def once(self, work: Callable[[], object], *, after: float = 0.0) -> None:
+    def once(self, work: Callable[[], object], *, after: float = 0.0, left: bool = False) -> None:
         """Do a work once, however often it must be tried for that: the database may be away for a while.
 
         Parameters
         ----------
         work : what to do; it counts as done when it raises nothing.
         after : how long to wait before the first try (s).
+        left : whether the end need not wait for it: work that only reads, perhaps for minutes.
         """
-        self._begin(self._until_done, work, after)
+        thread = self._begin(self._until_done, work, after)
+        if left:
+            self._left.append(thread)
 
     @property
     def idle(self) -> bool:
@@ -55,17 +59,21 @@ class Schedule:
         return not any(thread.is_alive() for thread in self._threads if thread.name.endswith(" once"))
 
     def stop(self) -> None:
-        """End it; work that is being done is finished."""
+        """End it; work that is being done is finished, unless it only reads."""
         self._stopping.set()
         for thread in self._threads:
-            thread.join()
+            if thread not in self._left:
+                thread.join()
 
-    def _begin(self, run: Callable[[Callable[[], object], float], None], work: Callable[[], object], s: float) -> None:
+    def _begin(
+        self, run: Callable[[Callable[[], object], float], None], work: Callable[[], object], s: float
+    ) -> Thread:
         once = " once" if run == self._until_done else ""
         name = f"metasched-{getattr(work, '__name__', 'work')}{once}"
         thread = Thread(target=run, args=(work, s), name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
+        return thread
 
     def _again(self, work: Callable[[], object], seconds: float) -> None:
         due = time.monotonic() + seconds

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
+from collections.abc import Iterator
 
 from metasched.service.clock import Clock
 from metasched.service.configuration import Keep
@@ -18,6 +21,7 @@ from metasched.store.database.load_means import mean_loads, update_means
 from metasched.store.database.retention import prune
 from metasched.store.database.store import Store
 from metasched.store.database.tables import FIVE_MINUTES
+from metasched.store.files.campaigns import Loads
 
 _log = logging.getLogger(__name__)
 
@@ -63,12 +67,19 @@ class Upkeep:
 
     def restore_history(self) -> None:
         """Restore from the database what the dashboard and the status show of the time before the start."""
-        means = mean_loads(self._store, FIVE_MINUTES, since=self._before - DAY, until=self._before)
         ended = self._jobs.remember()
         self._models.recent.restore(ended)
         self._moves.restore(ended)
-        self._history.restore(self._clusters.view.partitions, means)
+        self._history.restore(self._clusters.view.partitions, self._last_day())
         self.history_restored = True
+
+    def _last_day(self) -> Iterator[Loads]:
+        """The means of the day before the start, slot by slot, each followed by a rest as long as it took."""
+        first = math.ceil((self._before - DAY) / FIVE_MINUTES) * FIVE_MINUTES
+        for slot in range(first, math.ceil(self._before), FIVE_MINUTES):
+            began = time.monotonic()
+            yield mean_loads(self._store, FIVE_MINUTES, since=slot, until=min(slot + FIVE_MINUTES, self._before))
+            time.sleep(time.monotonic() - began)
 
     def update_means(self) -> None:
         """Make the means of the loads that came in, and pack them."""

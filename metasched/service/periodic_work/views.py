@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Thread
 
 from metasched.history.queue import QueuedJob
@@ -12,7 +12,7 @@ from metasched.schedulers.contract import Source
 from metasched.service.clock import Clock
 from metasched.service.metrics import Metrics
 from metasched.service.state.described_clusters import DescribedClusters
-from metasched.service.state.live_clusters import LiveClusters
+from metasched.service.state.live_clusters import LiveClusters, View
 from metasched.service.state.load_forecasts import LoadForecaster
 from metasched.service.state.load_history import LoadHistory
 from metasched.service.state.models import Models
@@ -36,6 +36,7 @@ class Views:
     ----------
     store, sources, clock, clusters, history, load_forecaster, models, metrics, queues : what they are made of, and go
         to.
+    prepare : called with each view for placements before it is put up.
 
     Attributes
     ----------
@@ -53,10 +54,12 @@ class Views:
         models: Models,
         metrics: Metrics,
         queues: Queues,
+        prepare: Callable[[View], object],
     ) -> None:
         self._store, self._sources, self._clock, self._clusters = store, sources, clock, clusters
         self._queues = queues
         self._history, self._load_forecaster, self._models, self._metrics = history, load_forecaster, models, metrics
+        self._prepare = prepare
         self.described: DescribedClusters | None = None
 
     def make(self) -> None:
@@ -74,9 +77,9 @@ class Views:
     def refresh(self) -> None:
         """Make the view of this moment for placements."""
         self._clock.mind()
-        view = self._clusters.refresh(self._clock.now())
+        view = self._clusters.refresh(self._clock.now(), self._prepare)
         self._history.note(view.partitions, view.made_at)
-        self._load_forecaster.note(dict(self._clusters.latest).values(), view.made_at)
+        self._load_forecaster.note(self._clusters.newest_loads(), view.made_at)
 
     def read_loads(self, within: float = STILL_NEW) -> None:
         """Read the newest loads from the database, those of the last ``within`` seconds."""

@@ -17,6 +17,8 @@ from metasched.records import Placement
 
 #: One-sided level of the bounds of the time saved.
 SURE = 0.95
+#: Finished jobs that are remembered.
+MOST_JOBS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +180,8 @@ class Ledger:
     [('cg', ''), ('lu', '')]
     """
 
-    def __init__(self, most: int = 10_000) -> None:
-        self._kept: deque[Settled] = deque(maxlen=most)
+    def __init__(self) -> None:
+        self._kept: deque[Settled] = deque(maxlen=MOST_JOBS)
         self._cached: tuple[int, Report] | None = None
         self._added = 0
 

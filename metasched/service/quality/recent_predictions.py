@@ -52,8 +52,7 @@ class RecentPredictions:
     ([(11.0, 10.0, True)], 10.0)
     """
 
-    def __init__(self, most: int = MOST_RUNS) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._runs: dict[Key, deque[JudgedRun]] = {}
 
     def note(self, run: Run, prediction: Prediction) -> None:
@@ -77,7 +76,7 @@ class RecentPredictions:
                 said.execution_time, said.interval.low, said.interval.high, outcome.execution_time,
             )  # fmt: skip
             kept = self._of((advice.application, outcome.platform))
-            if len(kept) < self._most:
+            if len(kept) < MOST_RUNS:
                 kept.appendleft(judged)
 
     def of(self, application: str, platform: str) -> tuple[JudgedRun, ...]:
@@ -90,4 +89,4 @@ class RecentPredictions:
         return float(np.median([run.error for run in runs])) if runs else None
 
     def _of(self, key: Key) -> deque[JudgedRun]:
-        return self._runs.setdefault(key, deque(maxlen=self._most))
+        return self._runs.setdefault(key, deque(maxlen=MOST_RUNS))

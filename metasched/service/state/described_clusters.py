@@ -23,7 +23,7 @@ SOURCE = "described"
 class DescribedClusters:
     """Keeps the live clusters up to date with a description.
 
-    Nobody tells when a described job has ended. It counts from the moment the description was read, until what it has
+    The end of a described job is not reported. It counts from the moment the description was read, until what it has
     left, or what its application's model says of it, is over; then its nodes are free of it.
 
     Parameters

@@ -18,7 +18,7 @@ import numpy as np
 
 from metasched.history.job_log import JobLog, job_key
 from metasched.history.outcomes import Outcomes
-from metasched.history.playback import NEWEST, play, what_counts
+from metasched.history.playback import NEWEST, informative_jobs, play
 from metasched.history.queue import UNLIMITED, Left, QueuedJob, by_limit
 from metasched.history.run_times.neighbours import Neighbours
 from metasched.history.submission import Submission, submission, submissions
@@ -90,7 +90,7 @@ class JobHistory:
         for cluster in self._store.past_jobs.clusters():
             log = self._store.past_jobs.log([cluster])
             self._newest[cluster] = self.newest_end(cluster) or 0.0
-            self._learn(cluster, log.picked(what_counts(log, newest)), pause)
+            self._learn(cluster, log.picked(informative_jobs(log, newest)), pause)
         self.ready = True
 
     def follow(self) -> None:
@@ -202,13 +202,13 @@ class JobHistory:
 
     def predict(
         self, user: str, processors: int, limit: float, now: float, *, cluster: str | None = None, name: str = "",
-        partition: str = "", account: str = "",
+        executable: str = "", partition: str = "", account: str = "",
     ) -> dict[str, Any]:  # fmt: skip
         """What is expected of a job that is submitted now: the document of ``metasched history predict``.
 
         Parameters
         ----------
-        user, name, partition, account : as the job is submitted.
+        user, name, executable, partition, account : as the job is submitted.
         processors : how many it asks for.
         limit : the time that it asks for (s).
         now : the moment, seconds since 1970.
@@ -219,7 +219,9 @@ class JobHistory:
         InputError
             When nothing is known of the cluster, or there are several and none is named.
         """
-        job = submission(self.called(user), processors, limit, name=name, partition=partition, account=account)
+        job = submission(
+            self.called(user), processors, limit, name=name, executable=executable, partition=partition, account=account
+        )
         with self._lock:
             known = self._named(cluster)
             found, reason = known.past.expect(job, now), known.past.reason(job, now)
@@ -239,8 +241,12 @@ class JobHistory:
             return next(iter(self._clusters.values()))
         found = self._clusters.get(cluster or "")
         if found is None:
-            names = ", ".join(sorted(self._clusters)) or "none yet: metasched history import"
-            raise InputError(f"no jobs of {cluster or 'an unnamed cluster'} are known, expected one of {names}")
+            if not self._clusters:
+                raise InputError("no past jobs are known yet; metasched history import stores them")
+            names = ", ".join(sorted(map(repr, self._clusters)))
+            if cluster is None:
+                raise InputError(f"past jobs of several clusters are known, expected one of {names} to be named")
+            raise InputError(f"no jobs of {cluster} are known, expected one of {names}")
         return found
 
     def _of(self, cluster: str) -> _Cluster:
@@ -249,8 +255,8 @@ class JobHistory:
     def _submission(self, job: QueuedJob) -> Submission:
         partition = min(job.partitions, default="")
         return submission(
-            self.called(job.user), max(job.processors, 1), job.limit or UNLIMITED, name=job.name, partition=partition,
-            account=job.account,
+            self.called(job.user), max(job.processors, 1), job.limit or UNLIMITED, name=job.name,
+            executable=job.executable, partition=partition, account=job.account,
         )  # fmt: skip
 
     def _learn(self, cluster: str, log: JobLog, pause: Callable[[], object] = lambda: None) -> None:
@@ -312,7 +318,7 @@ def _log_of(asked: Submission, job: QueuedJob, end: float, state: str) -> JobLog
     submitted = min(job.submitted or job.started, job.started)
     names = {
         "user": str(asked.user), "account": job.account, "name": job.name, "partition": min(job.partitions, default=""),
-        "qos": job.qos, "state": state,
+        "qos": job.qos, "executable": job.executable, "state": state,
     }  # fmt: skip
     return JobLog(
         np.array([submitted]), np.array([max(round(end - job.started), 0.0)]), np.array([max(job.processors, 1)]),

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, later
@@ -78,6 +80,10 @@ class LiveClusters:
 
     def __init__(self) -> None:
         self._latest: dict[str, Load] = {}
+        #: The newest time, CPU and bandwidth of each node in columns, and its row there.
+        self._columns, self._row = np.full((16, 3), np.nan), dict[str, int]()
+        self._rows: dict[str, tuple[tuple[str, ...], NDArray[np.intp]]] = {}
+        self._noting = Lock()
         self._sources: dict[str, tuple[Partition, ...]] = {}
         self._seen_at: dict[str, float] = {}
         self.nodes: frozenset[str] = frozenset()
@@ -96,18 +102,30 @@ class LiveClusters:
 
     def note(self, loads: Iterable[Load]) -> None:
         """Take loads; of each node the newest counts."""
+        newest: dict[str, Load] = {}
         for load in loads:
-            known = self._latest.get(load.node)
+            known = newest.get(load.node) or self._latest.get(load.node)
             if known is None or known.time <= load.time:
-                self._latest[load.node] = load
+                newest[load.node] = load
+        with self._noting:
+            for node, load in newest.items():
+                self._latest[node] = load
+                row = self._row_of(node)
+                self._columns[row] = load.time, load.available_cpu, load.available_bandwidth
 
     def newest(self, node: str) -> float:
         """Time of the newest load of a node (s), minus infinity where there is none."""
         load = self._latest.get(node)
         return -math.inf if load is None else load.time
 
-    def refresh(self, now: float) -> View:
-        """Put up the view of this moment."""
+    def refresh(self, now: float, prepare: Callable[[View], object] = lambda view: None) -> View:
+        """Put up the view of this moment.
+
+        Parameters
+        ----------
+        now : seconds.
+        prepare : called with the view before it is put up, so that no question has to wait for what it needs.
+        """
         partitions = tuple(
             replace(each, state=self._with_loads(each.state, now)) for own in self._sources.values() for each in own
         )
@@ -115,8 +133,10 @@ class LiveClusters:
             source: tuple(left for job in jobs if (left := later(job, max(now - known_at, 0.0))) is not None)
             for source, (known_at, jobs) in self._running.items()
         }
-        self.view = View(now, partitions, running)
-        return self.view
+        view = View(now, partitions, running)
+        prepare(view)
+        self.view = view
+        return view
 
     @property
     def seen_at(self) -> Mapping[str, float]:
@@ -128,17 +148,34 @@ class LiveClusters:
         """The newest load of each node."""
         return self._latest
 
+    def newest_loads(self) -> Iterator[Load]:
+        """The newest load of each node; they are copied when the first is asked for."""
+        yield from tuple(self._latest.values())
+
     def _with_loads(self, state: ClusterState, now: float) -> ClusterState:
-        found = [self._latest.get(node) for node in state.nodes]
-        known = np.array([load is not None for load in found])
+        rows = self._rows_of(state)
+        time, cpu, bandwidth = self._columns.take(rows, axis=0).T
+        known = ~np.isnan(time)
         if not known.any():
             return state
-        rows = np.array(
-            [(load.time, load.available_cpu, load.available_bandwidth) if load else (now, 1.0, 1.0) for load in found]
-        )
         return replace(
             state,
-            age=np.where(known, np.maximum(now - rows[:, 0], 0.0), state.age),
-            available_cpu=np.where(known, np.maximum(rows[:, 1], LEAST_CPU), state.available_cpu),
-            available_bandwidth=np.where(known, np.maximum(rows[:, 2], LEAST_BANDWIDTH), state.available_bandwidth),
+            age=np.where(known, np.maximum(now - time, 0.0), state.age),
+            available_cpu=np.where(known, np.maximum(cpu, LEAST_CPU), state.available_cpu),
+            available_bandwidth=np.where(known, np.maximum(bandwidth, LEAST_BANDWIDTH), state.available_bandwidth),
         )
+
+    def _rows_of(self, state: ClusterState) -> NDArray[np.intp]:
+        """The rows of the nodes of a cluster, which hardly ever change."""
+        nodes, rows = self._rows.get(state.name, ((), None))
+        if rows is None or nodes != state.nodes:
+            with self._noting:
+                rows = np.array([self._row_of(node) for node in state.nodes], dtype=np.intp)
+            self._rows[state.name] = state.nodes, rows
+        return rows
+
+    def _row_of(self, node: str) -> int:
+        row = self._row.setdefault(node, len(self._row))
+        if row >= len(self._columns):
+            self._columns = np.concatenate([self._columns, np.full_like(self._columns, np.nan)])
+        return row

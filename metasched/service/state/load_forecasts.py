@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.forecast import with_forecast
+from metasched.placement.loads.forecast import places_of, with_forecast
 from metasched.placement.loads.staleness import STALE_AFTER
 from metasched.records import Load
 from monitors.forecasters.sets import Sets, forecast_sets
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 #: Seconds from one row of the record to the next, and rows kept: two hours.
 STEP, ROWS = 30.0, 240
@@ -36,10 +37,11 @@ class Forecasts:
 
     Parameters
     ----------
-    of : by name of the cluster the number of each of its nodes in the forecasts, and a forecast for each horizon.
+    of : by name of the cluster its nodes, the number of each in the forecasts, -1 where it has none, and a forecast for
+        each horizon.
     """
 
-    of: Mapping[str, tuple[Mapping[str, int], tuple[Sets, ...]]] = field(default_factory=dict)
+    of: Mapping[str, tuple[tuple[str, ...], Ints, tuple[Sets, ...]]] = field(default_factory=dict)
 
     def over(self, cluster: ClusterState, horizon: float) -> ClusterState:
         """The cluster with the loads to expect; a node without a forecast keeps what it has.
@@ -51,8 +53,12 @@ class Forecasts:
         cluster : with the loads measured last.
         horizon : how long the run will take (s).
         """
-        place, forecasts = self.of.get(cluster.name, ({}, ()))
-        return with_forecast(cluster, forecasts[nearest_horizon(horizon)], place) if forecasts else cluster
+        if cluster.name not in self.of:
+            return cluster
+        nodes, places, forecasts = self.of[cluster.name]
+        if cluster.nodes is not nodes:  # else no name has to be looked up: there may be a hundred thousand
+            places = np.append(places, -1)[places_of(cluster.nodes, nodes)]
+        return with_forecast(cluster, forecasts[nearest_horizon(horizon)], places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,30 +106,24 @@ class LoadForecaster:
             self._rows = [*self._rows[1 - ROWS :], _Row(now, nodes, values)]
 
     def forecast(self, clusters: Iterable[ClusterState], now: float, *, pause: float = 0.0) -> None:
-        """Make the forecasts anew, with a rest (s) between pieces, in which other threads get their turn."""
+        """Make the forecasts again, with a rest (s) between pieces, in which other threads get their turn."""
         rows = self._rows
         if len(rows) < LEAST_ROWS:
             return
         times, newest = np.array([row.at for row in rows]), frozenset(rows[-1].nodes)
-        made: dict[str, tuple[Mapping[str, int], tuple[Sets, ...]]] = {}
+        made: dict[str, tuple[tuple[str, ...], Ints, tuple[Sets, ...]]] = {}
         for cluster in clusters:
             nodes = [node for node in cluster.nodes if node in newest]
             if not nodes:
                 continue
-            places = {known: _places(known, nodes) for known in {row.nodes for row in rows}}
+            places = {known: places_of(nodes, known) for known in {row.nodes for row in rows}}
             loads = np.array([np.vstack([row.values, _MISSING])[places[row.nodes]] for row in rows])
             found = []
             for horizon in LADDER:
                 found.append(forecast_sets(times, loads[..., 0], loads[..., 1], now, horizon))
                 time.sleep(pause)
-            made[cluster.name] = {node: number for number, node in enumerate(nodes)}, tuple(found)
+            made[cluster.name] = cluster.nodes, places_of(cluster.nodes, nodes), tuple(found)
         self.forecasts = Forecasts(made)
-
-
-def _places(known: tuple[str, ...], nodes: list[str]) -> NDArray[np.int64]:
-    """Where each of the nodes stands among those known, -1 where it does not."""
-    place = {node: number for number, node in enumerate(known)}
-    return np.array([place.get(node, -1) for node in nodes], dtype=np.int64)
 
 
 def nearest_horizon(horizon: float) -> int:

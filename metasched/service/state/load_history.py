@@ -65,28 +65,38 @@ class LoadHistory:
                 if (not own or now - own[-1].time >= step) and (row := _row(partition.state, now)) is not None:
                     own.append(row)
 
-    def restore(self, partitions: Iterable[Partition], loads: Loads) -> None:
-        """Take up means from before a restart: they come before whatever was noted since."""
-        place = {node: index for index, node in enumerate(loads.nodes)}
-        bounds = list(zip(loads.offsets[:-1], loads.offsets[1:], strict=True))
-        for partition in partitions:
-            mine = [bounds[place[node]] for node in partition.state.nodes if node in place]
-            if not mine:
-                continue
-            index = np.concatenate([np.arange(start, stop) for start, stop in mine])
-            index = index[np.argsort(loads.time[index], kind="stable")]
-            times, first_of = np.unique(loads.time[index], return_index=True)
-            kept = [
-                _of(float(time), loads.available_cpu[at], loads.available_bandwidth[at])
-                for time, at in zip(times, np.split(index, first_of[1:]), strict=True)
-            ]
-            name = partition.state.name
+    def restore(self, partitions: Iterable[Partition], parts: Iterable[Loads]) -> None:
+        """Take up means from before a restart: they come before whatever was noted since.
+
+        Parameters
+        ----------
+        partitions : whose nodes they are of.
+        parts : the means of one period after the other, so that never those of a whole day are in memory.
+        """
+        partitions = tuple(partitions)
+        before: dict[str, list[Row]] = {}
+        own = [frozenset(each.state.nodes) for each in partitions]
+        nodes, inside = tuple[str, ...](), [np.zeros(0, dtype=np.bool_) for _ in own]
+        for loads in parts:
+            if loads.nodes != nodes:  # they are mostly those of the part before
+                nodes = loads.nodes
+                inside = [np.fromiter(map(each.__contains__, nodes), np.bool_, len(nodes)) for each in own]
+            for partition, mine in zip(partitions, inside, strict=True):
+                index = np.flatnonzero(np.repeat(mine, np.diff(loads.offsets)))
+                if not index.size:
+                    continue
+                index = index[np.argsort(loads.time[index], kind="stable")]
+                times, first_of = np.unique(loads.time[index], return_index=True)
+                before.setdefault(partition.state.name, []).extend(
+                    _of(float(time), loads.available_cpu[at], loads.available_bandwidth[at])
+                    for time, at in zip(times, np.split(index, first_of[1:]), strict=True)
+                )
+        for name, kept in before.items():
             for rows, (step, most) in ((self._fine, FINE), (self._coarse, COARSE)):
                 since = tuple(rows.get(name, ()))
                 first = since[0].time if since else np.inf
                 oldest = (since[-1].time if since else kept[-1].time) - step * most
-                before = [row for row in kept if oldest < row.time < first]
-                rows[name] = deque((*before, *since), maxlen=most)
+                rows[name] = deque((*(row for row in kept if oldest < row.time < first), *since), maxlen=most)
 
     def of(self, cluster: str, *, day: bool = False) -> Sequence[Row]:
         """The rows of a cluster, oldest first: of the last two hours, or of the last day."""

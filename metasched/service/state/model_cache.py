@@ -41,7 +41,7 @@ class ModelCache(Mapping[Key, Saved]):
         self._lock = RLock()
 
     def know(self, keys: Iterable[Key]) -> None:
-        """Take up predictors that can be read, or that can be read anew."""
+        """Take up predictors that can be read, or that can be read again."""
         with self._lock:
             for key in keys:
                 self._platforms.setdefault(key[0], set()).add(key[1])

@@ -14,11 +14,11 @@ from threading import Lock, Thread
 
 from metasched.placement.clusters.partition import Partition
 from metasched.predictors.adaptive import learned
-from metasched.predictors.analytic.simulated import SimulatedPredictor
-from metasched.predictors.contract import Predictor, Saved, borrow, borrowed_by, for_user, under
+from metasched.predictors.contract import Assumed, Predictor, Saved, borrow, borrowed_by, for_user, under
 from metasched.predictors.porting.platforms import ENOUGH, borrower, lent_by
 from metasched.records import DEFAULT_SETTINGS, InputError, Run, Settings
 from metasched.service.quality.recent_predictions import RecentPredictions
+from metasched.service.state.contests import Contests
 from metasched.service.state.fit_workers import Fit, FitWorkers
 from metasched.service.state.model_cache import Key, ModelCache
 from metasched.store import documents
@@ -109,15 +109,17 @@ class Models:
         self._thread = Thread(target=self._run, name="metasched-learner", daemon=True)
         #: What borrows for platforms that were never used, as far as it was asked for.
         self._never_used: dict[Key, Predictor] = {}
-        #: Applications that are simulated for a platform until enough of their runs there are learned.
-        self._simulated: dict[Key, SimulatedPredictor] = {}
+        #: What answers for an application on a platform until enough of its runs there are learned, and then if it is
+        #: better than what was learned.
+        self._assumed: dict[Key, Assumed] = {}
+        self._contests = Contests()
         self.failures = 0
         self.recent = RecentPredictions()
 
-    def simulate(self, applications: Iterable[SimulatedPredictor]) -> None:
-        """Answer with simulations where their applications have few runs on their platforms."""
-        self._simulated = {(each.application, each.cluster): each for each in applications}
-        for key in [*self._simulated]:
+    def assume(self, analytic: Iterable[Assumed]) -> None:
+        """Answer with simulations and signatures where their applications have few runs on their platforms."""
+        self._assumed = {(each.application, each.cluster): each for each in analytic}
+        for key in [*self._assumed]:
             self._correct(key)
 
     def read(self) -> None:
@@ -134,7 +136,7 @@ class Models:
             _log.warning("the model of %s on %s has another format; it is learned again", application, platform)
         self._lost |= unknown
         self._predictors.know(set(new) - unknown)
-        for key in self._simulated.keys() & new.keys():
+        for key in self._assumed.keys() & new.keys():
             self._correct(key)
 
     def _read_one(self, key: Key) -> Saved | None:
@@ -193,7 +195,7 @@ class Models:
             return True
 
     def forget(self, which: Selection) -> Forgotten:
-        """Have stored runs teach no model any more, and learn those that knew them anew; return once that is done."""
+        """Have stored runs teach no model any more, and learn those that knew them again; return once that is done."""
         asked: Future[Forgotten] = Future()
         self._queue.put(Forgetting(which, asked))
         return asked.result()
@@ -206,33 +208,50 @@ class Models:
     def predictor(self, application: str, platform: str, user: str = "") -> Predictor | None:
         """The predictor of an application on a platform, for a user; None while nothing has been learned of it.
 
-        Where the application has few runs there and is configured to be simulated, it is the simulation that they
-        correct; where it never ran there, one that borrows from the other platforms, if these know enough.
+        Where the configuration names a simulation or a signature, it is that one, corrected by the runs, while these
+        are few or its last predictions were the better ones; where the application never ran there, one that borrows
+        from the other platforms, if these know enough.
         """
         key = application, platform
         known: Predictor | None
         try:
-            known = self._predictors.get(key)
-            if key in self._simulated and (known is None or len(known.window) < ENOUGH):
-                return self._simulated[key]
-            known = known or self._never_used.get(key) or self._borrowing(key)
+            known = self.answering(key) or self._never_used.get(key) or self._borrowing(key)
         except StoreError as error:
             _log.warning("the model of %s on %s cannot be read now: %s", *key, error)
             return None
         return None if known is None else for_user(known, user)
 
+    def answering(self, key: Key) -> Saved | None:
+        """What answers for an application on a platform out of its own runs, or of what is assumed.
+
+        What is assumed answers while the runs are few, and then while its last predictions were the better ones.
+
+        Raises
+        ------
+        StoreError : the saved model cannot be read.
+        """
+        known = self._predictors.get(key)
+        few = known is None or len(known.window) < ENOUGH
+        return self._assumed.get(key, known) if few or self._contests.assumed_better(key) else known
+
+    @property
+    def keys(self) -> set[Key]:
+        """The applications and platforms that anything answers for without borrowing."""
+        return {*self._predictors, *self._assumed}
+
     def _correct(self, key: Key) -> None:
-        """Have a simulated application know the runs that its model has learned, while these are few."""
-        simulated = self._simulated.get(key)
-        if simulated is None:
+        """Have a simulation or signature know the runs that the model has learned."""
+        assumed = self._assumed.get(key)
+        if assumed is None:
             return
         try:
             known = self._predictors.get(key)
             runs = () if known is None else tuple(known.window)
-            if len(runs) < ENOUGH:
-                self._simulated[key] = simulated.corrected(runs)
+            if len(runs) >= ENOUGH:
+                self._contests.rehearse(key, assumed, runs)
+            self._assumed[key] = assumed.corrected(runs)
         except (InputError, StoreError) as error:
-            _log.warning("the simulation of %s on %s is not corrected by its runs: %s", *key, error)
+            _log.warning("the %s of %s on %s is not corrected by its runs: %s", assumed.name, *key, error)
 
     def _borrowing(self, key: Key) -> Predictor | None:
         """What predicts on a platform that was never used, from the others; None where these know too little."""
@@ -299,6 +318,8 @@ class Models:
         return self._counts.get(key, Learned())
 
     def _run(self) -> None:
+        for each in self._assumed.values():
+            each.prepare()
         while True:
             try:
                 item = self._queue.get(timeout=QUIET)
@@ -331,11 +352,11 @@ class Models:
             return
         self._learned.setdefault(key, []).append(record.uid)
         try:
-            if known is None:
-                self._predictors[key] = Fit(*key, [run], lent).fitted()
-            else:
-                self._judge(known, run)
-                self._predictors[key] = learned(known, run, lent)
+            if (answering := self.answering(key)) is not None:
+                self._judge(answering, run)
+            if known is not None and key in self._assumed:
+                self._contests.note(key, self._assumed[key], known, run)
+            self._predictors[key] = Fit(*key, [run], lent).fitted() if known is None else learned(known, run, lent)
             self._counts[key] = self._counts.get(key, Learned()).with_runs([run])
             self._borrow_again(run.application)
             self._correct(key)
@@ -428,6 +449,7 @@ class Models:
                 kept.pop(key, None)
             self._changed.discard(key)
             self._unsettled.discard(key)
+            self._contests.forget(key)
             self._correct(key)
         self._begin(found.models)
         for application in {application for application, _ in found.models}:

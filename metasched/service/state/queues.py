@@ -108,9 +108,13 @@ class Queues:
         found = [name for name, queue in self._queues.items() if source in (None, name)]
         if not found:
             raise InputError(f"no queue of {source or 'any scheduler'} is known yet")
-        name = next((each for each in found if partition in self._queues[each].lines), found[0])
-        line = self._queues[name].lines.get(partition)
-        said = 0.0 if line is None else line.wait(processors, limit, run_time)
+        name = next((each for each in found if partition in self._queues[each].lines), None)
+        if name is None:
+            known = ", ".join(sorted({each for source in found for each in self._queues[source].lines}))
+            raise InputError(
+                f"no partition {partition}, expected one of {known or 'none: no scheduler has reported any'}"
+            )
+        said = self._queues[name].lines[partition].wait(processors, limit, run_time)
         if not math.isfinite(said):
             raise InputError(f"{processors} processors are requested, expected no more than {partition} has")
         return {"cluster": name, "partition": partition, "processors": processors, **self._interval(name, said)}

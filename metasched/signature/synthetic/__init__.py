@@ -1,1 +1,1 @@
-"""The synthetic signature: what few processes run to measure the messages of many, and what comes of it."""
+"""The synthetic signature: a plan that few processes run to measure the messages of many, and the results."""

@@ -1,4 +1,4 @@
-"""Messages that are alike: sent at one place of one phase, as long as each other, to the same node or to another one.
+"""Kinds of messages: by place in a phase, by size, and whether they stay within a node.
 
 Alike messages of all processes take as long as those of them that the synthetic signature measures (section 4).
 """
@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 class MessageKind(NamedTuple):
-    """What messages have in common.
+    """A kind of messages, which are taken to need the same time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the processes of the synthetic signature do: ranges of the application's processes, and partners for the rest.
+"""The plan of the synthetic signature: ranges of the application's processes, and partners for the rest.
 
 The words of a plan are read by ``metasched/tracing/synthetic.c``.
 """
@@ -145,7 +145,7 @@ def _chosen(application: Application, count: int, per_node: int) -> _Part:
 
 
 def _ends(sample: Sample, found: Exchanges) -> bool:
-    """Whether no process waits for ever."""
+    """Whether all processes of the sample run to their end."""
     costs = BlockCosts(assumed().placement(len(sample.trace.processes)), LABEL)
     try:
         run(sample.trace, found, np.zeros(found.event.max(initial=-1) + 1, dtype=np.int64), costs)

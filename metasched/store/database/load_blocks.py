@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +111,7 @@ def pack(connection: Connection, gathered: Iterable[Gathered]) -> None:
         connection.execute(delete(LoadBlockRow).where(LoadBlockRow.minute == each.minute))
         counting = _query(each.minute, each.minute + MINUTE).with_only_columns(func.count())
         if connection.scalar(counting) == each.rows:
-            connection.execute(insert(LoadBlockRow), _packed(each.minute, each.loads))
+            connection.execute(insert(LoadBlockRow), packed(each.minute, each.loads))
 
 
 def lock(connection: Connection) -> None:
@@ -163,10 +164,18 @@ def _loads(found: Result[str, float, float, float]) -> Loads:
 
 def _parts(found: Result[str, float, float, float]) -> Iterator[Loads]:
     """Rows as loads, a few thousand at a time: no thread of the daemon must hold the others up for longer."""
-    # The driver's own tuples: to give each of many thousand rows names takes longer than to read them.
+    for columns in fetched(found):
+        yield Loads.sort(*columns)
+
+
+def fetched(found: Result[*tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], ...]]:
+    """The columns of rows as the driver gives them, a few thousand at a time.
+
+    To give each row names takes longer than to read it, and to turn many at once into columns holds up other threads.
+    """
     cursor = found.cursor if isinstance(found, CursorResult) else None
     while cursor is not None and (rows := cursor.fetchmany(_AT_ONCE)):
-        yield Loads.sort(*zip(*rows, strict=True))
+        yield tuple(zip(*rows, strict=True))
 
 
 def _sound(loads: Loads) -> Loads:
@@ -179,7 +188,8 @@ def _gaps(minutes: Sequence[int], since: float, until: float) -> Iterator[tuple[
     yield from (gap for gap in zip(ends, chain(minutes, [until]), strict=True) if gap[0] < gap[1])
 
 
-def _packed(minute: int, loads: Loads) -> dict[str, object]:
+def packed(minute: int, loads: Loads) -> dict[str, object]:
+    """The row of a block: the loads of the minute that begins at a time (s)."""
     counts = np.diff(loads.offsets).astype("<u4")
     values = np.concatenate([loads.time, loads.available_cpu, loads.available_bandwidth]).astype("<f8")
     return {"minute": minute, "nodes": json.dumps(loads.nodes), "samples": counts.tobytes() + values.tobytes()}

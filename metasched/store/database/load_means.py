@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 from sqlalchemy import Connection, Float, Integer, Select, and_, bindparam, cast, delete, func, literal, select
@@ -109,11 +109,13 @@ def mean_loads(store: Store, step: int, *, since: float, until: float) -> Loads:
     columns = (LoadMeanRow.node, LoadMeanRow.time, LoadMeanRow.available_cpu, LoadMeanRow.available_bandwidth)
     inside = and_(LoadMeanRow.step == step, LoadMeanRow.time >= since, LoadMeanRow.time < until)
     with reading(store.engine) as connection:
-        rows = [tuple(row) for row in connection.execute(select(*columns).where(inside))]
+        parts = [*packed.fetched(connection.execute(select(*columns).where(inside)))]
         made = connection.scalar(select(func.max(LoadMeanRow.time)).where(LoadMeanRow.step == step))
         rest = max(since, -math.inf if made is None else made + step)
-        rows += [tuple(row)[:4] for row in connection.execute(_from_samples(step, rest, until))]
-    return Loads.sort(*(zip(*rows, strict=True) if rows else ((), (), (), ())))
+        if rest < until:
+            parts += packed.fetched(connection.execute(_from_samples(step, rest, until)))
+    node, moment, cpu, bandwidth = ([*chain.from_iterable(part[at] for part in parts)] for at in range(4))
+    return Loads.sort(node, moment, cpu, bandwidth)
 
 
 def forget_means(connection: Connection, step: int, before: float) -> int:
@@ -122,7 +124,7 @@ def forget_means(connection: Connection, step: int, before: float) -> int:
 
 
 def _make(connection: Connection, step: int, since: float, now: float) -> int:
-    """Make the slots of one step anew: those that begin in [since, now] and are over."""
+    """Make the slots of one step again: those that begin in [since, now] and are over."""
     first, end = _slot(since, step), _slot(now, step)
     source = _from_samples(step, first, end) if step == FIVE_MINUTES else _from_means(step, first, end)
     means = table(LoadMeanRow)
@@ -140,7 +142,7 @@ def _make(connection: Connection, step: int, since: float, now: float) -> int:
 
 
 def _make_slot(connection: Connection, slot: int, now: float) -> None:
-    """Make one slot of five minutes anew from its samples, and its hour, where they are over."""
+    """Make one slot of five minutes again from its samples, and its hour, where they are over."""
     if slot + FIVE_MINUTES > now:
         return
     # Samples may be gone already where their means stay.

@@ -116,7 +116,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         if self.uids is None and self.user is None and self.since is None and self.until is None:
-            raise InputError("nothing says which runs, expected ids, a user, or a time")
+            raise InputError("no runs are named, expected ids, a user, or a time")
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InputError(f"since is {self.since:g}, expected a time before until, {self.until:g}")
 

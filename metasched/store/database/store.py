@@ -12,6 +12,7 @@ from typing import Self
 
 from sqlalchemy import Engine
 
+from metasched.records import InputError
 from metasched.store.database.ended_records import EndedRecords
 from metasched.store.database.engine import connect, default_location, make_as_folder_owner, name_of, opening
 from metasched.store.database.load_records import LoadRecords
@@ -53,13 +54,14 @@ class Store:
         self.ended, self.past_jobs, self.sent_jobs = EndedRecords(engine), PastJobs(engine), SentJobRecords(engine)
 
     @classmethod
-    def open(cls, location: str | os.PathLike[str] | None = None, *, timeout: float = 10.0) -> Self:
+    def open(cls, location: str | os.PathLike[str] | None = None, *, timeout: float = 10.0, new: bool = True) -> Self:
         """Open a database, making it or upgrading its schema where needed.
 
         Parameters
         ----------
         location : path of a SQLite file or URL; by default ``$METASCHED_DB`` or a file in the user's data folder.
         timeout : how long to wait for other processes that hold the lock (s).
+        new : whether a database that is missing is made; what only reads makes none.
 
         Raises
         ------
@@ -68,7 +70,10 @@ class Store:
         StoreError
             When it is locked, damaged, or its server does not answer.
         """
-        engine = connect(default_location() if location is None else location, timeout)
+        location = default_location() if location is None else os.fspath(location)
+        if not new and "://" not in location and not os.path.exists(location):
+            raise InputError("no such database; metasched run or serve creates one", where=location)
+        engine = connect(location, timeout)
         make_as_folder_owner(engine)
         try:
             with opening():

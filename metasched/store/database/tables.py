@@ -108,7 +108,7 @@ class LateSlotRow(Base):
 class PastJobRow(Base):
     """A past job from accounting; its ``uid`` makes storing it twice the same as storing it once.
 
-    Of a job that was forgotten only ``uid`` and ``cluster`` are left, so that nobody tells of it again.
+    Of a job that was forgotten only ``uid`` and ``cluster`` are left, so that it is not imported again.
     """
 
     __tablename__ = "past_jobs"

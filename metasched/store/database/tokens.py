@@ -18,12 +18,16 @@ from sqlalchemy import Engine, bindparam, delete, insert, select
 from metasched.records import InputError
 from metasched.store.database.engine import reading, writing
 from metasched.store.database.tables import TokenRow
-from metasched.store.roles import ROLES, Role
+from metasched.store.roles import Role, check_token
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token without its secret; an agent may write loads of its ``node``, a reader see the jobs of its ``user``."""
+    """A token without its secret.
+
+    An agent may write loads of its ``node``, a site report the links from the site that ``node`` names, a reader see
+    the jobs of its ``user``.
+    """
 
     name: str
     role: Role
@@ -64,17 +68,9 @@ class Tokens:
         Raises
         ------
         InputError
-            When there is a token of that name, or the role is not known, or it is an agent's and names no node, or it
-            is not a reader's and names a user.
+            When there is a token of that name, or it cannot be made: see :func:`metasched.store.roles.check_token`.
         """
-        if role not in ROLES:
-            raise InputError(f"role is {role!r}, expected one of {', '.join(ROLES)}")
-        if not name:
-            raise InputError("name of the token is empty, expected a name")
-        if (role == "agent") != (node is not None):
-            raise InputError("a node must be named for an agent, and only for an agent")
-        if user is not None and (role != "reader" or not user):
-            raise InputError("a user may be named for a reader only: other roles see no jobs, or all")
+        check_token(name, role, node, user)
         secret = new_secret()
         row = {"name": name, "digest": digest(secret), "role": role, "made_at": time.time()}
         named = {"node": node, "user": user}

@@ -334,7 +334,7 @@ def _coded(names: Iterable[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
     Not ``numpy.unique``: an array of strings is as wide as its longest, and one hostile cell would fill the memory.
     """
     names = list(names)
-    distinct = sorted(set(names))
+    distinct = sorted(dict.fromkeys(names))  # in the order in which they come, so that sorted ones are sorted at once
     place = {name: k for k, name in enumerate(distinct)}
     return tuple(distinct), np.fromiter(map(place.__getitem__, names), dtype=np.intp, count=len(names))
 

@@ -46,7 +46,10 @@ def csv_table(
     header = list(first)
     if missing := [name for name in required if name not in header]:
         plural = "column" if len(missing) == 1 else "columns"
-        raise InputError(f"{plural} {', '.join(missing)} missing", where=f"{path}, row 1")
+        raise InputError(
+            f"{plural} {', '.join(missing)} missing, found {', '.join(header)}; expected {', '.join(required)}",
+            where=f"{path}, row 1",
+        )
     if twice := [name for name in header if header.count(name) > 1]:
         raise InputError(f"column {twice[0]} is given twice", where=f"{path}, row 1")
     return header, rows()

@@ -10,6 +10,8 @@ from metasched.validation import Located
 
 #: Measurements of one file at most.
 MOST_DELAYS = 100_000
+#: Delays that can be, in any unit; their reciprocals are weights.
+LEAST_DELAY = 1e-30
 
 
 def read_delays(path: str | os.PathLike[str]) -> tuple[list[tuple[str, str]], list[float]]:
@@ -27,8 +29,9 @@ def read_delays(path: str | os.PathLike[str]) -> tuple[list[tuple[str, str]], li
         cells = dict(zip(header, values, strict=True))
         with Located(f"{path}, row {line}"):
             delay = csv_number(cells, "delay")
-            if not 0.0 < delay < float("inf"):
-                raise InputError(f"delay is {cells['delay']}, expected a finite number above 0")
+            if not LEAST_DELAY <= delay <= 1.0 / LEAST_DELAY:
+                ends = f"from {LEAST_DELAY:g} to {1.0 / LEAST_DELAY:g}"
+                raise InputError(f"delay is {cells['delay'][:80]}, expected a number {ends}")
         pairs.append((cells["from"], cells["to"]))
         delays.append(delay)
         if len(pairs) > MOST_DELAYS:

@@ -11,13 +11,16 @@ import json
 import math
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metasched.blocks.entry import Entry
+from metasched.blocks.entry import Block, Entry
 from metasched.records import InputError
 from metasched.store.documents.entries import EntryDocument
 from metasched.store.files.whole_files import read_text, write_text_atomically
 from metasched.validation import Located, toml_as
+
+if TYPE_CHECKING:
+    from metasched.signature.prediction import Hardware
 
 
 def names() -> list[str]:
@@ -43,6 +46,28 @@ def read_entry(name: str) -> Entry:
     if name not in names():
         raise InputError(f"there is no hardware {name!r}, expected a file in .toml or one of {', '.join(names())}")
     return _entry((_folder() / f"{name}.toml").read_text(encoding="utf-8"), name, where=name)
+
+
+def hardware_of(device: str, network: str | None = None, processes_per_node: int = 1) -> Hardware:
+    """Where a signature is predicted: a device and its network, by names or files as :func:`read_entry` takes them.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_entry` does, and if the time of messages is not known.
+
+    Examples
+    --------
+    >>> hardware_of("galera-plus").device.name
+    'galera-plus'
+    """
+    from metasched.signature.prediction import Hardware
+
+    known = read_entry(device)
+    joined = known if network is None else read_entry(network)
+    if "T_p2p" not in joined.values and Block.p2p not in joined.blocks and joined.get("bandwidth") is None:
+        raise InputError(f"{joined.name} has neither bandwidth nor T_p2p and K_p2p: give a network that has")
+    return Hardware(known, joined, processes_per_node)
 
 
 def _folder() -> Any:

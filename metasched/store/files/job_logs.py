@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
@@ -32,6 +33,8 @@ def read_job_log(path: str | os.PathLike[str]) -> JobLog:
             return read_log(_lines(gzip.GzipFile(fileobj=file) if packed else file))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"is not a whole gzip file ({error})", where=str(path)) from None
+    except csv.Error as error:
+        raise InputError(f"is not CSV ({error})", where=str(path)) from None
     except InputError as error:
         raise InputError(str(error), where=str(path)) from None
     except OSError as error:

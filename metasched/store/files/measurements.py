@@ -46,8 +46,8 @@ def read_measurements(path: Path) -> dict[Block, Measurements]:
 
 def _measured(block: Block, row: dict[str, str]) -> list[float]:
     value = csv_number(row, "value")
-    if not 0 < value < LARGEST:
-        raise InputError(f"value is {value:g}, expected a number above 0")
+    if not 1.0 / LARGEST < value < LARGEST:
+        raise InputError(f"value is {value:g}, expected a number above {1.0 / LARGEST:g} and below {LARGEST:g}")
     asked = dict.fromkeys(_ASKED, 1.0) | {"data_size": 0.0}
     for name in NEEDS[block]:
         if block == Block.compute and name == "threads" and not row.get(name):
@@ -57,5 +57,5 @@ def _measured(block: Block, row: dict[str, str]) -> list[float]:
         asked[name] = csv_number(row, name)
         least = float(name in ("nodes", "instructions") or (name == "threads" and block == Block.compute))
         if not least <= asked[name] <= LARGEST:
-            raise InputError(f"{name} is {asked[name]:g}, expected a number of at least {least:g}")
+            raise InputError(f"{name} is {asked[name]:g}, expected a number from {least:g} to {LARGEST:g}")
     return [value / asked["instructions"], asked["data_size"], asked["nodes"], asked["threads"]]

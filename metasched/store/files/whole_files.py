@@ -1,13 +1,15 @@
 """Reading and writing whole files, so that no reader ever sees half of one.
 
 A file is written beside its destination, flushed to the disk, and then renamed over it: readers see the old text or the
-new, never a part. Whatever the file system refuses comes back as an :class:`InputError` that names the file.
+new, never a part. Devices and pipes, such as ``/dev/null``, are written to and never replaced. Whatever the file system
+refuses comes back as an :class:`InputError` that names the file.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import stat
 import tempfile
 import zlib
 from contextlib import suppress
@@ -35,7 +37,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise InputError(f"byte {data[error.start]:#04x} is not UTF-8", where=f"{path}, row {line}") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"is not a whole gzip file ({error})", where=str(path)) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # of the name, a ValueError, where no file could be called so
         raise InputError(refusal(error), where=str(path)) from None
 
 
@@ -75,10 +77,15 @@ def write_bytes_atomically(path: str | os.PathLike[str], data: bytes, mode: int 
     InputError
         When the folder does not exist or may not be written.
     """
-    target = Path(path).resolve()
-    if target.is_dir():
-        raise InputError("is a directory, expected a file", where=str(path))
     try:
+        kind = _kind(path)
+        if kind and not stat.S_ISREG(kind):
+            if stat.S_ISDIR(kind):
+                raise InputError("is a directory, expected a file", where=str(path))
+            with open(path, "wb") as special:
+                special.write(data)
+            return
+        target = Path(path).resolve()
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
     except OSError as error:
         raise InputError(f"cannot be written: {refusal(error)}", where=str(path)) from None
@@ -97,6 +104,13 @@ def write_bytes_atomically(path: str | os.PathLike[str], data: bytes, mode: int 
         raise
 
 
+def _kind(path: str | os.PathLike[str]) -> int:
+    """The mode of what is there, links followed; 0 where nothing is."""
+    with suppress(FileNotFoundError):
+        return os.stat(path).st_mode
+    return 0
+
+
 def _mode(target: Path) -> int:
     """Permissions for the new file: those of the one it replaces, else what the umask leaves."""
     with suppress(OSError):
@@ -106,6 +120,6 @@ def _mode(target: Path) -> int:
     return 0o666 & ~mask
 
 
-def refusal(error: OSError) -> str:
-    """What the file system says, in a few words."""
-    return (error.strerror or str(error)).lower()
+def refusal(error: OSError | ValueError) -> str:
+    """What the file system says, in a few words; a ValueError where the name itself cannot be one."""
+    return (getattr(error, "strerror", None) or str(error)).lower()

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from monitors.sensors.network.channel import Channel, MembershipError
+from monitors.sensors.network.channel import Channel
 
 _log = logging.getLogger(__name__)
 
@@ -67,10 +67,8 @@ class ProbeServer(socketserver.ThreadingTCPServer):
             channel = Channel(caller.request, self._secret, server=True)
             while True:
                 channel.send(self._answer(channel, channel.receive()))
-        except MembershipError as error:
-            _log.debug("caller %s dropped: %s", caller.client_address, error)
         except (OSError, ValueError) as error:
-            _log.debug("caller %s lost: %s", caller.client_address, error)
+            _log.debug("caller %s dropped: %s", caller.client_address, error)
         finally:
             self._callers.release()
 

@@ -17,11 +17,9 @@ class Meter(Protocol):
     @property
     def covers(self) -> str:
         """The parts of a node that the meter covers: ``package``, ``package+memory`` or ``node``."""
-        ...
 
     def read(self) -> float:
         """The mean power since the last reading, or the power now (W)."""
-        ...
 
 
 def find_meter(root: Path = Path("/")) -> Meter | None:

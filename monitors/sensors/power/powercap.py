@@ -87,7 +87,7 @@ class _Counter:
         moved = self.value - before
         if moved < 0:
             if not self.most:
-                raise ValueError(f"{self.path} went back, and nothing tells where it wraps around")
+                raise ValueError(f"{self.path} went back, and where it wraps around is unknown")
             moved += self.most
         return moved / 1e6
 

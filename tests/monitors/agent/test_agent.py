@@ -36,6 +36,7 @@ class Daemon(ThreadingHTTPServer):
 
     def __init__(self, port: int = 0) -> None:
         self.statuses: list[int] = []
+        self.body = b""
         self.taken: list[tuple[str, float, float, float]] = []
         self.poison: float | None = None
         super().__init__(("127.0.0.1", port), Intake)
@@ -54,8 +55,9 @@ class Intake(BaseHTTPRequestHandler):
         if status == 200:
             self.server.taken += [(document["node"], *sample) for sample in document["samples"]]
         self.send_response(status)
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Length", str(len(self.server.body)))
         self.end_headers()
+        self.wfile.write(self.server.body)
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -205,6 +207,26 @@ def test_a_failure_keeps_the_samples_and_waits(daemon: Daemon, status: int) -> N
     assert not daemon.taken
     now[0] += LONGEST_WAIT
     assert sender.send() == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            b'{"detail": "this agent may only send loads of node a1"}',
+            "HTTP 403 (this agent may only send loads of node a1) from",
+        ),
+        (b'{"detail": "a\\u001b[2J"}', "HTTP 403 (a?[2J) from"),
+        (b"[]", "HTTP 403 from"),
+        (b"", "HTTP 403 from"),
+    ],
+)
+def test_why_the_daemon_refuses_is_logged(
+    daemon: Daemon, body: bytes, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    daemon.statuses, daemon.body = [403], body
+    assert Sender(filled(1), f"http://127.0.0.1:{daemon.server_port}", "right").send() == 0
+    assert said in caplog.text
 
 
 def test_one_sample_that_can_never_be_taken_costs_no_other(daemon: Daemon) -> None:

@@ -56,20 +56,20 @@ def daemon() -> Iterator[Daemon]:
 
 def test_the_newest_of_each_link_is_sent_once_with_its_age(daemon: Daemon) -> None:
     now = [100.0]
-    links = SiteLinks("n0", f"http://127.0.0.1:1 {daemon.url}", "secret", clock=lambda: now[0])
+    links = SiteLinks("north", f"http://127.0.0.1:1 {daemon.url}", "secret", clock=lambda: now[0])
     for bandwidth in (90.0, 100.0):
         links.note("east", Link(bandwidth, 0.02, 1 << 20))
     links.note("dead", Link(0.0, 0.02, 1 << 20))
     now[0] = 130.0
     assert links.send()
     assert links.send()
-    sent = {"node": "n0", "links": [{"site": "east", "bandwidth": 100.0, "round_trip": 0.02, "age": 30.0}]}
+    sent = {"site": "north", "links": [{"site": "east", "bandwidth": 100.0, "round_trip": 0.02, "age": 30.0}]}
     assert daemon.heard == [("/v1/sites/links", "Bearer secret", sent)]
 
 
 @pytest.mark.parametrize("status", [401, 403, 500, 503])
 def test_what_the_daemon_does_not_take_is_sent_again(daemon: Daemon, status: int) -> None:
-    links = SiteLinks("n0", daemon.url, "secret")
+    links = SiteLinks("north", daemon.url, "secret")
     links.note("east", Link(100.0, 0.02, 1 << 20))
     daemon.status = status
     assert not links.send()
@@ -90,7 +90,8 @@ def test_agents_of_three_sites_measure_each_other_and_not_their_own_links(daemon
     with ExitStack() as stack:
         for site, place in places.items():
             settings = {
-                "node": f"{site}-n1", "daemon": daemon.url, "token": site, "interval": 0.2, "interface": "lo",
+                "node": f"{site}-n1", "interval": 0.2, "interface": "lo",
+                "sites_daemon": daemon.url, "sites_token": f"token of {site}",
                 "spool": tmp_path / f"{site}.db", "probe_budget": 0, "site": site, "sites": places,
                 "sites_listen": place, "sites_period": 1.0, "sites_secret": "sixteen bytes of secret",
                 "sites_transfer": 1 << 20,
@@ -107,8 +108,8 @@ def test_agents_of_three_sites_measure_each_other_and_not_their_own_links(daemon
             time.sleep(0.1)
             for path, whose, body in [*daemon.heard]:
                 if path == "/v1/sites/links":
-                    assert body["node"] == f"{whose.removeprefix('Bearer ')}-n1"
-                    found |= {(whose.removeprefix("Bearer "), each["site"]): each for each in body["links"]}
+                    assert whose == f"Bearer token of {body['site']}"
+                    found |= {(body["site"], each["site"]): each for each in body["links"]}
     assert set(found) == wanted
     assert min(each["bandwidth"] for each in found.values()) > 1.0
     assert max(each["round_trip"] for each in found.values()) < 1.0

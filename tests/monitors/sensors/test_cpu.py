@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -149,10 +150,8 @@ def test_a_changed_schedule_still_keeps_its_budget() -> None:
     assert schedule.due(201.0, 0.1)
 
 
-@pytest.mark.parametrize("truth", [0.2, 0.95])
-def test_one_probe_undoes_a_wrong_correction(truth: float) -> None:
-    """A bias learned under another load is gone with the first probe that contradicts it."""
-    found = iter([0.6, 0.6, 0.6, truth])
+def probing_always(found: Iterator[float], views: dict[str, float]) -> ProbedCpu:
+    """A sensor that probes at each reading, with what probes find and other views of the load."""
     moments = iter(range(10_000))
     sensor = ProbedCpu(
         limit=CpuLimit(tuple(sorted(os.sched_getaffinity(0))), float("inf"), None),
@@ -160,7 +159,15 @@ def test_one_probe_undoes_a_wrong_correction(truth: float) -> None:
         schedule=ProbeSchedule(shortest=1.0, longest=1.0),
         clock=lambda: float(next(moments)),
     )
-    sensor._views = lambda *_: {"queue": 0.5, "utilisation": 0.4}  # type: ignore[method-assign]
+    sensor._views = lambda *_: views  # type: ignore[method-assign]
+    return sensor
+
+
+@pytest.mark.parametrize("truth", [0.2, 0.95])
+def test_one_probe_undoes_a_wrong_correction(truth: float) -> None:
+    """A bias learned under another load is gone with the first probe that contradicts it."""
+    found = iter([0.6, 0.6, 0.6, truth])
+    sensor = probing_always(found, {"queue": 0.5, "utilisation": 0.4})
     for _ in range(4):
         reading = sensor.read()
     assert reading == pytest.approx(truth, abs=0.03)
@@ -168,14 +175,7 @@ def test_one_probe_undoes_a_wrong_correction(truth: float) -> None:
 
 def test_noise_of_single_probes_is_smoothed() -> None:
     found = iter([0.5 + 0.03 * (-1) ** step for step in range(40)])
-    moments = iter(range(10_000))
-    sensor = ProbedCpu(
-        limit=CpuLimit(tuple(sorted(os.sched_getaffinity(0))), float("inf"), None),
-        probe=lambda: Spin(next(found), 1.0, 0.0),
-        schedule=ProbeSchedule(shortest=1.0, longest=1.0),
-        clock=lambda: float(next(moments)),
-    )
-    sensor._views = lambda *_: {"queue": 0.5, "utilisation": 0.5}  # type: ignore[method-assign]
+    sensor = probing_always(found, {"queue": 0.5, "utilisation": 0.5})
     readings = [sensor.read() for _ in range(40)]
     assert max(abs(reading - 0.5) for reading in readings[10:]) < 0.02
 

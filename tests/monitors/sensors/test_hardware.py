@@ -26,7 +26,7 @@ def test_clocks_limits_memory_and_links_are_read_from_the_kernels_files(tmp_path
         {
             "proc/meminfo": "MemTotal:       16384 kB\nMemFree: 1 kB",
             "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "4000000",
-            "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_min_freq": "800000",
+            "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_min_freq": "800500",
             "sys/devices/system/cpu/cpu0/cpufreq/base_frequency": "2100000",
             f"{powercap}/intel-rapl:0/name": "package-0",
             f"{powercap}/intel-rapl:0/constraint_0_power_limit_uw": "125000000",
@@ -46,7 +46,7 @@ def test_clocks_limits_memory_and_links_are_read_from_the_kernels_files(tmp_path
     assert {each.name: (each.value, each.unit) for each in found} == {
         "clock": (2100.0, "MHz"),
         "clock_max": (4000.0, "MHz"),
-        "clock_min": (800.0, "MHz"),
+        "clock_min": (800.5, "MHz"),
         "memory": (16384.0 * 1024, "B"),
         "tdp": (250.0, "W"),
         "bandwidth": (10000.0, "Mbit/s"),

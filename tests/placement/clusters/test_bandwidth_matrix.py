@@ -45,7 +45,7 @@ def brute_force(cluster: ClusterState, predictor: Known) -> float:
             bandwidth = cluster.network.bandwidth(cluster.available_bandwidth, nodes)
             for processors in range(size, cluster.processors[nodes].sum() + 1):
                 time = predictor.predict_many(1.0, processors, cluster.available_cpu[nodes].min(), bandwidth)
-                best = min(best, float(time.execution_time))
+                best = min(best, time.execution_time.item())
     return best
 
 

@@ -13,6 +13,7 @@ from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.counted import Loads, counted
 from metasched.placement.loads.recent_placements import RecentPlacement
 from metasched.placement.ranking.fast_path import fronts_of, quickest
+from metasched.placement.ranking.preparation import before_recent
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
 
@@ -34,7 +35,11 @@ def test_a_silent_node_counts_no_better_than_the_forecasts_of_the_others() -> No
 def test_ranker_and_fast_path_prefer_the_node_that_will_be_free_to_the_silent_one() -> None:
     question = Question(1.0, Constraints(processors=(1,)), top=1, loads=Loads(busy_soon))
     [best] = rank([SILENT], Known(), question).placements
-    quick = quickest(lambda horizon: [fronts_of(SILENT, question, horizon)], {"c": Known()}, question)
+    quick = quickest(
+        lambda horizon: [fronts_of(before_recent(SILENT, question.loads, horizon, question.rotation), question)],
+        {"c": Known()},
+        question,
+    )
     assert quick is not None
     assert best.resource_set.nodes == quick.placement.resource_set.nodes == ("a",)
     assert best.resource_set.available_cpu == quick.placement.resource_set.available_cpu == pytest.approx(0.3)

@@ -55,6 +55,11 @@ def test_a_sure_gain_that_is_a_small_part_of_what_is_left_moves_no_job() -> None
     assert decide(0.0, Outlook(1000.0), Outlook(450.0), Costs()).move
 
 
+def test_a_model_of_another_platform_is_as_uncertain_as_its_upper_end() -> None:
+    here, there = Outlook(1000.0), Outlook(400.0, (0.9, 1.5))
+    assert decide(0.5, here, there, Costs(), same_model=False).doubt == pytest.approx(0.5 * 400.0 * 0.5)
+
+
 def test_a_job_rests_ten_times_what_a_move_costs() -> None:
     places = Outlook(1000.0), Outlook(300.0)
     assert not decide(0.1, *places, Costs(10.0, 10.0, 10.0), moved_ago=299.0).move

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 from known_model import Known
 from metered_runs import made
 
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.blocks.power import drawn, of_processors
-from metasched.cli.app import main
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.power_draw import COMMON
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
@@ -229,10 +229,7 @@ def test_a_description_names_hardware_or_watts(tmp_path: Path) -> None:
 
 
 def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["rank", "--application", "a", "--problem-size", "900", *arguments])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "rank", "--application", "a", "--problem-size", "900", *arguments)
 
 
 def test_the_command_line_asks_for_least_energy(
@@ -269,7 +266,7 @@ def test_a_clock_that_the_hardware_cannot_hold_is_not_chosen(learned: MeteredPre
     best = rank([bound], {"c": learned}, asked).placements[0]
     assert best.resource_set.frequency == max(each for each in FREQUENCIES if each < fast)
     assert rank([state], {"c": learned}, asked).placements[0].resource_set.frequency == fast
-    with pytest.raises(InfeasibleError, match=f"{fast:g} MHz, at which its processors cannot be held, rules out 8"):
+    with pytest.raises(InfeasibleError, match=rf"8 ruled out \({fast:g} MHz, at which its processors cannot be held\)"):
         rank([bound], {"c": learned}, replace(asked, settings=(Settings(frequency=fast),)))
 
 

@@ -15,14 +15,16 @@ from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.state import ClusterState, SetMinima
 from metasched.placement.clusters.switch_tree import Topology
-from metasched.placement.loads.counted import Forecast, Loads
+from metasched.placement.loads.counted import Forecast, Loads, expected
 from metasched.placement.loads.recent_placements import RecentPlacement
 from metasched.placement.ranking import fast_path
 from metasched.placement.ranking.fast_path import MOST_COUNTS, Quickest, fronts_of, quickest
 from metasched.placement.ranking.objective import Objective
+from metasched.placement.ranking.preparation import before_recent, rotated
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.placement.search.cpu_bandwidth_fronts import Fronts
+from metasched.service.state.load_forecasts import LADDER, nearest_horizon
 
 
 def site(draw: np.random.Generator, name: str) -> ClusterState:
@@ -78,7 +80,10 @@ def loads_of(draw: np.random.Generator, sites: Sequence[ClusterState]) -> Loads:
 
 
 def quick(sites: Sequence[ClusterState], models: dict[str, Known], question: Question) -> Quickest | None:
-    return quickest(lambda horizon: [fronts_of(each, question, horizon) for each in sites], models, question)
+    def fronts_at(horizon: float | None) -> list[Fronts]:
+        return [fronts_of(before_recent(each, question.loads, horizon, question.rotation), question) for each in sites]
+
+    return quickest(fronts_at, models, question)
 
 
 @given(st.integers(0, 100_000))
@@ -116,6 +121,52 @@ def test_the_quick_answer_is_the_rankers(seed: int) -> None:
         assert answered.prediction == best.prediction
     interval = answered.prediction.interval
     assert interval.low < answered.prediction.execution_time < interval.high
+
+
+@given(st.integers(0, 100_000))
+def test_a_rotation_takes_the_nodes_as_if_they_stood_in_that_order(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    sites = [site(draw, name) for name in ("a", "b")[: int(draw.integers(1, 3))]]
+    models = {each.name: Known(draw.uniform(1, 100), draw.uniform(1, 5000)) for each in sites}
+    question = Question(
+        float(draw.uniform(1, 1000)),
+        Constraints(exclude="a0" if draw.uniform() < 0.3 else ""),
+        loads=replace(loads_of(draw, sites), forecast=None),
+        rotation=f"{seed}",
+    )
+    in_order = [each.select(np.argsort(turn)) for each in sites if (turn := rotated(each, f"{seed}").turn) is not None]
+    assert len(in_order) == len(sites)
+    plain = replace(question, rotation=None)
+    found, expected = quick(sites, models, question), quick(in_order, models, plain)
+    assert (found and found.placement.resource_set) == (expected and expected.placement.resource_set)
+
+
+@given(st.integers(0, 100_000))
+def test_loads_that_are_kept_give_the_same_ranking(seed: int) -> None:
+    """Forecasts that hold for a range of horizons, as the daemon's: what is expected is then computed once for each."""
+    draw = np.random.default_rng(seed)
+    sites = [site(draw, name) for name in ("a", "b")[: int(draw.integers(1, 3))]]
+    models = {each.name: Known(draw.uniform(1, 100), draw.uniform(1, 5000)) for each in sites}
+    over, kept = forecast_of(draw), dict[tuple[str, int], tuple[ClusterState, tuple[str, ...]]]()
+
+    def forecast(state: ClusterState, seconds: float) -> ClusterState:
+        return over(state, LADDER[nearest_horizon(seconds)])
+
+    def expects(state: ClusterState, seconds: float | None) -> tuple[ClusterState, tuple[str, ...]]:
+        key = state.name, nearest_horizon(seconds or 0.0)
+        return kept.setdefault(key, expected(state, loads, seconds))
+
+    loads = replace(loads_of(draw, sites), forecast=forecast)
+    question = Question(float(draw.uniform(1, 1000)), loads=loads, rotation="x" if draw.uniform() < 0.5 else None)
+    try:
+        plain = rank(sites, models, question)
+    except InfeasibleError:
+        return
+    quicker = rank(sites, models, replace(question, loads=replace(loads, kept=expects)))
+    assert (quicker.placements, quicker.warnings) == (plain.placements, plain.warnings)
+    assert quicker.curve.completion.tolist() == plain.curve.completion.tolist()
+    assert rank(sites, models, replace(question, curve=False)).placements == plain.placements
+    assert len(kept) <= len(LADDER) * len(sites)
 
 
 @given(st.integers(0, 100_000))

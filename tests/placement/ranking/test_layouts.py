@@ -57,8 +57,8 @@ def test_no_placement_with_any_layout_is_sooner(seed: int) -> None:
             used = np.flatnonzero(counts)
             if used.size:
                 cpu, width = state.available_cpu[used].min(), state.network.bandwidth(state.available_bandwidth, used)
-                time = model.under(each).predict_many(1.0, sum(counts), cpu, width).execution_time[()]
-                best = min(best, float(time))
+                time = model.under(each).predict_many(1.0, sum(counts), cpu, width).execution_time
+                best = min(best, time.item())
     asked = Question(1.0, Constraints(least_efficiency=0.0), settings=tuple(chosen))
     found = rank([state], model, asked).placements
     assert found[0].completion == pytest.approx(best)

@@ -18,7 +18,8 @@ from metasched.placement.ranking.objective import Objective
 from metasched.placement.ranking.query import InfeasibleError, Question, Ranking
 from metasched.placement.ranking.ranker import rank as rank_by
 from metasched.placement.search.exact_search import Scope
-from metasched.records import InputError
+from metasched.predictors.formulas.published import PublishedPredictor
+from metasched.records import InputError, Run
 
 
 def rank(clusters, predictors, problem_size, **asked) -> Ranking:
@@ -85,7 +86,7 @@ def test_constraints_are_kept() -> None:
 def test_no_feasible_set_names_the_demand_and_the_number_of_nodes_it_rules_out() -> None:
     demands = Constraints(memory=1000.0, features=("gpu",), min_processors=2)
     with pytest.raises(
-        InfeasibleError, match=r"east \(4 nodes\): memory of 1000 MB rules out 4, feature gpu rules out 4"
+        InfeasibleError, match=r"east \(4 nodes\): 4 ruled out \(memory of 1000 MB\), 4 ruled out \(feature gpu\)"
     ):
         rank([cluster()], Known(), 1.0, constraints=demands)
     with pytest.raises(InfeasibleError, match="for 64 processors, at most 4 are left together"):
@@ -151,3 +152,16 @@ def test_reasons_compare_with_the_best_and_the_next() -> None:
 def test_a_problem_size_that_is_none_is_refused(problem_size) -> None:
     with pytest.raises(InputError, match="problem_size"):
         rank([cluster()], Known(), problem_size)
+
+
+def test_a_ranking_warns_of_its_best_placements_and_each_placement_of_itself() -> None:
+    conditions = [(n, p, cpu) for n in range(100, 900, 100) for p in (1, 2, 4) for cpu in (0.5, 1.0)]
+    runs = [Run("a", "c", n, p, cpu, 90.0, 0.01 * n / (cpu * p)) for n, p, cpu in conditions]
+    model = PublishedPredictor("a", "c").fit(runs)
+    clusters = [ClusterState.make(name, [f"{name}{k}" for k in range(16)], available_bandwidth=90.0) for name in "cd"]
+    ranking = rank_by(clusters, {"c": model, "d": model}, Question(500.0, top=6))
+    far = [line for line in ranking.warnings if "more than twice the most learned" in line]
+    counts = [each.resource_set.processors for each in ranking.placements]
+    assert far == [f"{counts[0]} processors are more than twice the most learned (4)"]
+    assert all(f"{count} processors are" in each.prediction.warnings[-1]
+               for count, each in zip(counts, ranking.placements, strict=True))  # fmt: skip

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from known_model import Known
 
 from metasched.placement.clusters.switch_tree import Topology
+from metasched.placement.search import exact_search
 from metasched.placement.search.exact_search import Domains, search
 from metasched.placement.search.prefix_quantiles import PrefixQuantiles
 from metasched.records import InputError
@@ -116,6 +117,9 @@ def test_among_many_widths_the_best_is_that_of_every_step(seed, traffic, alike) 
         cpu, bandwidth = domains.falling[domains.place(domain, p, step)], domains.step_width[step]
         every[pair] = predictor.predict_many(1.0, p, cpu, bandwidth).execution_time.min()
     assert found.score.tolist() == every.tolist()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(exact_search, "PIECE", 50)
+        assert found_by(instance, predictor, "all")[0].score.tolist() == every.tolist()
     quick, _ = found_by(instance, predictor, "processors", 3)
     for p in np.unique(found.processors):
         assert quick.score[found.processors == p].min() == every[found.processors == p].min()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 from metered_runs import CLOCKS, made, watts
 
-from metasched.cli.app import main
 from metasched.predictors.adaptive import adaptive
 from metasched.predictors.contract import energy_predictor, most_watts, planner, under
 from metasched.predictors.energy.predictor import MeteredPredictor
@@ -105,6 +106,18 @@ def test_intervals_hold_the_doubt_about_the_clock_the_more_the_fewer_runs_told_o
     assert many.spread(point, 1600.0)[0] < 0.03
 
 
+def test_what_past_predictions_of_times_missed_by_is_remembered_when_the_clock_is_found_anew() -> None:
+    predictor = MeteredPredictor("a", "c").fit(made(20, seed=5))
+    before = predictor.times.state.calibration.reach(0.9)
+    for place, run in enumerate(made(25, seed=6)):
+        # Twice as long or half as long as any formula tells.
+        predictor.learn(replace(run, execution_time=run.execution_time * (2.0, 0.5)[place % 2]))
+        predictor.settle()
+    calibration = predictor.times.state.calibration
+    assert len(calibration.scores) - calibration.rehearsed == 25
+    assert calibration.reach(0.9) > 1.2 * before
+
+
 def test_many_are_predicted_as_one_is(learned: MeteredPredictor) -> None:
     asked = Settings(frequency=1500.0)
     for predictor in (learned, energy_predictor(learned)):
@@ -158,26 +171,19 @@ def test_a_spoiled_document_is_refused(learned: MeteredPredictor, field: str, va
         documents.parse(json.dumps(document))
 
 
-def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main([*arguments])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
-
-
 def test_the_command_line_predicts_and_judges_energy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, model = str(tmp_path / "runs.csv"), str(tmp_path / "model.json")
     write_runs(file, made(16, seed=7) + made(4, seed=8, phase="predict"))
-    assert answered(capsys, "fit", file, "-o", model)[0] == 0
+    assert call(capsys, "fit", file, "-o", model)[0] == 0
     asked = ("predict", model, "--problem-size", "900", "--processors", "4", "--cpu", "0.9", "--bandwidth", "90")
-    document = json.loads(answered(capsys, *asked, "--frequency", "1600", "--json")[1])
+    document = json.loads(call(capsys, *asked, "--frequency", "1600", "--json")[1])
     assert document["energy"]["interval"]["low"] < document["energy"]["value"] < document["energy"]["interval"]["high"]
     assert document["power"] == pytest.approx(document["energy"]["value"] / document["execution_time"])
     assert document["power"] == pytest.approx(watts(4, 0.9, 1600.0), rel=0.05)
-    status, out, err = answered(capsys, *asked, "--frequency", "1.6")
+    status, out, err = call(capsys, *asked, "--frequency", "1.6")
     assert (status, out) == (2, "")
     assert "--frequency: frequency is 1.6, expected MHz" in err
-    document = json.loads(answered(capsys, "evaluate", file, "--quantity", "energy", "--peers", "--json")[1])
+    document = json.loads(call(capsys, "evaluate", file, "--quantity", "energy", "--peers", "--json")[1])
     assert (document["quantity"], document["predictions"]) == ("energy", 4)
     assert document["ppe_mean"] < 6.0
     assert set(document["peers"]) == {"mean_power", "power_law", "ridge", "gaussian_process"}
@@ -187,13 +193,13 @@ def test_the_command_line_predicts_and_judges_energy(capsys: pytest.CaptureFixtu
 def test_the_hardware_answers_for_runs_that_told_no_energy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, model = str(tmp_path / "runs.csv"), str(tmp_path / "model.json")
     write_runs(file, [Run("a", "c", 100.0 * n, 2, 0.9, 90.0, float(n)) for n in range(1, 9)])
-    assert answered(capsys, "fit", file, "-o", model)[0] == 0
+    assert call(capsys, "fit", file, "-o", model)[0] == 0
     asked = ("predict", model, "--problem-size", "400", "--processors", "24", "--cpu", "0.9", "--bandwidth", "90")
-    document = json.loads(answered(capsys, *asked, "--entry", "galera-plus", "--json")[1])
+    document = json.loads(call(capsys, *asked, "--entry", "galera-plus", "--json")[1])
     assert document["power"] == pytest.approx(2 * 136.08)
     assert "by the power formula of galera-plus, not measured" in document["warnings"][-1]
-    assert "energy" not in json.loads(answered(capsys, *asked, "--json")[1])
-    status, out, err = answered(capsys, *asked, "--entry", "kask")
+    assert "energy" not in json.loads(call(capsys, *asked, "--json")[1])
+    status, out, err = call(capsys, *asked, "--entry", "kask")
     assert (status, out) == (2, "")
     assert "kask gives no power, expected" in err
 
@@ -203,6 +209,6 @@ def test_runs_without_energy_are_not_judged_by_it(capsys: pytest.CaptureFixture[
         Run("a", "c", 100.0 * n, 2, 0.9, 90.0, float(n), phase="train" if n < 6 else "predict") for n in range(1, 9)
     ]
     write_runs(tmp_path / "runs.csv", plain)
-    status, out, err = answered(capsys, "evaluate", str(tmp_path / "runs.csv"), "--quantity", "energy")
+    status, out, err = call(capsys, "evaluate", str(tmp_path / "runs.csv"), "--quantity", "energy")
     assert (status, out) == (2, "")
     assert "has learned no energy, expected train rows with measured energy" in err

@@ -67,6 +67,8 @@ def test_a_prediction_warns_of_settings_that_were_not_learned() -> None:
     assert found.doubts(Settings(threads=2)) == ()
     [note] = found.doubts(Settings(threads=4))
     assert note == "threads 4 was never learned (it was always 2), so its effect is unknown"
+    [note] = columns(Settings(4), Settings(8)).doubts(Settings(4, threads=3))
+    assert note == "threads 3 was never learned (it was always 1), so its effect is unknown"
     [note] = found.doubts(Settings(threads=2, frequency=2e3))
     assert note == "frequency 2000: no learned run states it, so its effect is unknown"
     [note] = found.doubts(Settings(4, threads=2))
@@ -77,6 +79,18 @@ def test_a_prediction_warns_of_settings_that_were_not_learned() -> None:
     [note] = words.doubts(Settings.of(parameters={"solver": "jacobi"}))
     assert note == "solver jacobi was never learned, amg is assumed"
     assert words.doubts(solvers[2]) == ()
+
+
+def test_a_word_that_was_never_learned_is_told_from_none_and_counts_as_the_usual_one() -> None:
+    solvers = [Settings.of(parameters={"solver": name, "pre": "ilu"}) for name in ("amg", "amg", "cg", "mg")]
+    found = SettingColumns.of([*solvers, Settings.of(parameters={"solver": "amg", "pre": "ssor"})], np.zeros(5))
+    strange, none = (Settings.of(parameters={"pre": "ilu"} | more) for more in ({"solver": "jacobi"}, {}))
+    of_solver = [name.startswith("solver") for name in found.names]
+    assert np.isinf(found.rows([strange])[0]).tolist() == np.isnan(found.rows([none])[0]).tolist() == of_solver
+    assert np.isfinite(found.rows(solvers)).all()
+    filled = [found.filled(found.rows([each])[0], np.zeros(1)) for each in (strange, none, solvers[0])]
+    np.testing.assert_array_equal(filled[0], filled[2])
+    np.testing.assert_array_equal(filled[1], filled[2])
 
 
 def test_a_word_among_numbers_counts_as_not_given_where_it_was_learned_and_is_refused_where_it_is_asked_for() -> None:

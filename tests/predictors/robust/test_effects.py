@@ -40,6 +40,28 @@ def test_layouts_and_parameters_that_vary_are_learned_and_kept_in_files() -> Non
     )
 
 
+def test_the_interval_of_a_prediction_without_a_parameter_holds_the_times_of_the_values_learned() -> None:
+    runs = laid_out(40)
+    predictor, (first, *_) = RobustPredictor("cg", "c8").fit(runs), runs
+    asked = replace(first.request, settings=replace(first.settings, parameters=()))
+    without = predictor.predict(asked)
+    meant = [replace(first.settings, parameters=run.settings.parameters) for run in runs]
+    stated = [predictor.predict(replace(asked, settings=each)).execution_time for each in meant]
+    assert max(stated) / min(stated) > 2.0
+    assert np.mean([without.interval.holds(time) for time in stated]) >= 0.85
+    columns = [np.array([value]) for value in (asked.processors, asked.available_cpu, asked.available_bandwidth)]
+    many = under(predictor, asked.settings).predict_many(asked.problem_size, *columns)
+    assert (many.low[0], many.high[0]) == pytest.approx((without.interval.low, without.interval.high), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [RobustPredictor, MeteredPredictor])
+def test_no_request_has_no_times(kind) -> None:
+    predictor, none = under(kind("cg", "c8").fit(laid_out(30)), Settings.of(2, 2)), np.empty(0)
+    assert [term.factor.size for term in power_terms(predictor, 500.0, none)] == [0, 0]
+    assert predictor.expect_many(500.0, none, none, none).shape == (0,)
+    assert predictor.predict_many(500.0, none, none, none).low.shape == (0,)
+
+
 @pytest.mark.parametrize("kind", [RobustPredictor, MeteredPredictor])
 @pytest.mark.parametrize("counts", [[1, 2, 3, 8, 64, 5000], [2.5, 8.0]])
 def test_times_are_the_sums_of_their_power_terms(kind, counts) -> None:
@@ -89,6 +111,19 @@ def test_a_parameter_that_cannot_be_is_refused_in_one_line(asked: dict[str, floa
     with pytest.raises(InputError) as caught:
         predictor.predict(Request(500, 8, 0.9, 90.0, Settings.of(parameters=asked)))
     assert str(caught.value) == message
+
+
+def test_a_word_that_was_never_learned_widens_the_interval_and_is_said() -> None:
+    predictor = RobustPredictor().fit(laid_out(40))
+
+    def found(solver: str) -> tuple[float, tuple[str, ...]]:
+        asked = Settings.of(2, parameters={"steps": 200.0, "solver": solver})
+        prediction = predictor.predict(Request(500, 8, 0.9, 90.0, asked))
+        return prediction.interval.high / prediction.interval.low, prediction.warnings
+
+    strange, said = found("ssor")
+    assert strange > 2.0 * max(found("amg")[0], found("cg")[0])
+    assert any("solver ssor was never learned" in line for line in said)
 
 
 def test_a_run_with_a_new_parameter_is_learned() -> None:

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from metered_runs import made
 
 from metasched.advised_placements import Answer, Ask
@@ -26,6 +27,16 @@ def test_acting_spreads_a_burst_over_the_nodes(tmp_path: Path) -> None:
         ask = Ask(application="cg", problem_size=1400, processors=[4], per_node=4)
         answers = [daemon.placer.answer(ask, time.time()) for _ in range(4)]
     assert len({answer.nodes for answer in answers}) == 4
+
+
+@pytest.mark.parametrize("size", [1e30, 1e-30])
+def test_no_job_is_placed_by_a_prediction_that_spans_orders_of_magnitude(tmp_path: Path, size: float) -> None:
+    with running(tmp_path, mode="act") as daemon:
+        near = daemon.placer.answer(Ask(application="cg", problem_size=1400), time.time())
+        far = daemon.placer.answer(Ask(application="cg", problem_size=size), time.time())
+    assert near.placed
+    assert not far.placed
+    assert f"the model of cg does not reach to n={size:g}: " in far.message
 
 
 def test_a_placement_keeps_away_from_jobs_that_fill_the_links(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from metasched.advised_placements import AdvisedPlacement, Outcome
-from metasched.cli.advise_running import told_of
+from metasched.cli.advise_running import advice_lines
 from metasched.jobs import read_mark
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
@@ -80,11 +80,11 @@ def test_a_job_on_a_busy_node_should_move_and_on_an_idle_one_stay(daemon: Daemon
     found = asked(client, job="7", partitions=["main"])
     assert (found["move"], found["placement"]["nodes"]) == (True, ["n2"])
     assert found["costs"] == {"checkpoint": 2.0, "transfer": 0.0, "restart": 1.0}
-    assert told_of(found)[0].startswith("move to toy/main: n2: the move saves ")
+    assert advice_lines(found)[0].startswith("move to toy/main: n2: the move saves ")
     loaded(daemon, 0.95)
     found = asked(client, job="7", partitions=["main"])
     assert not found["move"]
-    assert told_of(found)[0].startswith("stay on toy/main: n1: ")
+    assert advice_lines(found)[0].startswith("stay on toy/main: n1: ")
 
 
 def test_a_job_with_gpus_is_not_advised_to_move(daemon: Daemon, client: TestClient) -> None:

@@ -14,20 +14,23 @@ from hypothesis import strategies as st
 
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
-from metasched.store.database.tokens import ROLES
+from metasched.store.roles import ROLES
 from tests.service.daemons import running
 
 JSON = {"Content-Type": "application/json"}
 POSTED = ("/v1/loads", "/v1/runs", "/v1/jobs", "/v1/placements", "/v1/predictions")
-#: What each role may ask for, besides an admin, who may all; health and the OpenAPI document are open.
 #: Routes that are an administrator's alone.
 ADMINISTRATION = {("POST", "/v1/runs/forget"), ("POST", "/v1/history/forget")}
 #: Routes that readers may not ask, since they show jobs of others.
 OF_OTHERS = {("GET", "/v1/sites/jobs/{uid}")}
+#: Routes for the agents of sites alone.
+OF_SITES = {("POST", "/v1/sites/links")}
+#: What each role may ask for, besides an admin, who may all; health and the OpenAPI document are open.
 ALLOWED = {
+    "site": OF_SITES,
     "agent": {("POST", "/v1/loads")},
     "reader": {("GET", "*"), *(("POST", f"/v1/{name}") for name in ("predictions", "history/predictions", "waits"))},
-    "scheduler": {("GET", "*"), ("POST", "*")},  # but what only an administrator may
+    "scheduler": {("GET", "*"), ("POST", "*")},  # but what only an administrator or a site's agent may
     "admin": {("GET", "*"), ("POST", "*")},
 }
 
@@ -46,10 +49,9 @@ def client(daemon: Daemon) -> TestClient:
 
 @pytest.fixture(scope="module")
 def heads(daemon: Daemon) -> dict[str, dict[str, str]]:
-    made = {
-        role: {"Authorization": f"Bearer {daemon.store.tokens.add(role, role, node='e1' if role == 'agent' else None)}"}
-        for role in ROLES
-    }
+    nodes = {"agent": "e1", "site": "home"}
+    secrets = {role: daemon.store.tokens.add(role, role, node=nodes.get(role)) for role in ROLES}
+    made = {role: {"Authorization": f"Bearer {secret}"} for role, secret in secrets.items()}
     daemon.access.refresh()
     return made
 
@@ -118,6 +120,7 @@ def test_every_route_lets_in_only_the_roles_that_it_is_for(client: TestClient, h
                 status = client.request(method, filled, json={}, headers=heads[role]).status_code
                 may = bool({(method, path), (method, "*")} & allowed)
                 may &= role == "admin" or (method, path) not in ADMINISTRATION
+                may &= role in ("admin", "site") or (method, path) not in OF_SITES
                 may &= role != "reader" or (method, path) not in OF_OTHERS
                 assert (status not in (401, 403)) if may else (status in (403, 422)), (method, path, role, status)
                 assert status < 500

@@ -9,13 +9,14 @@ from threading import Event
 
 import pytest
 from fastapi.testclient import TestClient
+from waiting import until
 
 from metasched.records import Settings
 from metasched.service.app import make_app
 from metasched.service.daemon import Daemon
 from metasched.store.database.store import Store
-from metasched.store.database.tokens import ROLES
 from metasched.store.errors import StoreError
+from metasched.store.roles import ROLES
 from tests.service.daemons import running, runs, seconds
 
 ASK = {"application": "cg", "problem_size": 1400, "processors": [2]}
@@ -30,7 +31,8 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def secrets(daemon: Daemon) -> dict[str, str]:
-    made = {role: daemon.store.tokens.add(role, role, node="own" if role == "agent" else None) for role in ROLES}
+    nodes = {"agent": "own", "site": "home"}
+    made = {role: daemon.store.tokens.add(role, role, node=nodes.get(role)) for role in ROLES}
     daemon.access.refresh()
     return made
 
@@ -46,13 +48,6 @@ def as_(secrets: dict[str, str]) -> Callable[[str], dict[str, str]]:
 
 
 Headers = Callable[[str], dict[str, str]]
-
-
-def until(holds: Callable[[], bool], timeout: float = 60.0) -> None:
-    end = time.monotonic() + timeout
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 def test_nobody_gets_in_without_a_token_but_health_is_open(client: TestClient) -> None:

@@ -77,16 +77,49 @@ def test_only_schedulers_send_and_report_jobs(daemon: Daemon, client: TestClient
 LINK = {"site": "far", "bandwidth": 940.0, "round_trip": 0.01}
 
 
-def test_agents_report_links_of_their_own_node_and_they_are_shown(daemon: Daemon, client: TestClient) -> None:
+def of(daemon: Daemon, site: str) -> dict[str, str]:
+    """The header of an agent that reports the links of a site."""
+    secret = daemon.store.tokens.add(f"links of {site} {time.monotonic_ns()}", "site", node=site)
+    daemon.access.refresh()
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def test_only_the_agent_of_a_site_reports_its_links(daemon: Daemon, client: TestClient) -> None:
     agent = {"Authorization": f"Bearer {daemon.store.tokens.add('agent of n1', 'agent', node='n1')}"}
     daemon.access.refresh()
-    report = {"node": "n1", "links": [LINK | {"age": 30.0}, LINK | {"site": "else"}]}
-    assert client.post("/v1/sites/links", json=report, headers=as_(daemon, "reader")).status_code == 403
-    assert client.post("/v1/sites/links", json=report | {"node": "n2"}, headers=agent).status_code == 403
-    assert client.post("/v1/sites/links", json=report, headers=agent).json() == {"taken": 1, "unknown": ["else"]}
+    report = {"site": "home", "links": [LINK | {"age": 30.0}, LINK | {"site": "else"}]}
+    assert client.post("/v1/sites/links", json=report).status_code == 401
+    for refused in (agent, as_(daemon, "reader"), as_(daemon, "scheduler"), of(daemon, "n1"), of(daemon, "far")):
+        assert client.post("/v1/sites/links", json=report, headers=refused).status_code == 403
+    (site,) = client.get("/v1/sites", headers=as_(daemon, "reader")).json()["sites"]
+    assert site["bandwidth_source"] is None
+    home = of(daemon, "home")
+    assert client.post("/v1/sites/links", json=report, headers=home).json() == {"taken": 1, "unknown": ["else"]}
     (site,) = client.get("/v1/sites", headers=as_(daemon, "reader")).json()["sites"]
     assert (site["bandwidth"], site["round_trip"], site["bandwidth_source"]) == (940.0, 0.01, "probes")
     assert site["bandwidth_age"] >= 30.0
+    assert client.post("/v1/sites/links", json=report, headers=as_(daemon, "admin")).status_code == 200
+
+
+def test_the_token_of_a_site_does_nothing_else(daemon: Daemon, client: TestClient) -> None:
+    home = of(daemon, "home")
+    sample = {"node": "home", "samples": [[time.time(), 1.0, 100.0]]}
+    assert client.post("/v1/loads", json=sample, headers=home).status_code == 403
+    assert client.post("/v1/rankings", json=ASK, headers=home).status_code == 403
+    assert client.get("/v1/sites", headers=home).status_code == 403
+    assert client.get("/v1/runs", headers=home).status_code == 403
+
+
+def test_what_another_site_measures_of_the_way_to_a_site_is_not_the_link_from_here(
+    daemon: Daemon, client: TestClient
+) -> None:
+    before = client.get("/v1/sites", headers=as_(daemon, "reader")).json()["sites"][0]
+    answer = client.post(
+        "/v1/sites/links", json={"site": "far", "links": [LINK | {"bandwidth": 1.0}]}, headers=of(daemon, "far")
+    )
+    assert answer.json() == {"taken": 0, "unknown": ["far"]}
+    after = client.get("/v1/sites", headers=as_(daemon, "reader")).json()["sites"][0]
+    assert before["bandwidth"] == after["bandwidth"]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +128,8 @@ def test_agents_report_links_of_their_own_node_and_they_are_shown(daemon: Daemon
     ids=str,
 )
 def test_links_that_cannot_be_are_refused(wrong: dict[str, object], daemon: Daemon, client: TestClient) -> None:
-    report = {"node": "n1", "links": [LINK | wrong]}
-    assert client.post("/v1/sites/links", json=report, headers=as_(daemon, "scheduler")).status_code == 422
+    report = {"site": "home", "links": [LINK | wrong]}
+    assert client.post("/v1/sites/links", json=report, headers=as_(daemon, "admin")).status_code == 422
 
 
 @pytest.mark.parametrize(

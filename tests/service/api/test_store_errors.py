@@ -84,8 +84,9 @@ def full(daemon: Daemon) -> Iterator[None]:
 def absent(daemon: Daemon) -> Iterator[None]:
     """The file system of the database is not mounted."""
     folder = Path(daemon.store.name).parent
-    daemon.store.engine.dispose()
     away = folder.rename(folder.with_name("away"))
+    # Only now: a connection that the daemon's own work opened before it would still reach the file.
+    daemon.store.engine.dispose()
     yield
     away.rename(folder)
     daemon.store.engine.dispose()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from waiting import until
 
 from metasched.cli import status
 from metasched.jobs import EndedJob, Mark
@@ -39,10 +40,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
             sent(1300.0, min_avg_avail_cpu=0.9, min_avg_avail_bw=90.0),
         ]
         assert client.post("/v1/runs", json={"runs": batch}, headers=headers).status_code == 200
-        end = time.monotonic() + 60.0
-        while daemon.models.learned()["cg", "east"].runs < before + 4:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        until(lambda: daemon.models.learned()["cg", "east"].runs >= before + 4)
         yield daemon
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from quiet_scheduler import QuietScheduler
 
@@ -27,6 +28,7 @@ from metasched.store.database.ended_records import EndedRecord
 from metasched.store.database.run_records import RecordedRun, Selection
 from metasched.store.database.store import Store
 from metasched.store.errors import StoreError
+from monitors.sources.power_history import Drawn, PowerHistory
 
 
 @dataclass
@@ -136,19 +138,24 @@ def test_jobs_that_no_epilog_reports_are_looked_for_and_each_is_learned_once(tmp
         assert [each.run.extra["job"] for each in here.learned] == ["7", "9"]
 
 
+def refuse(here: Site, job: str, patched: pytest.MonkeyPatch) -> None:
+    """Let the database take no job of this number."""
+
+    def refusing(ended: Collection[EndedRecord]) -> frozenset[str]:
+        if any(each.record.run.extra["job"] == job for each in ended):
+            raise StoreError("is locked by another process")
+        return here.store.ended.add(ended)
+
+    patched.setattr(here.jobs._writer, "_store_rows", {"ended": refusing})
+
+
 def test_what_could_not_be_caught_up_with_is_tried_again_and_nothing_is_learned_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = Scheduler("a", down=True, ended=[job(9, scheduler="a")])
     with site(tmp_path, silent, Scheduler("c", ended=[job(number) for number in range(3)])) as here:
-
-        def refusing(ended: Collection[EndedRecord]) -> frozenset[str]:
-            if any(each.record.run.extra["job"] == "1" for each in ended):
-                raise StoreError("is locked by another process")
-            return here.store.ended.add(ended)
-
         with monkeypatch.context() as patched:
-            patched.setattr(here.jobs._writer, "_store_rows", {"ended": refusing})
+            refuse(here, "1", patched)
             with pytest.raises(StoreError, match="locked"):
                 here.jobs.catch_up(NOW)
         assert sorted(here.runs()) == ["0", "2"]
@@ -167,13 +174,8 @@ def test_a_job_whose_confirmation_raises_holds_up_no_other_and_is_tried_again(
         for number in range(3):
             here.jobs.take(job(number))
 
-        def refusing(ended: Collection[EndedRecord]) -> frozenset[str]:
-            if any(each.record.run.extra["job"] == "0" for each in ended):
-                raise StoreError("is locked by another process")
-            return here.store.ended.add(ended)
-
         with monkeypatch.context() as patched:
-            patched.setattr(here.jobs._writer, "_store_rows", {"ended": refusing})
+            refuse(here, "0", patched)
             here.confirm()
             assert sorted(each.run.extra["job"] for each in here.learned) == ["1", "2"]
         here.confirm()
@@ -282,6 +284,72 @@ def test_jobs_on_gpus_are_learned_apart_by_the_type_that_their_comments_name(tmp
         here.confirm()
         found = {int(each.run.extra["job"]): each.run.settings.parameters for each in here.learned}
         assert found == {number: (("gpu", gpu),) for number, gpu in types.items()}
+
+
+class Remembered(PowerHistory):
+    """A meter that remembers 300 W of one node."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:9")
+
+    def drawn(self, start: float, end: float) -> tuple[Mapping[str, Drawn], str]:
+        return {"n1": Drawn("node", np.array([start, end]), np.array([300.0]))}, ""
+
+
+@pytest.mark.parametrize("reported", ["epilog", "after a restart", "caught up", "looked for"])
+def test_the_jobs_of_a_metered_node_share_what_it_drew_however_they_are_reported(tmp_path: Path, reported: str) -> None:
+    exact = [job(number, comment="metasched:app=cg,n=500,p=2", start=NOW + 0.37, end=NOW + 9.37) for number in (7, 8)]
+    whole = [replace(each, start=NOW, end=NOW + 9.0) for each in exact]
+    scheduler = Scheduler("c", {"7": WELL, "8": WELL})
+    if reported == "after a restart":
+        with site(tmp_path, scheduler) as before:
+            for each in exact:
+                before.jobs.take(each)
+    with site(tmp_path, scheduler) as here:
+        here.jobs.meters = (Remembered(),)
+        scheduler.ended = whole if reported in ("caught up", "looked for") else []
+        if reported == "epilog":
+            for each in exact:
+                here.jobs.take(each)
+        if reported == "looked for":
+            here.jobs.look(scheduler, NOW + 60.0)
+        else:
+            here.jobs.catch_up(NOW + 60.0)
+        here.confirm()
+        found = [each.run.energy for each in here.learned]
+    assert found == [pytest.approx(300.0 * 9.0 / 2.0)] * 2
+
+
+def test_a_job_whose_scheduler_is_never_asked_has_its_energy_too(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        here.jobs.meters = (Remembered(),)
+        here.jobs.take(job())
+        assert [each.run.energy for each in here.learned] == [pytest.approx(300.0 * 9.0)]
+
+
+def test_a_job_reported_by_its_epilog_and_its_scheduler_is_one_job_on_its_node(tmp_path: Path) -> None:
+    scheduler = Scheduler("c", {"7": WELL, "8": WELL}, ended=[job(7)])
+    with site(tmp_path, scheduler) as here:
+        here.jobs.meters = (Remembered(),)
+        here.jobs.take(job(7, start=NOW + 0.37))
+        here.jobs.look(scheduler, NOW + 60.0)
+        here.jobs.take(job(8))
+        here.confirm()
+        found = {each.run.extra["job"]: each.run.energy for each in here.learned}
+    assert found["8"] == pytest.approx(300.0 * (0.37 + 8.63 / 2.0))
+
+
+@pytest.mark.parametrize(
+    ("own", "scheduler_says", "expected"), [(None, 900.0, 900.0), (700.0, 900.0, 700.0), (700.0, None, 700.0)]
+)
+def test_energy_that_a_report_holds_counts_before_what_the_scheduler_says(
+    own: float | None, scheduler_says: float | None, expected: float, tmp_path: Path
+) -> None:
+    fate = replace(WELL, energy=scheduler_says, energy_covers="node" if scheduler_says else "")
+    with site(tmp_path, Scheduler("c", {"7": fate})) as here:
+        here.jobs.take(replace(job(7), energy=own, energy_covers="node" if own else ""))
+        here.confirm()
+        assert [each.run.energy for each in here.learned] == [expected]
 
 
 A100: Devices = (("gpu", "a100"), ("gpus", 2.0))

@@ -54,6 +54,28 @@ def test_what_is_to_be_done_once_is_done_once_and_then_the_schedule_is_idle() ->
     assert done == [1]
 
 
+def test_the_end_does_not_wait_for_work_that_only_reads() -> None:
+    begun, over = [threading.Event(), threading.Event()], threading.Event()
+    done: list[str] = []
+
+    def work(number: int, name: str) -> None:
+        begun[number].set()
+        over.wait(60.0)
+        done.append(name)
+
+    schedule = Schedule()
+    schedule.once(lambda: work(0, "reading"), left=True)
+    assert begun[0].wait(60.0)
+    schedule.stop()
+    assert done == []
+    schedule = Schedule()
+    schedule.once(lambda: work(1, "writing"))
+    assert begun[1].wait(60.0)
+    threading.Timer(0.1, over.set).start()
+    schedule.stop()
+    assert "writing" in done
+
+
 def test_a_process_that_ends_without_stopping_its_schedule_does_not_wait_for_it() -> None:
     ended = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=60.0, check=True)
     assert ended.stdout == "ended\n"

@@ -6,13 +6,13 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from distributed import Client
+from waiting import until
 
 from metasched.records import InputError, Request, Run
 from metasched.service.configuration import Fitting, read_configuration
@@ -75,10 +75,7 @@ def scheduler(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
     for _ in range(workers):
         processes.append(start("worker", f"tcp://{address}", "--nthreads", "1", "--no-nanny", "--no-dashboard"))
     try:
-        end = time.monotonic() + 60.0
-        while not answers(f"tcp://{address}"):
-            assert time.monotonic() < end, "the scheduler does not start"
-            time.sleep(0.1)
+        until(lambda: answers(f"tcp://{address}"), why="the scheduler does not start")
         yield f"tcp://{address}", processes
     finally:
         for process in processes:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from odd_servers import drip, prometheus, serving
+from waiting import until
 
 from metasched.client.live_loads import with_live_loads
 from metasched.placement.clusters.state import ClusterState
@@ -25,13 +26,6 @@ from monitors.sources.settings import SourceTable
 from tests.service.daemons import running
 
 URL = "http://127.0.0.1:9"
-
-
-def until(holds: Callable[[], object], timeout: float = 60.0) -> None:
-    end = time.monotonic() + timeout
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 class Said:

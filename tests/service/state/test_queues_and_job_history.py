@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,26 @@ def test_run_times_are_learned_from_what_was_imported_and_again_after_a_restart(
     assert [590 <= each["run_time"] <= 630 for each in answer] == [True, True]
     assert answer[1]["complete"]
     assert answer[0]["reason"] == "the last 9 jobs of this user with the same name, size and limit took 10 min"
-    with pytest.raises(InputError, match="no jobs of elsewhere are known, expected one of c"):
+    with pytest.raises(InputError, match="no jobs of elsewhere are known, expected one of 'c'"):
         history.predict("ada", 4, 7200.0, 1e6, cluster="elsewhere")
+
+
+def test_the_script_that_the_queue_names_is_learned_and_stored(history: JobHistory) -> None:
+    for number in range(100, 112):
+        script, runs = (("fast.sh", 60.0), ("slow.sh", 5000.0))[number % 2]
+        begin = 1e6 + 6000.0 * number
+        seen = replace(job(number, started=begin, ran=0.0), submitted=begin, name="run", executable=script)
+        history.note("c", [seen], begin)
+        assert history.ended("c", f"{number}", begin + runs, "COMPLETED")
+    again = JobHistory(history._store)
+    again.restore(rest=0.0)
+    for each in (history, again):
+        fast, slow = (
+            each.predict("ada", 4, 7200.0, 1.68e6, name="run", executable=script, partition="p")["run_time"]
+            for script in ("fast.sh", "slow.sh")
+        )
+        assert fast == pytest.approx(60.0, rel=0.1)
+        assert slow == pytest.approx(5000.0, rel=0.1)
 
 
 def test_a_wait_follows_from_what_is_expected_of_the_jobs_ahead(history: JobHistory) -> None:
@@ -81,6 +100,8 @@ def test_a_wait_follows_from_what_is_expected_of_the_jobs_ahead(history: JobHist
     assert float(seen.state.queue_wait.at(4)) == pytest.approx(more["wait"])
     with pytest.raises(InputError, match="5 processors are requested"):
         queues.one_more("p", 5, 7200.0, 600.0)
+    with pytest.raises(InputError, match="no partition q, expected one of p"):
+        queues.one_more("q", 1, 7200.0, 600.0)
     assert queues.job("102", 1e6) is None
 
 

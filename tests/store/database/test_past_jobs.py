@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 
 from benchmarks.replay.made_log import as_csv, made_log
-from metasched.cli.app import main
 from metasched.history.log_formats import read_log
 from metasched.records import InputError
 from metasched.store.database.store import Store
@@ -32,10 +32,7 @@ def database(tmp_path: Path) -> str:
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(["history", *arguments])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
+    return call(capsys, "history", *arguments)
 
 
 def test_a_log_comes_back_as_it_was_read(database: str) -> None:

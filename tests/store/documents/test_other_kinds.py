@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import pytest
+from changed_document import refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -136,13 +136,6 @@ def test_errors_without_end_are_kept() -> None:
     assert again.errors == started.errors
 
 
-def _change(document: Any, path: str, value: Any) -> None:
-    *steps, last = path.split(".")
-    for step in steps:
-        document = document[int(step) if step.isdigit() else step]
-    document[int(last) if last.isdigit() else last] = value
-
-
 @pytest.mark.parametrize(
     ("make", "path", "value", "says"),
     [
@@ -171,12 +164,7 @@ def _change(document: Any, path: str, value: Any) -> None:
     ],
 )
 def test_an_unsound_document_is_refused_with_its_place(make: Any, path: str, value: Any, says: str) -> None:
-    document = json.loads(dump(make().fit(runs(16))))
-    _change(document, path, value)
-    with pytest.raises(InputError, match=r"^m\.json: ") as refused:
-        parse(json.dumps(document), where="m.json")
-    assert says in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert says in refusal(make().fit(runs(16)), path, value)
 
 
 @pytest.mark.parametrize(

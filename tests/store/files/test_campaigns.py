@@ -142,7 +142,10 @@ def test_a_bad_cell_is_named_by_row_and_column(tmp_path: Path, column: str, cell
         ("", "is empty"),
         ("\n\n", "is empty"),
         (HEADER + "\n", "holds a header and no runs"),
-        (HEADER.replace("execution_time,", "") + "\n", "row 1: column execution_time missing"),
+        (
+            HEADER.replace("execution_time,", "") + "\n",
+            "phase; expected problem_size, processors, execution_time",
+        ),
         (HEADER + ",phase\n", "row 1: column phase is given twice"),
         (f"{HEADER}\n{GOOD}\n{GOOD}\n", "row 3: is the same run as row 2"),
         (f"{HEADER}\n{GOOD},more\n", "row 2: has 11 cells, expected 10"),

@@ -1,4 +1,4 @@
-"""What the servers are: cores, speed, and what it takes to send a word between them."""
+"""Servers: cores, speeds, and the time to send a word between them."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ class Hardware:
         return self.word_time if self.shared_word_time is None else self.shared_word_time
 
     def spread(self, processes: int) -> NDArray[np.int64]:
-        """Share processes out over the servers as evenly as they can be, shape (servers,)."""
+        """Distribute processes over the servers as evenly as possible, shape (servers,)."""
         count = len(self.servers)
         return processes // count + (np.arange(count) < processes % count).astype(np.int64)
 
     def fill(self, processes: int) -> NDArray[np.int64]:
-        """Fill the cores server by server, and go round again when all are taken, shape (servers,).
+        """Distribute processes by filling server after server, and again when all are full, shape (servers,).
 
         Examples
         --------
@@ -101,7 +101,7 @@ class Hardware:
         return np.asarray(rounds * self.cores + np.clip(rest - before, 0, self.cores))
 
     def check(self, distribution: NDArray[np.int64]) -> None:
-        """Refuse processes of each server, shape (servers,), that do not fit these."""
+        """Check a distribution of processes, shape (servers,): one number for each server."""
         if distribution.shape[-1] != len(self.servers):
             raise InputError(
                 f"a distribution over {distribution.shape[-1]} servers, expected one number for each of "

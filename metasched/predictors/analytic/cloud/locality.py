@@ -1,4 +1,4 @@
-"""How many messages leave a server: from which ranks communicate.
+"""The share of messages that leave a server, from the pattern of communication between ranks.
 
 Paper 000 takes every pair of processes as equally likely, (11) and (12). Real applications send to neighbours more
 than to others, and a server holds a block of neighbours. Where the application's process grid is known its pairs are
@@ -23,7 +23,7 @@ _STEEPEST = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Locality:
-    """Which ranks exchange messages with which.
+    """The pattern of communication between ranks: a distance law or a process grid.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def distance_law(exponent: float, processes: int) -> Floats:
 
 
 def exponent_of(mean_distance: float, processes: int) -> float:
-    """Exponent of the law that has this mean distance; not below 0, where all are equally likely.
+    """The exponent of the distance law with a given mean; at least 0, where all distances are equally likely.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What more processes bring: time, speedup, efficiency, and the point past which more do not pay."""
+"""Scaling over processes: time, speedup, efficiency, and the number of processes up to which more are worthwhile."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Scaling:
 
     @classmethod
     def of(cls, processes: NDArray[np.int64], time: Callable[[int], float]) -> Scaling:
-        """Ask a model for each number of processes."""
+        """Evaluate a model at each number of processes; ``time`` gives seconds."""
         return cls(processes, np.array([time(int(n)) for n in processes]), time(1))
 
     @property

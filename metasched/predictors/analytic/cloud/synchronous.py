@@ -23,7 +23,7 @@ from metasched.predictors.contract import Floats
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the profiles say of computing and of communication within a server.
+    """Costs of computation and of communication within a server, fitted to the profiles.
 
     Parameters
     ----------
@@ -47,7 +47,15 @@ class Costs:
         hardware: Hardware,
         distributions: Sequence[NDArray[np.int64]],
     ) -> Costs:
-        """Non-negative relative least squares, first on the computation, then on the waiting."""
+        """Non-negative relative least squares, first on the computation, then on the waiting.
+
+        Parameters
+        ----------
+        profiles : measured runs.
+        workload : exchanges, messages and bytes by the number of processes.
+        hardware : of the servers.
+        distributions : processes on each server in each of the runs.
+        """
         rows = [_Terms.of(workload, hardware, distribution) for distribution in distributions]
         computing = np.array([profile.computation_time for profile in profiles])
         time = np.array([profile.execution_time for profile in profiles])
@@ -66,7 +74,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What one distribution multiplies each cost with, at each server that has processes.
+    """The factors of each cost for one distribution, at each server that has processes.
 
     Parameters
     ----------
@@ -116,7 +124,16 @@ def execution_time(
     cpu_constant: float,
     net_constant: float,
 ) -> float:
-    """T (s) for one distribution of processes, shape (servers,); both constants multiply their part, 1 changes none."""
+    """T (s) for one distribution of processes, shape (servers,); both constants multiply their part, 1 changes none.
+
+    Parameters
+    ----------
+    workload : exchanges, messages and bytes by the number of processes.
+    costs : seconds of the parts, as fitted to profiles.
+    hardware : of the servers.
+    distribution : processes on each server, shape (servers,).
+    cpu_constant, net_constant : factors of computation and of communication between servers.
+    """
     terms = _Terms.of(workload, hardware, distribution)
     computing = cpu_constant * terms.slowness * (costs.parallel / terms.processes + costs.serial)
     communication = costs.exchange * terms.exchanges + costs.byte * terms.local_bytes + net_constant * terms.remote

@@ -1,4 +1,4 @@
-"""How an application's profile changes with the number of processes: laws fitted to three or more profiled runs.
+"""Workload laws: an application's profile as a function of the number of processes, fitted to three or more runs.
 
 The paper's laws are m(n) = m_a / n + m_b and s(n) = C ln n + D, and the published network uses no other. For the
 refined network another of the short list below is taken where the profiles follow it better, since an all-to-all or a
@@ -121,7 +121,7 @@ def fit_law(processes: ArrayLike, values: ArrayLike, forms: Sequence[str]) -> La
 
 @dataclass(frozen=True)
 class Workload:
-    """An application as its profiles show it.
+    """The laws of an application, fitted to its profiles.
 
     Parameters
     ----------

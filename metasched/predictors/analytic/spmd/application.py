@@ -1,4 +1,4 @@
-"""What an SPMD application is: phases of statistically equal cycles, each with the parameters of Table 1.
+"""SPMD applications: phases of statistically equal cycles, each with the parameters of Table 1.
 
 A cycle is a number of computation bursts (CPU, then communication) and one I/O burst. All times are seconds on one
 processor and one disk; how they grow with processors and disks stands in

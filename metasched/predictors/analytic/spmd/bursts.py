@@ -56,6 +56,11 @@ AS_IT_IS = Scale()
 def synchronization_cost(level: ArrayLike, spread: Spread = "exponential") -> Floats:
     """Mean of the slowest of c bursts over the mean of one, h(c).
 
+    Parameters
+    ----------
+    level : c, how many processes wait for each other, shape (n,).
+    spread : distribution of the bursts.
+
     Examples
     --------
     >>> synchronization_cost([1, 2, 4]), synchronization_cost([1, 2, 4], "uniform")
@@ -74,7 +79,14 @@ def groups(phase: Phase, processors: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def bursts(phase: Phase, processors: NDArray[np.int64], disks: NDArray[np.int64], times: Scale = AS_IT_IS) -> Bursts:
-    """Service times at points where c divides p, both arrays of shape (n,)."""
+    """Service times at points where c divides p, both arrays of shape (n,).
+
+    Parameters
+    ----------
+    phase : whose costs these are.
+    processors, disks : p and d of each point.
+    times : factors of computation, transfer and I/O.
+    """
     p, d = processors.astype(float), disks.astype(float)
     count = groups(phase, processors)
     scale = np.where(p > 1, p**-phase.scale_exponent, 0.0)  # (7), and g(1) = 0

@@ -17,7 +17,14 @@ from metasched.queueing.series import convolve
 
 
 def cycle_time(bursts: Bursts, disks: NDArray[np.int64], computation_bursts: float) -> Floats:
-    """Seconds of one cycle at each point, shape (n,), where d divides p/c."""
+    """Seconds of one cycle at each point, shape (n,), where d divides p/c.
+
+    Parameters
+    ----------
+    bursts : service times (s) and groups p/c at each point.
+    disks : d of each point, shape (n,).
+    computation_bursts : bursts of computation for one of I/O.
+    """
     points = zip(
         bursts.delay * computation_bursts,
         bursts.network * computation_bursts,

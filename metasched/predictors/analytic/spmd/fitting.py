@@ -1,4 +1,4 @@
-"""From an observed surface back to the seven parameters of a phase, with how sure each of them is.
+"""Fitting the seven parameters of a phase to observed times, with their standard errors.
 
 Relative least squares, as the paper's error is relative. Standard errors are those of the linearised model, also for
 parameters that end at a bound (0, or 1 for w); those that the observations cannot tell apart get an infinite one and a
@@ -38,7 +38,7 @@ _SINGULAR = 1e-5
 
 @dataclass(frozen=True)
 class SurfaceFit:
-    """Parameters found, and how well.
+    """The fitted parameters of a phase, with their covariance and the errors of the fit.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The SPMD models behind the predictor contract: the seven parameters, and how they grow, learned from runs.
+"""The SPMD models as a predictor: the seven parameters, and their growth with the problem size, learned from runs.
 
 The runs' problem sizes scale the times by a power each of computation and of data, the available CPU stretches
 computation, and the available bandwidth stretches communication.

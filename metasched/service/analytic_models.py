@@ -1,21 +1,27 @@
-"""Applications that the configuration has simulated before their first runs: read from the files that it names."""
+"""Models that answer before the first runs: simulations and signatures whose files the configuration names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
+from metasched.predictors.analytic.signature import SignaturePredictor
 from metasched.predictors.analytic.simulated import SimulatedPredictor
+from metasched.predictors.contract import Assumed
 from metasched.records import InputError
-from metasched.service.configuration import SimulatedApplication
-from metasched.store.files.simulation import checked, read_application, read_system
+from metasched.service.configuration import Configuration, SignedApplication, SimulatedApplication
+from metasched.signature.prediction import assumed
+from metasched.signature.reporting import unruled
+from metasched.store.files.hardware import hardware_of
+from metasched.store.files.signatures import measured_in, read_application
+from metasched.store.files.simulation import checked, read_system
+from metasched.store.files.simulation import read_application as read_program
 from metasched.store.files.whole_files import read_text
 
 #: Most instructions of one simulation: a placement waits for one of each number of processors that was not asked for.
 STEPS = 20_000
 
 
-def simulated_applications(tables: Sequence[SimulatedApplication]) -> list[SimulatedPredictor]:
+def analytic_models(configuration: Configuration) -> list[Assumed]:
     """The predictor of each table.
 
     Raises
@@ -23,12 +29,32 @@ def simulated_applications(tables: Sequence[SimulatedApplication]) -> list[Simul
     InputError
         For the first that is wrong, with its file, or with the application that the table is of.
     """
-    return [_read(each) for each in tables]
+    return [*map(_simulated, configuration.simulated), *map(_signed, configuration.signature)]
 
 
-def _read(table: SimulatedApplication) -> SimulatedPredictor:
+def _signed(table: SignedApplication) -> SignaturePredictor:
+    path = Path(table.signature)
+    rules, document = read_application(path)
+    try:
+        where = assumed() if table.hardware is None else hardware_of(
+            table.hardware, table.network, table.processes_per_node
+        )  # fmt: skip
+        return SignaturePredictor(
+            rules,
+            where,
+            problem_size=table.problem_size,
+            timed=measured_in(document, path),
+            application=table.application,
+            cluster=table.platform,
+            notes=unruled(document),
+        )
+    except InputError as error:
+        raise InputError(f"signature of {table.application}: {error}", where=str(path)) from None
+
+
+def _simulated(table: SimulatedApplication) -> SimulatedPredictor:
     system, program = Path(table.system), Path(table.program)
-    known, code = read_system(system), read_application(program)
+    known, code = read_system(system), read_program(program)
     labels = list(code.code)
     if not table.label and len(labels) > 1:
         raise InputError(f"simulated {table.application} has no label, expected one of {', '.join(labels)}")

@@ -1,0 +1,47 @@
+"""What only reads a database makes none where it is missing, and says so in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from metasched.cli import main
+
+RANK = ("rank", "--application", "cg", "--problem-size", "100", "--clusters", "clusters.toml")
+PREDICT = ("history", "predict", "--user", "ann", "--requested", "60", "--processors", "4")
+ID = "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*RANK, "--db"),
+        (*RANK, "--loads", "store", "--db"),
+        ("walltime", "--application", "cg", "--problem-size", "100", "--processors", "4", "--db"),
+        ("walltime", "--placement", ID, "--db"),
+        ("runs", "--db"),
+        ("runs", "forget", "--id", ID, "--db"),
+        (*PREDICT, "--database"),
+        ("history", "report", "--from-store", "--database"),
+        ("history", "forget", "--user", "ann", "--database"),
+        ("db", "check", "--database"),
+        ("db", "backup", "b.db", "--database"),
+        ("db", "downgrade", "b.db", "--database"),
+        ("db", "prune", "--database"),
+        ("token", "list", "--database"),
+        ("token", "revoke", "ann", "--database"),
+    ],
+    ids=" ".join,
+)
+def test_what_reads_a_database_makes_none(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("clusters.toml").write_text('[[cluster]]\nname = "c"\nnodes = [{ names = "n[1-2]" }]\n')
+    with pytest.raises(SystemExit) as left:
+        main([*words, "none.db"])
+    said = capsys.readouterr()
+    assert (left.value.code, said.out, len(said.err.splitlines())) == (2, "", 1)
+    assert "none.db: no such database" in said.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["clusters.toml"]

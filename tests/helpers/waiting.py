@@ -1,0 +1,18 @@
+"""Waiting for what other threads and processes do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def until(
+    holds: Callable[[], Any], timeout: float = 60.0, why: object = "waited in vain", *, pause: float = 0.02
+) -> Any:
+    """What a condition returns once it holds, asked after each pause (s); an error where it does not in time (s)."""
+    end = time.monotonic() + timeout
+    while not (found := holds()):
+        assert time.monotonic() < end, why
+        time.sleep(pause)
+    return found

@@ -1,0 +1,44 @@
+"""Files are replaced whole; devices and pipes are written to, and stay what they are."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from metasched.records import InputError
+from metasched.store.files.whole_files import read_text, write_text_atomically
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    held = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # so that no writer waits for a reader
+    write_text_atomically(path, "hello")
+    got = os.read(held, 100)
+    os.close(held)
+    assert (got, stat.S_ISFIFO(path.stat().st_mode), os.listdir(tmp_path)) == (b"hello", True, ["pipe"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may replace a device")
+def test_a_device_is_never_replaced_by_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "null"
+    os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    write_text_atomically(path, "hello")
+    assert stat.S_ISCHR(path.stat().st_mode)
+
+
+def test_a_link_to_itself_is_refused_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "loop"
+    path.symlink_to("loop")
+    for use in (lambda: write_text_atomically(path, "x"), lambda: read_text(path)):
+        with pytest.raises(InputError, match=r"loop: .*too many levels of symbolic links"):
+            use()
+    assert path.is_symlink()
+
+
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(InputError, match="embedded null byte"):
+        read_text("a\0b")
