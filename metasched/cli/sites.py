@@ -93,6 +93,9 @@ def site_status(
         if offset := each.get("clock"):
             way = "ahead of" if offset > 0 else "behind"
             output.say(f"{each['site']}: its clock is {span(abs(offset))} {way} this one; nothing depends on it")
+        # A daemon of an earlier version does not tell warnings.
+        for line in each.get("warnings", ()):
+            output.say(f"{each['site']}: {one_line(line)}")
     # A daemon of an earlier version does not tell links.
     if answer.get("links"):
         _show_links(answer["links"])

@@ -140,7 +140,10 @@ class Sites:
                 answer = replace(answer, why=str(error))
             self._heard[table.name] = answer, self._now()
         names = [table.name for table in asked]
-        known = {name: replace(each, warnings=notes.get(name, ())) for name, each in self.sent.known(names).items()}
+        known = {
+            name: replace(each, warnings=(*notes.get(name, ()), *each.warnings))
+            for name, each in self.sent.known(names).items()
+        }
         times = transfers(names, question.data, self.links(), question.held_by)
         places = ranked_sites(offers, known, times)
         return SitesRanking(tuple(places), left_out, tuple(_doubts(question, places)))
@@ -252,6 +255,7 @@ class Sites:
                     "trust": {"multiplier": site.trust.multiplier, "low": site.trust.low, "high": site.trust.high,
                               "outcomes": site.trust.outcomes},
                     "open": len(site.sent),
+                    "warnings": list(site.warnings),
                 }
             )  # fmt: skip
         return found

@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 MOST, KEPT = 10_000, 30 * 86_400.0
 #: How long a site may show a job in its queue after its end (s): its daemon asks its scheduler only now and then.
 SHOWN = 60.0
+#: For how long it is said of a site that it never showed a job (s).
+SAID = 7 * 86_400.0
 #: What the newest transfer or probe counts against those before it.
 NEWEST = 0.3
 
@@ -70,6 +72,17 @@ class Sent:
     def site(self) -> str:
         """The name of the site where it went."""
         return self.place.offer.site
+
+    @property
+    def overdue(self) -> float | None:
+        """The least ratio of the time taken to the time predicted, where its site still showed it after its interval.
+
+        None for a job whose prediction was made with other sites' runs: it says nothing of how far a site is believed.
+        """
+        if self.seen_at is None or self.submitted_at is None or self.place.offer.lenders:
+            return None
+        shown = self.seen_at - self.submitted_at
+        return shown / self.place.predicted if shown > self.place.offer.high + self.place.pending else None
 
     def as_dict(self, now: float) -> dict[str, Any]:
         """The job as a JSON document, with ages (s) in place of moments."""
@@ -163,7 +176,7 @@ class SentJobs:
         with self._lock:
             job = Sent(uuid.uuid4().hex, now, tuple(places), places[0], question=question)
             oldest = [*self._jobs][: max(len(self._jobs) + 1 - MOST, 0)]
-            self._note(job, replace(self._of(job.site), last=now), forgotten=oldest)
+            self._note(job, {job.site: replace(self._of(job.site), last=now)}, forgotten=oldest)
         return job
 
     def submitted(self, uid: str, site: str, number: str, gigabytes: float = 0.0, seconds: float = 0.0) -> Sent:
@@ -196,9 +209,10 @@ class SentJobs:
             if job.state == "submitted" and (job.site, job.job) == (site, number):
                 return job  # reported again
             again = job.state == "withdrawing"
+            left = {job.site: _with_overdue(known if job.site == site else self._of(job.site), job)}
             new = replace(job, place=place, state="submitted", job=number, submitted_at=now, seen_at=None,
                           resent=job.resent + again)  # fmt: skip
-            return self._note(new, known)
+            return self._note(new, {site: known} | left)
 
     def withdraw(self, uid: str, places: Sequence[SitePlacement]) -> Sent:
         """Record that a job will be withdrawn from its site, and where it may go; again if that changes.
@@ -248,7 +262,8 @@ class SentJobs:
             When no such job was sent.
         """
         with self._lock:
-            return self._note(replace(self._open(uid), state="withdrawn"))
+            job = self._open(uid)
+            return self._note(replace(job, state="withdrawn"), {job.site: _with_overdue(self._of(job.site), job)})
 
     def seen(self, uid: str) -> None:
         """Note that the site shows the job in its queue, waiting or running."""
@@ -258,23 +273,27 @@ class SentJobs:
     def ended(self, uid: str, took: float, *, failed: bool = False) -> None:
         """Record that a job ended, its time since the submission (s), and learn it if it succeeded.
 
-        A job did not end before its site showed it in its queue for the last time, whatever the site says of it.
+        A job did not end before its site showed it in its queue for the last time, nor does it end in the future,
+        whatever the site says of it.
         """
         with self._lock:
             job = self._jobs[uid]
+            known = self._now() - job.chosen_at
+            took = took if took <= known + SHOWN else known
             if job.seen_at is not None and job.submitted_at is not None:
                 shown = job.seen_at - job.submitted_at
                 took = took if took >= shown - SHOWN else shown
             site = self._of(job.site)
             # What it missed with other sites' runs says nothing of how far it is to be believed.
             if not failed and took > 0.0 and not job.place.offer.lenders:
-                site = replace(site, ratios=(*site.ratios, took / job.place.predicted)[-REMEMBERED:])
-            self._note(replace(job, state="failed" if failed else "ended", took=took), site)
+                site = _with_ratio(site, took / job.place.predicted)
+            self._note(replace(job, state="failed" if failed else "ended", took=took), {job.site: site})
 
     def forgotten(self, uid: str) -> None:
         """Note that the site knows nothing of the job and never will."""
         with self._lock:
-            self._note(replace(self._jobs[uid], state="unknown"))
+            job = self._jobs[uid]
+            self._note(replace(job, state="unknown"), {job.site: _with_overdue(self._of(job.site), job)})
 
     def open(self) -> list[Sent]:
         """The jobs that were submitted and whose outcome is not known, the oldest first; those too old are given up."""
@@ -291,17 +310,28 @@ class SentJobs:
             return list(self._jobs.values())[: -count - 1 : -1]
 
     def known(self, sites: Sequence[str]) -> Mapping[str, Known]:
-        """The known state of each site: its correction, and the jobs that were sent there and may not be visible."""
+        """The known state of each site: its correction, and the jobs that were sent there and may not be visible.
+
+        A job that its site still shows after the end of its interval corrects the site before it ends.
+        """
         now, found = self._now(), {}
         sent: dict[str, list[SentJob]] = {name: [] for name in sites}
+        overdue: dict[str, list[float]] = {name: [] for name in sites}
+        lost = dict.fromkeys(sites, 0)
         with self._lock:
             for job in self._jobs.values():
-                if job.state in ("chosen", "submitted") and job.site in sent:
+                if job.site not in sent:
+                    continue
+                if job.state in ("chosen", "submitted"):
                     sent[job.site].append(_as_load(job, now))
+                if job.state in ("submitted", "withdrawing") and (ratio := job.overdue) is not None:
+                    overdue[job.site].append(ratio)
+                lost[job.site] += job.state == "unknown" and job.seen_at is None and now - job.chosen_at <= SAID
             for name, jobs in sent.items():
                 site = self._of(name)
                 last = None if site.last is None else now - site.last
-                found[name] = Known(trust(site.ratios), tuple(jobs), last)
+                believed = trust((*site.ratios, *overdue[name]))
+                found[name] = Known(believed, tuple(jobs), last, _warnings(len(overdue[name]), lost[name]))
         return found
 
     def measured(self, links: Mapping[str, Probe]) -> None:
@@ -357,9 +387,9 @@ class SentJobs:
     def _of(self, site: str) -> _Site:
         return self._sites.get(site, _Site())
 
-    def _note(self, job: Sent, site: _Site | None = None, forgotten: Sequence[str] = ()) -> Sent:
-        """Store the changes of a job and of its site, then apply them."""
-        sites = {} if site is None else {job.site: site}
+    def _note(self, job: Sent, sites: Mapping[str, _Site] | None = None, forgotten: Sequence[str] = ()) -> Sent:
+        """Store the changes of a job and of sites, then apply them."""
+        sites = sites or {}
         if self._kept is not None:
             offset = self._wall() - self._now()
             written = {name: _shifted(each, offset) for name, each in sites.items()}
@@ -370,7 +400,7 @@ class SentJobs:
         for uid in forgotten:
             del self._jobs[uid]
         self._jobs[job.uid] = job
-        self._sites |= sites
+        self._sites |= dict(sites)
         return job
 
     def _read(self, adapter: TypeAdapter[_Kept], documents: Mapping[str, Any]) -> dict[str, _Kept]:
@@ -389,6 +419,26 @@ def _shifted(each: _Kept, seconds: float, latest: float = math.inf) -> _Kept:
     """A record with its moments on a clock that is ahead by so much (s)."""
     moments = {name: getattr(each, name) for name in _MOMENTS[type(each)]}
     return replace(each, **{name: min(at + seconds, latest) for name, at in moments.items() if at is not None})
+
+
+def _with_ratio(site: _Site, ratio: float) -> _Site:
+    return replace(site, ratios=(*site.ratios, ratio)[-REMEMBERED:])
+
+
+def _with_overdue(site: _Site, job: Sent) -> _Site:
+    """A site with what is known of a job whose end there will never be: that it took at least so long."""
+    ratio = job.overdue
+    return site if ratio is None else _with_ratio(site, ratio)
+
+
+def _warnings(overdue: int, lost: int) -> tuple[str, ...]:
+    """What the jobs of a site say against it, each in a line."""
+    found = []
+    if overdue:
+        found.append(f"{overdue} {'job takes' if overdue == 1 else 'jobs take'} longer than it said")
+    if lost:
+        found.append(f"it never showed {lost} {'job' if lost == 1 else 'jobs'} that it had accepted")
+    return tuple(found)
 
 
 def _as_load(job: Sent, now: float) -> SentJob:

@@ -57,6 +57,20 @@ def test_a_clock_that_is_off_is_said(
     assert f"east: its clock is {shown} this one; nothing depends on it" in capsys.readouterr().out
 
 
+def test_what_the_jobs_of_a_site_say_against_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doubted = SITE | {"site": "west", "warnings": ["2 jobs take longer than it said", "one\x1b[2J"]}
+    monkeypatch.setattr(consulting, "consult", lambda *_: {"sites": [SITE, doubted], "jobs": []})
+    with pytest.raises(SystemExit) as left:
+        main(["sites", "status"])
+    shown = capsys.readouterr().out
+    assert not left.value.code
+    assert "west: 2 jobs take longer than it said\n" in shown
+    assert "east: " not in shown
+    assert "\x1b[2J" not in shown
+
+
 def test_links_between_sites_are_shown_with_what_is_known_of_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

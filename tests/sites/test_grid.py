@@ -157,6 +157,7 @@ def test_outcomes_come_back_by_the_clock_of_the_site_and_teach_its_score() -> No
     sites = grid(Daemons(east=answers), ["east"], clock)
     uid = send(sites)
     jobs += [{"made_at": 1e6, "outcome": outcome}, {"made_at": "x", "outcome": {}}, None, 7]
+    clock.now += 320.0
     sites.look()
     found = sites.sent.newest(1)[0]
     assert (found.uid, found.state, found.took) == (uid, "ended", 300.0)
@@ -201,6 +202,112 @@ def test_a_site_cannot_claim_that_a_job_had_ended_while_it_still_showed_it() -> 
     sites.look()
     assert (sites.sent.newest(1)[0].state, sites.sent.newest(1)[0].took) == ("ended", 600.0)
     assert sites.rank(QUESTION).places[0].trust.multiplier > 1.3
+
+
+class Falsifier:
+    """A site that says that jobs start at once, and shows them in its queue for ever."""
+
+    def __init__(self) -> None:
+        self.shown, self.numbers = True, 0
+
+    def __call__(self, path: str, document: Any) -> Any:
+        if path.startswith("/v1/rankings"):
+            return answer(placement(time=100.0))
+        if path.startswith("/v1/placements"):
+            return []
+        return {"job": "7", "state": "waiting", "wait": 0.0, "low": 0.0} if self.shown else InputError("no job 7")
+
+
+def falsified(minutes: int, clock: Clock, **answers: Any) -> tuple[Sites, list[str]]:
+    """A grid that sends a job every two minutes, and where they went; all other jobs end as predicted."""
+    sites = grid(Daemons(**answers), [*answers], clock)
+    went = []
+    for number in range(minutes // 2):
+        uid = sites.sent.send(sites.rank(QUESTION).places).uid
+        went.append(sites.sent.find(uid).site)
+        sites.sent.submitted(uid, went[-1], f"{number}")
+        clock.now += 120.0
+        sites.look()
+    return sites, went
+
+
+def test_a_site_that_falsifies_its_queue_is_noticed_while_its_jobs_still_wait() -> None:
+    clock = Clock()
+
+    def honest(path: str, document: Any) -> Any:
+        return answer(later=[waiting(wait=60.0, time=100.0)]) if path.startswith("/v1/rankings") else []
+
+    sites, went = falsified(60, clock, liar=Falsifier(), honest=honest)
+    assert went[0] == "liar"
+    assert went[-10:] == 10 * ["honest"]
+    found = sites.status()[0]
+    assert found["trust"]["multiplier"] > 2.0
+    assert found["trust"]["outcomes"] == went.count("liar")
+    assert found["warnings"] == [f"{went.count('liar')} jobs take longer than it said"]
+    places = {each.offer.site: each for each in sites.rank(QUESTION).places}
+    assert places["liar"].warnings == tuple(found["warnings"])
+    assert not places["honest"].warnings
+
+
+def test_a_site_whose_jobs_are_within_its_interval_is_not_doubted() -> None:
+    clock = Clock()
+    sites = grid(Daemons(east=Falsifier()), ["east"], clock)
+    send(sites)
+    clock.now += 124.0  # it said 80 to 125 s
+    sites.look()
+    assert (sites.status()[0]["trust"]["outcomes"], sites.status()[0]["warnings"]) == (0, [])
+    clock.now += 2.0
+    sites.look()
+    assert sites.status()[0]["trust"]["outcomes"] == 1
+
+
+@pytest.mark.parametrize("leaves", ["resent", "withdrawn", "vanished"])
+def test_a_job_that_left_its_site_overdue_still_counts_against_it(leaves: str) -> None:
+    clock, site = Clock(), Falsifier()
+    sites = grid(Daemons(east=site, west=answer(placement(time=150.0))), ["east", "west"], clock)
+    uid = send(sites)
+    clock.now += 1000.0
+    sites.look()
+    if leaves == "resent":
+        sites.sent.withdraw(uid, sites.rank(QUESTION).places)
+        assert sites.sent.known(["east"])["east"].trust.outcomes == 1
+        sites.sent.submitted(uid, "west", "9")
+    elif leaves == "withdrawn":
+        sites.sent.withdrawn(uid)
+    else:
+        site.shown = False
+        clock.now += 5000.0  # between two looks: when it ended is not known well enough
+        sites.look()
+        assert sites.sent.find(uid).state == "unknown"
+    known = sites.sent.known(["east", "west"])
+    assert (known["east"].trust.outcomes, known["west"].trust.outcomes) == (1, 0)
+    assert known["east"].trust.multiplier > 1.3
+
+
+def test_a_site_that_never_shows_the_jobs_that_it_accepted_is_warned_of() -> None:
+    clock, site = Clock(), Falsifier()
+    site.shown = False
+    sites = grid(Daemons(east=site), ["east"], clock)
+    send(sites)
+    clock.now += 3700.0
+    sites.look()
+    assert sites.rank(QUESTION).places[0].warnings == ("it never showed 1 job that it had accepted",)
+    clock.now += 8 * 86_400.0
+    assert not sites.rank(QUESTION).places[0].warnings
+
+
+def test_a_job_took_no_longer_than_it_has_been_known() -> None:
+    clock = Clock()
+    claimed = {"made_at": 1e6 - 3600.0, "outcome": {"job": "7", "start": 1e6, "execution_time": 90.0, "exit_status": 0}}
+
+    def answers(path: str, document: Any) -> Any:
+        return [claimed] if path.startswith("/v1/placements") else answer(placement(time=100.0))
+
+    sites = grid(Daemons(east=answers), ["east"], clock)
+    uid = send(sites)
+    clock.now += 95.0  # the site's clock was set by an hour between the submission and the start
+    sites.look()
+    assert sites.sent.find(uid).took == 95.0
 
 
 @pytest.mark.parametrize(
