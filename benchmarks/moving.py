@@ -249,7 +249,7 @@ def to_come(site: Site, now: float) -> Forecast:
     return over
 
 
-def _ahead(grid: Grid, now: float, kind: Callable[[Site, float], Forecast]) -> Loads:
+def _expected_loads(grid: Grid, now: float, kind: Callable[[Site, float], Forecast]) -> Loads:
     made = {site.name: kind(site, now) for site in grid.sites}
     return Loads(lambda state, seconds: made[state.name](state, seconds), now=now)
 
@@ -268,7 +268,7 @@ def place(
         Constraints(processors=(PROCESSORS,), least_efficiency=0),
         top=1,
         scope="top",
-        loads=_ahead(grid, now, kind),
+        loads=_expected_loads(grid, now, kind),
     )
     try:
         return rank(grid.states(now, besides), models[job.application], question).placements[0]
@@ -297,7 +297,7 @@ def metasched_rule(models: dict[str, dict[str, Predictor]], kind: Callable[[Site
         names = {each.name: number for number, each in enumerate(grid.sites)}
         found = advise_running(
             mover, grid.states(now), models[job.application],
-            lambda name: cost_of(grid, working, names[name]), loads=_ahead(grid, now, kind),
+            lambda name: cost_of(grid, working, names[name]), loads=_expected_loads(grid, now, kind),
         )  # fmt: skip
         if not found.decision.move or found.placement is None:
             return None

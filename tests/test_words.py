@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("metasched", "monitors", "candidate_functions", "deploy")
+PACKAGES = ("metasched", "monitors", "candidate_functions", "deploy", "benchmarks")
 #: Names that say nothing of what they hold: a forecast, a reservation, what was recorded, an error message.
 NAMES = {
     "ahead",

@@ -1,6 +1,6 @@
 """Records the ground truth with SimGrid.
 
-``python -m benchmarks.cloud.record [CLOUD ...]`` writes runs.csv and probe.csv anew, or only the rows of some clouds.
+``python -m benchmarks.cloud.record [CLOUD ...]`` writes runs.csv and probe.csv, or only the rows of some clouds.
 Each program runs on one server with 2, 4 and 8 processes, as a user would profile it, and then on clusters of 2, 4 and
 8 servers with up to 64. The hardware description comes from a probe, as a user's would: messages between two servers.
 """

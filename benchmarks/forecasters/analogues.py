@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from benchmarks.forecasters.contract import Floats, Indices, checked
 
-#: Latest values of a series that are looked at.
+#: Latest values of a series that count.
 HISTORY = 256
 #: After so many steps a value counts 1/4 of the newest one.
 MEMORIES = (15.0, 50.0, 150.0)

@@ -149,7 +149,7 @@ class TrimmedMean:
     Parameters
     ----------
     series : n, how many series.
-    width : how many values are looked at.
+    width : how many values count.
     trim : share left out at either end, in [0, 0.5).
 
     Examples

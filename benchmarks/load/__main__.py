@@ -50,13 +50,13 @@ def main() -> int:
         lengths = site.learned(folder)
         kinds = {"overload": overloaded, "ratio": compared}
         kind = next((kinds[name] for name in kinds if getattr(options, name)), loaded)
-        told = kind(folder, options, lengths)
+        found = kind(folder, options, lengths)
     if options.json:
-        print(json.dumps(told))
+        print(json.dumps(found))
     else:
-        for name, value in told.items():
+        for name, value in found.items():
             print(f"{name:40} {value:.4g}" if isinstance(value, float) else f"{name:40} {value}")
-    return 0 if all(told["kept"].values()) else 1
+    return 0 if all(found["kept"].values()) else 1
 
 
 def loaded(folder: Path, options: argparse.Namespace, lengths: list[int]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ ASKING, SENDING = 8, 8
 
 
 @dataclass
-class Told:
+class Answers:
     """What came of one kind of request: seconds from when it was due, and how many were not answered with 200.
 
     ``put_off`` counts those that were to be sent again later, as ``Retry-After`` said.
@@ -52,7 +52,7 @@ class Connection:
 
 
 async def paced(
-    rate: float, until: float, free: list[Connection], expected: Told, make: Callable[[], tuple[str, bytes]]
+    rate: float, until: float, free: list[Connection], expected: Answers, make: Callable[[], tuple[str, bytes]]
 ) -> None:
     """Send so many requests a second until a time (of the loop), each by a connection that is free."""
     loop = asyncio.get_running_loop()
@@ -116,7 +116,7 @@ class Batches:
 
 async def load(
     socket: str, placements: float, samples: float, seconds: float, watch: Callable[[], None]
-) -> tuple[Told, Told]:
+) -> tuple[Answers, Answers]:
     """Put the daemon under load for some seconds.
 
     Parameters
@@ -126,7 +126,7 @@ async def load(
     seconds : for how long.
     watch : called once a second.
     """
-    asked, sent = Told(), Told()
+    asked, sent = Answers(), Answers()
     until = asyncio.get_running_loop().time() + seconds
 
     async def watching() -> None:

@@ -1,6 +1,6 @@
 """``python -m benchmarks.load.placements``: the processor time of one placement, by mode and by jobs that share.
 
-The site is that of ``benchmarks.load``, with the forecasts of six minutes of loads; every tenth node reports anew for
+The site is that of ``benchmarks.load``, with the forecasts of six minutes of loads; every tenth node reports again for
 each hundredth placement. One process answers one question after the other, without a server: nothing else is counted.
 """
 

@@ -58,13 +58,13 @@ def learn(folder: Path, applications: int = APPLICATIONS) -> list[int]:
     with Store.open(folder / "metasched.db") as store:
         for number in range(applications):
             name, draw = application(number), random.Random(number)
-            work, talk = 10 ** draw.uniform(-3.5, -2.5), 10 ** draw.uniform(-3.0, -1.5)
+            work, transfer = 10 ** draw.uniform(-3.5, -2.5), 10 ** draw.uniform(-3.0, -1.5)
             power = draw.choice((1.0, 1.5, 2.0))
             runs = []
             for _ in range(RUNS):
                 size, count = draw.choice(SIZES), draw.choice(COUNTS)
                 cpu, bandwidth = draw.uniform(0.3, 1.0), draw.uniform(200.0, 1000.0)
-                seconds = work * size**power / (cpu * count) + talk * size * (count - 1) / bandwidth * 10
+                seconds = work * size**power / (cpu * count) + transfer * size * (count - 1) / bandwidth * 10
                 runs.append(Run(name, "site", size, count, cpu, bandwidth, draw.uniform(0.95, 1.05) * seconds))
             records = [RecordedRun(run) for run in runs]
             store.runs.add_all(records)

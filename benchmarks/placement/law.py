@@ -30,7 +30,7 @@ class Futures:
 
     Parameters
     ----------
-    loads : of each node: (start, end, share); ends to come are not looked at.
+    loads : of each node: (start, end, share); ends to come do not count.
     rate : new loads of a node in a second.
     share : between which shares they take.
     """

@@ -31,19 +31,19 @@ class Ranked:
     Parameters
     ----------
     predictors : for each application, the predictor of each cluster.
-    ahead : gives the loads to expect on a site from now on; those last measured where None.
+    forecast : gives the loads to expect on a site from now on; those last measured where None.
     remaining : how long a running job still takes, as far as the policy can know (s).
     """
 
     def __init__(
         self,
         predictors: Mapping[str, Mapping[str, Predictor]],
-        ahead: Callable[[Site, float], Forecast] | None = None,
+        forecast: Callable[[Site, float], Forecast] | None = None,
         *,
         knows_ends: bool = False,
     ) -> None:
         self.predictors = predictors
-        self.ahead = ahead
+        self.forecast = forecast
         self.knows_ends = knows_ends
 
     def choose(self, job: Job, queues: Sequence[Queue], now: float) -> Choice:
@@ -91,8 +91,10 @@ class Ranked:
         known = self.predictors[job.application]
         predictors = {state.name: known[queue.site.name] for state, queue in zip(states, queues, strict=True)}
         forecasts: dict[str, Forecast] = {}
-        if self.ahead is not None:
-            forecasts = {state.name: self.ahead(queue.site, now) for state, queue in zip(states, queues, strict=True)}
+        if self.forecast is not None:
+            forecasts = {
+                state.name: self.forecast(queue.site, now) for state, queue in zip(states, queues, strict=True)
+            }
         question = Question(
             job.problem_size,
             constraints,
@@ -132,14 +134,14 @@ def oracle(grid: Sequence[Site]) -> Ranked:
         name: {site.name: Truth(application, site.speed) for site in grid} for name, application in APPLICATIONS.items()
     }
 
-    def ahead(site: Site, now: float) -> Forecast:
+    def forecast(site: Site, now: float) -> Forecast:
         def expected(state: ClusterState, seconds: float) -> ClusterState:
             future = site.expected(now, now + seconds).select([site.nodes.index(name) for name in state.nodes])
             return replace(state, available_cpu=future.available_cpu, available_bandwidth=future.available_bandwidth)
 
         return expected
 
-    return Ranked(truth, ahead, knows_ends=True)
+    return Ranked(truth, forecast, knows_ends=True)
 
 
 class Requested:

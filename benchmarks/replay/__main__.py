@@ -127,7 +127,7 @@ def tabulate_shaken(
         *((kind, lambda name, kind=kind: f"{values(name, kind).mean():.2f} ± {values(name, kind).std():.2f}")
           for kind in SHAKEN),
         ("gap closed", closed),
-        ("bound of the ratio to requests, weeks drawn anew", bound),
+        ("bound of the ratio to requests, weeks drawn again", bound),
     ])  # fmt: skip
 
 

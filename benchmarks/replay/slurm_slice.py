@@ -4,7 +4,7 @@ Both are started as the system tests do (eight nodes of four processors; needs r
 both at the same times, compressed: run times become seconds, and requested hours minutes (limits are whole minutes).
 In one of them predictions order the jobs that wait, by nothing but ``scontrol update Nice=``: the longer a job is
 expected to run, the more places it may lose, at most ``MOST_NICE`` of them; the one that came first loses none. The
-predictor has seen the jobs of the log before the slice, and is told of the slice as it happens.
+predictor has seen the jobs of the log before the slice, and gets the slice as it happens.
 
 Slurm 22.05 has three ways to change the order: a plugin ``site_factor`` (C, part of the multifactor priority), ``nice``
 set by the submit hook (once, and nothing learned later counts), and ``scontrol`` (an operator's right; at any time).
@@ -39,8 +39,8 @@ LONGEST, SHORTEST = 50.0, 1.0
 BEFORE = 3000
 #: Places that a job may lose at most, and for each doubling of the run time that is expected.
 MOST_NICE, A_DOUBLING = 40, 4
-#: How often the queue is looked at (s).
-LOOK = 2.0
+#: How often the queue is listed (s).
+LIST_EVERY = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +99,14 @@ class Arm(threading.Thread):
 
     def run(self) -> None:
         """Let the jobs come, and wait until all have ended."""
-        jobs, began, coming, looked = self._jobs, time.monotonic(), 0, 0.0
+        jobs, began, coming, listed = self._jobs, time.monotonic(), 0, 0.0
         while coming < len(jobs.submit) or "" in self._state.values() or set(self._state.values()) - {"ended"}:
             now = time.monotonic() - began
             if coming < len(jobs.submit) and jobs.submit[coming] <= now:
                 self._submit(coming, now)
                 coming += 1
-            elif now >= looked + LOOK:
-                looked = now
+            elif now >= listed + LIST_EVERY:
+                listed = now
                 self._look(now)
             else:
                 time.sleep(0.02)
@@ -126,10 +126,10 @@ class Arm(threading.Thread):
 
     def _look(self, now: float) -> None:
         """Tell the predictor what has started and ended, and apply what it then says of those that wait."""
-        told = dict(line.split() for line in self._slurm.run("squeue", "-h", "-o", "%A %T").splitlines())
+        states = dict(line.split() for line in self._slurm.run("squeue", "-h", "-o", "%A %T").splitlines())
         later: dict[int, float] = {}
         for job, before in list(self._state.items()):
-            state = told.get(str(self.numbers[job]), "")
+            state = states.get(str(self.numbers[job]), "")
             row = self._jobs.first + job
             if before == "waits" and state != "PENDING":
                 self._state[job] = "runs"

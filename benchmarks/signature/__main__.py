@@ -16,7 +16,7 @@ from benchmarks.signature.truth import record
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    answer = verbs.add_parser("tables", help="the paper's numbers, computed anew")
+    answer = verbs.add_parser("tables", help="the paper's numbers, computed again")
     answer.add_argument("--json", action="store_true")
     judged = verbs.add_parser("structure", help="expanded traces beside true ones")
     judged.add_argument("--processes", default="256,1024", help="numbers of processes to expand to")
@@ -90,7 +90,7 @@ def main() -> None:
             learned = ",".join(map(str, row["learned"]))
             computed = "-" if row["flops"] is None else f"{100 * row['flops']:.3f} %"
             shares = f"{100 * row['right']:8.3f} % {computed:>10}"
-            print(f"{row['application']:24} {learned:>12} {row['processes']:9} {row['calls']:9} {shares} {row['told']}")
+            print(f"{row['application']:24} {learned:>12} {row['processes']:9} {row['calls']:9} {shares} {row['note']}")
         return
     document = tables()
     if arguments.json:

@@ -57,12 +57,12 @@ def multipartition(rank: int, n: int, steps: int = 2, cells: int = 102) -> Itera
     side = isqrt(n)
     size = 5 * (-(-cells // side)) ** 2
     x, y = _at(rank, (side, side))
-    ahead = [((x, y + 1), (x, y - 1)), ((x + 1, y), (x - 1, y)), ((x - 1, y - 1), (x + 1, y + 1))]
+    neighbours = [((x, y + 1), (x, y - 1)), ((x + 1, y), (x - 1, y)), ((x - 1, y - 1), (x + 1, y + 1))]
     yield "bcast", (3, 0, DOUBLE)
     for _ in range(steps):
-        peers = [_rank(list(each), (side, side)) for pair in ahead for each in pair]
+        peers = [_rank(list(each), (side, side)) for pair in neighbours for each in pair]
         yield from _exchange(peers, peers, 2 * size, 1)
-        for forward, back in ahead:
+        for forward, back in neighbours:
             to, source = _rank(list(forward), (side, side)), _rank(list(back), (side, side))
             for _stage in range(side - 1):
                 yield _flops(4e9 / n / side)

@@ -54,7 +54,7 @@ def run(
 ) -> tuple[float, float, Path]:
     """Run a program under SMPI: simulated seconds, seconds that took, and its time-independent trace."""
     trace = folder / f"{'-'.join([name, *more])}-{count}.ti"
-    # Computation is told to SMPI; what the program itself takes does not count.
+    # SMPI is given the computation; what the program itself takes does not count.
     options = ["--cfg=smpi/simulate-computation:no", *(["-trace-ti", "-trace-file", str(trace)] if traced else [])]
     seconds, took = _simulated(folder, count, [*options, str(program), name, *more])
     return seconds, took, trace

@@ -1,4 +1,4 @@
-"""What Panadero et al. (2018) print, as far as it is needed to compute the rest anew."""
+"""What Panadero et al. (2018) print, as far as it is needed to compute the rest again."""
 
 #: Table 2: of each run, processes, and of each phase its instructions and weight.
 TABLE_2 = {

@@ -44,13 +44,13 @@ def judged(only: str = "", place: int = 0) -> list[dict[str, Any]]:
                 "blocks": blocks,
                 "synthetic": timed(application, synthetic_result(application, n, folder)).phases,
             }
-            told = {way: {each.phase: each.weight * each.time for each in phases} for way, phases in ways.items()}
-            whole = sum(told["replay"].values())
+            found = {way: {each.phase: each.weight * each.time for each in phases} for way, phases in ways.items()}
+            whole = sum(found["replay"].values())
             rows += [
                 {"application": name, "processes": n, "phase": phase, "share": seconds / whole, "replay": seconds}
-                | {way: told[way][phase] for way in ("blocks", "synthetic")}
+                | {way: found[way][phase] for way in ("blocks", "synthetic")}
                 | {"run": whole / truth()[name][n] - 1.0}
-                for phase, seconds in told["replay"].items()
+                for phase, seconds in found["replay"].items()
                 if seconds >= LARGE * whole
             ]
     return rows

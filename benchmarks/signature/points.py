@@ -49,9 +49,11 @@ def judged() -> list[dict[str, Any]]:
     only_runs = replace(rules, paces=paces([of for _, of, _ in runs.values()]))
     ways = {"points": with_points, "runs only": only_runs, "speed only": rules}
     counts = [n for n in JUDGED if n in known]
-    told = {way: predictions(by_blocks(each, hardware), "blocks", counts, measured, True) for way, each in ways.items()}
+    found = {
+        way: predictions(by_blocks(each, hardware), "blocks", counts, measured, True) for way, each in ways.items()
+    }
     return [
-        {"processes": n, "measured": known[n]} | {way: told[way][at].execution_time for way in ways}
+        {"processes": n, "measured": known[n]} | {way: found[way][at].execution_time for way in ways}
         for at, n in enumerate(counts)
     ]
 

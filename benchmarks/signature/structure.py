@@ -27,7 +27,7 @@ class Judgement:
     flops : share of the computations that are there, to a relative 0.1 %.
     calls : how many there are.
     seconds : that expanding took.
-    told : why there is none, where there is none.
+    note : why there is none, where there is none.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Judgement:
     flops: float
     calls: int
     seconds: float
-    told: str = ""
+    note: str = ""
 
 
 def right(made: Trace, true: Trace) -> tuple[float, float, int]:
@@ -90,7 +90,7 @@ def structure(processes: Sequence[int], only: str = "") -> list[dict[str, Any]]:
     return [
         {"application": each.name, "learned": list(application.counts),
             "processes": each.processes, "right": each.right, "flops": each.flops, "calls": each.calls,
-            "seconds": round(each.seconds, 2), "told": each.told
+            "seconds": round(each.seconds, 2), "note": each.note
         }
         for application in chosen
         for each in judge(application, processes)

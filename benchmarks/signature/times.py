@@ -38,10 +38,10 @@ EXPONENTS = (-1, -0.75, -2 / 3, -0.5, -1 / 3, -0.25, 0, 0.25, 1 / 3, 0.5, 2 / 3,
 LOGARITHMS = (0, 1, 2)
 
 Times = Mapping[int, float]
-Told = dict[int, float]
+Expected = dict[int, float]
 
 
-def extra_p_form(measured: Times, counts: list[int]) -> Told:
+def extra_p_form(measured: Times, counts: list[int]) -> Expected:
     """Times by the best a + b n^i log2(n)^j, each left out in turn (Extra-P's normal form with one term)."""
     n, times = np.array([*measured], dtype=float), np.array([*measured.values()])
 
@@ -53,24 +53,24 @@ def extra_p_form(measured: Times, counts: list[int]) -> Told:
 
     def missed(i: float, j: int) -> float:
         left = [np.arange(n.size) != place for place in range(n.size)]
-        told = [expected(n[some], times[some], n[~some], i, j)[0] for some in left]
-        return float(np.abs(np.array(told) / times - 1.0).mean())
+        predicted = [expected(n[some], times[some], n[~some], i, j)[0] for some in left]
+        return float(np.abs(np.array(predicted) / times - 1.0).mean())
 
     pairs = [(i, j) for i, j in itertools.product(EXPONENTS, LOGARITHMS) if (i, j) != (0, 0)]
     i, j = min(pairs, key=lambda pair: missed(*pair))
     return dict(zip(counts, expected(n, times, np.array(counts, dtype=float), i, j).tolist(), strict=True))
 
 
-def _regression(make: Callable[[list[Run]], Any]) -> Callable[[Times, list[int]], Told]:
-    def told(measured: Times, counts: list[int]) -> Told:
+def _regression(make: Callable[[list[Run]], Any]) -> Callable[[Times, list[int]], Expected]:
+    def predicted(measured: Times, counts: list[int]) -> Expected:
         runs = [Run("a", "c", 1.0, n, 1.0, 1000.0, seconds) for n, seconds in measured.items()]
         model = make(runs)
         return {n: float(model.predict(Request(1.0, n, 1.0, 1000.0)).execution_time) for n in counts}
 
-    return told
+    return predicted
 
 
-PEERS: dict[str, Callable[[Times, list[int]], Told]] = {
+PEERS: dict[str, Callable[[Times, list[int]], Expected]] = {
     "robust": _regression(fit_runs),
     "ridge": _regression(lambda runs: RidgeQuadratic().fit(runs)),
     "gaussian process": _regression(lambda runs: GaussianProcess().fit(runs)),
@@ -108,23 +108,23 @@ def judged_structure(most: int, only: str = "") -> list[dict[str, Any]]:
         for name in LEARNED:
             if only not in name:
                 continue
-            told = ""
+            note = ""
             try:
                 application = learned(name, folder, program)
             except InputError as error:
-                told = str(error)
+                note = str(error)
             for n in JUDGED[name]:
                 if n > most or (n >= DIGESTED and (name, n) not in digests()):
                     continue
-                row = {"application": name, "learned": list(LEARNED[name]), "processes": n, "told": told}
+                row = {"application": name, "learned": list(LEARNED[name]), "processes": n, "note": note}
                 flops: float | None = 0.0
                 calls, many = 0.0, 0
-                if not told and (known := digests().get((name, n))) is not None:
+                if not note and (known := digests().get((name, n))) is not None:
                     # Of the truth only a digest is kept: all calls are right, or it is not known how many.
                     many, same = digest(expanded(application, n))
                     calls, flops = float((many, same) == known), None
-                    row["told"] = "by its digest"
-                elif not told:
+                    row["note"] = "by its digest"
+                elif not note:
                     true = read_ti_trace(run(folder, program, name, n)[2])
                     calls, flops, many = right(expanded(application, n), true)
                 rows.append(row | {"right": calls, "flops": flops, "calls": many})
@@ -144,7 +144,7 @@ def judged(only: str = "", replay: bool = True) -> list[dict[str, Any]]:
                 continue
             measured = {n: known[name][n] for n in LEARNED[name]}
             counts = [n for n in JUDGED[name] if n in known[name]]
-            told = {peer: predict(measured, counts) for peer, predict in PEERS.items()}
+            by_peers = {peer: predict(measured, counts) for peer, predict in PEERS.items()}
             application, refused = None, ""
             try:
                 application = learned(name, folder, program)
@@ -152,7 +152,7 @@ def judged(only: str = "", replay: bool = True) -> list[dict[str, Any]]:
                 refused = str(error)
             for n in counts:
                 row: dict[str, Any] = {"application": name, "processes": n, "measured": known[name][n]}
-                row |= {peer: times[n] for peer, times in told.items()}
+                row |= {peer: times[n] for peer, times in by_peers.items()}
                 row["refused"] = refused
                 if application is not None:
                     row |= _answered(application, n, known[name][n], measured, Hardware(entry, entry), folder, replay)

@@ -18,7 +18,7 @@ from metasched.sites.offer import FORMAT
 from metasched.sites.question import SitesQuestion
 from metasched.sites.settings import SiteTable
 
-#: How often waiting jobs are looked at that may be sent elsewhere (s).
+#: How often waiting jobs that may be sent elsewhere are considered (s).
 RESENT = 300.0
 
 

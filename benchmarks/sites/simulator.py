@@ -15,7 +15,7 @@ from metasched.history.queue import Line, PrecedingJob
 from metasched.sites.data import MEGABITS
 
 #: How often a site's daemon asks its scheduler (s), and how often outcomes are asked for (s).
-POLLED, LOOKED = 15.0, 60.0
+POLLED, CONSIDERED = 15.0, 60.0
 #: Numbers of jobs of a site's own users begin here.
 OWN = 1_000_000
 
@@ -104,7 +104,7 @@ class Grid:
 
     def run(self, policy: Policy) -> Floats:
         """Completion of each job from its arrival on (s), shape (jobs,); nan for one that is lost."""
-        polled = looked = 0.0
+        polled = considered = 0.0
         left = len(self.completion)
         while self._events and left:
             at, _, kind, place, job = heapq.heappop(self._events)
@@ -114,8 +114,8 @@ class Grid:
                     each.snapshot = self._snapshot(each, polled)
                     each.lines.clear()
             self.now = at
-            if at - looked >= LOOKED:
-                looked = at
+            if at - considered >= CONSIDERED:
+                considered = at
                 policy.look(self)
             if kind == "arrive":
                 self._send(job, policy)

@@ -55,7 +55,7 @@ class Judged:
     ppe : PPE (%) in the order of time, by contender, observed loads.
     losses : scheduling losses (%) by group of problem sizes, robust, by loads.
     true_form : what a model does that knows the application's terms, observed loads.
-    held : how many of the robust method's intervals held, and how many there were, by loads.
+    held : how many intervals of the robust method contain the time, and how many there are, by loads.
     training : training runs, and seconds from these to a robust model.
     """
 

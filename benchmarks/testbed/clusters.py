@@ -1,7 +1,7 @@
 """The four clusters of the paper (section 4.1), two of many cores a node, and their description in SimGrid's words.
 
 Each processor is a simulated host with its own load, since the paper pins processes to cores; the processors of a node
-share the node's link, which is full duplex, and talk to each other through its memory. All links meet in one switch.
+share the node's link, which is full duplex, and exchange messages through its memory. All links meet in one switch.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ QUICK = ["butterfly", "2-D halo, borders", "farm", "cannon", "faces around"]
 @pytest.mark.parametrize("name", QUICK)
 def test_every_call_of_256_processes_is_right(name: str) -> None:
     (judged,) = judge(BY_NAME[name], [256])
-    assert (judged.right, judged.told) == (1.0, "")
+    assert (judged.right, judged.note) == (1.0, "")
 
 
 @pytest.mark.slow
@@ -30,7 +30,7 @@ def test_every_call_of_256_processes_is_right(name: str) -> None:
 @pytest.mark.parametrize("name", [*BY_NAME])
 def test_every_call_of_256_and_1024_processes_is_right(name: str) -> None:
     judged = judge(BY_NAME[name], [256, 1024])
-    assert [(each.right >= 0.999, each.told) for each in judged] == [(True, "")] * 2
+    assert [(each.right >= 0.999, each.note) for each in judged] == [(True, "")] * 2
 
 
 def _own(actions: Any, counts: tuple[int, ...]) -> Judged:
