@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -40,10 +41,18 @@ class Located:
             raise InputError(str(error), where=self._where) from None
 
 
-def validated(kind: type[Document], document: Any, *, where: str) -> Document:
-    """A document as a model of pydantic; InputError for the first thing wrong with it."""
+def validated(kind: type[Document], document: Any, *, where: str, folder: Path | None = None) -> Document:
+    """A document as a model of pydantic; InputError for the first thing wrong with it.
+
+    Parameters
+    ----------
+    kind : the model.
+    document : of names, numbers, lists and tables.
+    where : put in front of the message.
+    folder : where relative paths start, those of the working directory where it is None.
+    """
     try:
-        return kind.model_validate(document)
+        return kind.model_validate(document, context=folder)
     except ValidationError as error:
         raise InputError(first_error(error), where=where) from None
 
@@ -77,9 +86,9 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
         raise InputError(f"is not valid TOML: it holds a number of more than {most} digits", where=where) from None
 
 
-def toml_as(kind: type[Document], text: str, *, where: str) -> Document:
-    """A TOML text as a model of pydantic; InputError for the first thing wrong with it."""
-    return validated(kind, parse_toml(text, where=where), where=where)
+def toml_as(kind: type[Document], text: str, *, where: str, folder: Path | None = None) -> Document:
+    """A TOML text as a model of pydantic; see :func:`validated`."""
+    return validated(kind, parse_toml(text, where=where), where=where, folder=folder)
 
 
 def first_error(error: ValidationError) -> str:

@@ -11,17 +11,9 @@ import typer
 from rich.table import Table
 
 from metasched.cli import output
+from metasched.cli.analytic import Analytic
 from metasched.cli.models import Method, MethodOption, Models, make, matching
-from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level
-from metasched.cli.profiled import HardwareOption, ProfiledSizeOption, ProfilesOption, profiled_by
-from metasched.cli.signed import (
-    SignatureHardwareOption,
-    SignatureNetworkOption,
-    SignatureOption,
-    SignatureSizeOption,
-    signed_by,
-)
-from metasched.cli.simulated import SimulatedOption
+from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level, grouped
 from metasched.plain_numbers import plain
 from metasched.predictors.contract import Predictor, borrow, reason_of
 from metasched.predictors.judging.conditions import Conditions, Forecast, observed
@@ -50,7 +42,9 @@ class Judged(StrEnum):
     energy = "energy"
 
 
+@grouped
 def evaluate_verb(
+    *,
     campaign: Annotated[Path, typer.Argument(help="Folder with runs.csv, and loads.csv[.gz] for --loads forecast.")],
     method: MethodOption = Method.robust,
     models: Annotated[
@@ -76,14 +70,7 @@ def evaluate_verb(
     peers: Annotated[bool, typer.Option("--peers", help="Also evaluate the peers.")] = False,
     application: ApplicationOption = None,
     cluster: ClusterOption = None,
-    profile: ProfilesOption = None,
-    hardware: HardwareOption = None,
-    profiled_size: ProfiledSizeOption = None,
-    signature: SignatureOption = None,
-    signature_size: SignatureSizeOption = None,
-    signature_hardware: SignatureHardwareOption = None,
-    signature_network: SignatureNetworkOption = None,
-    simulated: SimulatedOption = None,
+    analytic: Analytic,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
@@ -98,12 +85,11 @@ def evaluate_verb(
     recorded = read_campaign(campaign)
     chosen = matching(recorded.runs, application, cluster, where=str(campaign))
     conditions = _conditions(recorded, loads, campaign)
-    profiled = profiled_by(profile, hardware, profiled_size)
-    signed = signed_by(signature, signature_size, signature_hardware, signature_network)
+    factories = analytic.factories()
     made: dict[str, Predictor] = {}
 
     def unfitted(group: Group) -> Predictor:
-        found = make(method, models, group.application, group.cluster, profiled, group.training, signed, simulated)
+        found = make(method, models, group.application, group.cluster, group.training, factories)
         if len(group.training) < ENOUGH:
             others = (each for each in able.get(group.application, ()) if each.cluster != group.cluster)
             borrow(found, (run for each in others for run in each.training))

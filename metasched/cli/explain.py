@@ -21,16 +21,11 @@ from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.store.files.whole_files import read_text
 
 
+@options.grouped
 def explain(
+    *,
     placement: Annotated[str, typer.Argument(help="Answer of metasched rank --json, or a placement's id.")],
-    clusters: placing.ClustersOption = None,
-    url: options.UrlOption = None,
-    config: options.ConfigOption = None,
-    model: placing.ModelOption = None,
-    database: options.DatabaseOption = None,
-    loads: placing.LoadsOption = None,
-    at: placing.AtOption = None,
-    source: placing.SourceOption = None,
+    given: consulting.Given,
     per_node: options.PerNodeOption = None,
     threads: options.ThreadsOption = 1,
     parameter: options.ParameterOption = None,
@@ -42,11 +37,10 @@ def explain(
     The daemon explains a placement that it advised, by its id, and without --clusters also those of a ranking.
     """
     settings = options.settings_from(per_node, threads, parameter)
-    consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at, source=source)
     if re.fullmatch("[0-9a-f]{32}", placement) and not Path(placement).exists():
-        if clusters is not None:
+        if given.clusters is not None:
             raise InputError("--clusters is given with the id of a placement, which the daemon explains")
-        explanation = consulting.consult(config, url, "GET", f"/v1/placements/{placement}/explanation")
+        explanation = given.consult("GET", f"/v1/placements/{placement}/explanation")
     else:
         answer = consulting.ranking(read_text(placement), where=placement)
         asked = next((each for each in answer.placements if each.rank == number), None)
@@ -54,8 +48,8 @@ def explain(
             raise InputError(f"--number {number}: there are {len(answer.placements)} placements in {placement}")
         if settings == DEFAULT_SETTINGS:
             settings = answer.settings
-        if clusters is not None:
-            scene = placing.scene(answer.application, clusters, model, database, loads, at, source)
+        if given.clusters is not None:
+            scene = placing.scene(answer.application, given.clusters, given)
             explanation = _explained(scene, answer.problem_size, asked, settings)
         else:
             question = {
@@ -64,7 +58,7 @@ def explain(
                 "placement": asked.model_dump(),
                 **settings.as_dict(),
             }
-            explanation = consulting.consult(config, url, "POST", "/v1/explanations", question)
+            explanation = given.consult("POST", "/v1/explanations", question)
     if as_json:
         output.print_json(explanation)
     else:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
 
 from metasched.cli import options, output
+from metasched.cli.analytic import Analytic, Factory
 from metasched.cli.lists import list_document, show_list
-from metasched.cli.profiled import HardwareOption, Profiled, ProfiledSizeOption, ProfilesOption, profiled_by
-from metasched.cli.signed import (
-    SignatureHardwareOption,
-    SignatureNetworkOption,
-    SignatureOption,
-    SignatureSizeOption,
-    Signed,
-    signed_by,
-)
-from metasched.cli.simulated import SimulatedOption, simulated_model
 from metasched.fitting import METHODS
 from metasched.plain_numbers import plain
 from metasched.predictors.adaptive import adaptive
@@ -59,7 +51,9 @@ class Models(StrEnum):
 MethodOption = Annotated[Method, typer.Option(help="Modelling method.")]
 
 
+@options.grouped
 def fit(
+    *,
     runs: Annotated[
         Path, typer.Argument(help="Measured runs (runs.csv), or the folder that contains them and phases.csv.")
     ],
@@ -67,14 +61,7 @@ def fit(
     method: MethodOption = Method.robust,
     application: options.ApplicationOption = None,
     cluster: options.ClusterOption = None,
-    profile: ProfilesOption = None,
-    hardware: HardwareOption = None,
-    profiled_size: ProfiledSizeOption = None,
-    signature: SignatureOption = None,
-    signature_size: SignatureSizeOption = None,
-    signature_hardware: SignatureHardwareOption = None,
-    signature_network: SignatureNetworkOption = None,
-    simulated: SimulatedOption = None,
+    analytic: Analytic,
     top: Annotated[int, typer.Option(min=1, help="How many models of the sorted list to show.")] = 10,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -85,15 +72,12 @@ def fit(
     """
     several = method is Method.robust
     chosen = select(read_campaign(runs).runs, application, cluster, where=str(runs), several=several)
-    profiled = profiled_by(profile, hardware, profiled_size)
-    signed = signed_by(signature, signature_size, signature_hardware, signature_network)
+    factories = analytic.factories()
     platforms = tuple(dict.fromkeys(run.cluster for run in chosen))
     predictor = (
         PlatformsPredictor(chosen[0].application)
         if len(platforms) > 1
-        else make(
-            method, Models.multiple, chosen[0].application, chosen[0].cluster, profiled, chosen, signed, simulated
-        )
+        else make(method, Models.multiple, chosen[0].application, chosen[0].cluster, chosen, factories)
     )
     with output.working(f"searching with {len(chosen)} runs"):
         predictor.fit(chosen)
@@ -232,38 +216,43 @@ def matching(runs: Iterable[Run], application: str | None, cluster: str | None, 
     return kept
 
 
+#: The options without which there is nothing to make a model of.
+NEEDED = {
+    Method.cloud: "--profile, --hardware and --profiled-size",
+    Method.signature: "--signature",
+    Method.simulated: "--simulated",
+}
+
+
 def make(
     method: Method,
     models: Models,
     application: str,
     cluster: str,
-    profiled: Profiled | None = None,
     runs: Sequence[Run] = (),
-    signed: Signed | None = None,
-    simulated: Path | None = None,
+    factories: Mapping[str, Factory] = MappingProxyType({}),
 ) -> Predictor:
-    """An unfitted predictor for runs of an application on a cluster; for some methods from what options tell."""
+    """An unfitted predictor for runs of an application on a cluster.
+
+    Parameters
+    ----------
+    method, models : as the options name them.
+    application, cluster : of the runs.
+    runs : that it will be fitted to, as far as they are known.
+    factories : of models that exist before any run, by the name of their method.
+
+    Raises
+    ------
+    InputError
+        When options that describe the model are missing.
+    """
     if method is Method.published:
         return PublishedPredictor(application, cluster, models=models.value)
-    if method is Method.cloud:
-        if profiled is None:
-            raise InputError("--method cloud needs --profile, --hardware and --profiled-size")
-        return profiled(application, cluster)
-    if method is Method.signature:
-        if signed is None:
-            raise InputError("--method signature needs --signature")
-        return signed(application, cluster, runs)
-    if method is Method.simulated:
-        if simulated is None:
-            raise InputError("--method simulated needs --simulated")
-        return simulated_model(simulated, application, cluster)
+    if method in NEEDED:
+        if method.value not in factories:
+            raise InputError(f"--method {method.value} needs {NEEDED[method]}")
+        return factories[method.value](application, cluster, runs)
     if method is Method.tournament:
         entrants = [METHODS[name](application, cluster) for name in ("robust", "published", "spmd")]
-        if profiled is not None:
-            entrants.append(profiled(application, cluster))
-        if signed is not None:
-            entrants.append(signed(application, cluster, runs))
-        if simulated is not None:
-            entrants.append(simulated_model(simulated, application, cluster))
-        return Tournament(entrants)
+        return Tournament([*entrants, *(factory(application, cluster, runs) for factory in factories.values())])
     return adaptive(application, cluster, runs) if method is Method.robust else METHODS[method](application, cluster)

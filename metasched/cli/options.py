@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -79,3 +82,53 @@ def check_level(level: float) -> None:
     """Refuse a level that is no probability."""
     if not 0.0 < level < 1.0:
         raise InputError(f"--level is {level:g}, expected a number between 0 and 1")
+
+
+def grouped(verb: Callable[..., None]) -> Callable[..., None]:
+    """A verb some of whose parameters are groups of options: dataclasses, each field an option with a default.
+
+    Parameters
+    ----------
+    verb : the command; in its help the options of a group stand where the group is among its parameters.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Shape:
+    ...     width: int = 2
+    ...     height: int = 3
+    >>> @grouped
+    ... def area(shape: Shape, unit: str) -> None:
+    ...     print(shape.width * shape.height, unit)
+    >>> area(height=4, unit="m2")
+    8 m2
+    >>> [*signature(area).parameters]
+    ['width', 'height', 'unit']
+    """
+    types = get_type_hints(verb, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+    options: dict[str, list[Parameter]] = {}
+    for name, kind in groups.items():
+        of_fields = get_type_hints(kind, include_extras=True)
+        options[name] = [
+            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=of_fields[each.name])
+            for each in fields(kind)
+        ]
+
+    @wraps(verb)
+    def called(**given: Any) -> None:
+        made = {
+            name: groups[name](**{each.name: given.pop(each.name) for each in taken if each.name in given})
+            for name, taken in options.items()
+        }
+        verb(**given, **made)
+
+    single = {
+        name: [each.replace(kind=Parameter.KEYWORD_ONLY, annotation=types[name])]
+        for name, each in signature(verb).parameters.items()
+    }
+    listed = [each for taken in (single | options).values() for each in taken]
+    called.__annotations__ = {each.name: each.annotation for each in listed}
+    vars(called)["__signature__"] = Signature(listed)
+    return called

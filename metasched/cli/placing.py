@@ -17,6 +17,7 @@ from rich import box
 from rich.table import Table
 
 from metasched.cli import output
+from metasched.cli.consulting import Given
 from metasched.node_names import fold
 from metasched.placement.clusters.constraints import Constraints, parse_counts
 from metasched.placement.clusters.running_jobs import RunningJob, StartedJob, terms_left
@@ -37,18 +38,6 @@ if TYPE_CHECKING:
 
 ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
 SizeOption = Annotated[float, typer.Option(help="Problem size N.")]
-ClustersOption = Annotated[
-    Path | None, typer.Option(help="TOML file that describes the clusters; by default the daemon is asked.")
-]
-ModelOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Model file, or CLUSTER=FILE for one cluster; repeatable; by default the models of the store."),
-]
-LoadsOption = Annotated[str | None, typer.Option(help="Recorded loads to use: a loads.csv[.gz], or the word store.")]
-AtOption = Annotated[float | None, typer.Option(help="Time of the recorded loads to use (s); by default the last.")]
-SourceOption = Annotated[
-    Path | None, typer.Option("--source", help="TOML file whose [\\[source]] tables name the sources of live loads.")
-]
 ProcessorsOption = Annotated[str, typer.Option(help="Numbers of processors allowed, such as 1,2,4-8.")]
 EfficiencyOption = Annotated[
     float | None,
@@ -92,20 +81,12 @@ class Scene:
         return Coscheduled(running, self.predictors, problem_size, whole, notes), running
 
 
-def scene(
-    application: str,
-    clusters: Path,
-    models: Sequence[str] | None,
-    database: str | None = None,
-    loads: str | None = None,
-    at: float | None = None,
-    source: Path | None = None,
-    settings: Settings = DEFAULT_SETTINGS,
-) -> Scene:
+def scene(application: str, clusters: Path, given: Given, settings: Settings = DEFAULT_SETTINGS) -> Scene:
     """Read what the options name: loads that were recorded, else live ones where sources of them are named.
 
     The application's predictors answer for the settings.
     """
+    models, source = given.model, given.source
     from metasched.client.live_loads import with_live_loads
     from metasched.store.files.descriptions import read_description
     from metasched.store.files.sources import read_sources
@@ -113,11 +94,11 @@ def scene(
     description = read_description(clusters)
     states, recorded = description.clusters, None
     warnings: tuple[str, ...] = ()
-    if loads is not None:
+    if given.loads is not None:
         if source is not None:
             raise InputError("both --loads and --source are given, expected one of them")
-        states, recorded = _loaded(states, loads, at, database)
-    elif at is not None:
+        states, recorded = _loaded(states, given.loads, given.at, given.database)
+    elif given.at is not None:
         raise InputError("--at is given without --loads")
     elif tables := (*description.sources, *(() if source is None else read_sources(source))):
         states, warnings = with_live_loads(states, tables, description.links)
@@ -128,10 +109,10 @@ def scene(
     if models:
         own, others = _from_files(application, models, names, running)
     else:
-        own = _from_store(application, names, database)
+        own = _from_store(application, names, given.database)
         for name in sorted(running - {application}):
             with suppress(InputError):
-                found = _from_store(name, names, database)
+                found = _from_store(name, names, given.database)
                 others |= {(name, cluster): predictor for cluster, predictor in found.items()}
     others |= {(application, cluster): predictor for cluster, predictor in own.items()}
     own = {cluster: under(predictor, settings) for cluster, predictor in own.items()}

@@ -18,17 +18,12 @@ from metasched.records import InputError
 MOST_SHOWN = 1_000_000
 
 
+@options.grouped
 def rank_verb(
+    *,
     application: placing.ApplicationOption,
     problem_size: placing.SizeOption,
-    clusters: placing.ClustersOption = None,
-    url: options.UrlOption = None,
-    config: options.ConfigOption = None,
-    model: placing.ModelOption = None,
-    database: options.DatabaseOption = None,
-    loads: placing.LoadsOption = None,
-    at: placing.AtOption = None,
-    source: placing.SourceOption = None,
+    given: consulting.Given,
     forecast: Annotated[
         bool | None,
         typer.Option(help="Forecast the loads over the run; the daemon does so by default."),
@@ -102,16 +97,16 @@ def rank_verb(
         raise InputError("both --policy and --weight are given, expected one of them")
     wanted = placing.objective(placing.weights_of(policy) if policy else weight, saving)
     clocks = placing.clocks(frequencies)
-    given = {"model": model, "db": database, "loads": loads, "at": at, "source": source}
-    consulting.one_source(clusters, url, **given)
-    if clusters is not None:
-        scene = placing.scene(application, clusters, model, database, loads, at, source, settings)
+    if given.clusters is not None:
+        scene = placing.scene(application, given.clusters, given, settings)
         if forecast and scene.recorded is None:
             raise InputError("--forecast is given without --loads")
         known = [cluster.name for cluster in scene.clusters]
         for name in only or ():
             if name not in known:
-                raise InputError(f"--cluster {name} is not described in {clusters}, expected one of {', '.join(known)}")
+                raise InputError(
+                    f"--cluster {name} is not described in {given.clusters}, expected one of {', '.join(known)}"
+                )
         contention, running = scene.sharing(problem_size)
         question = Question(
             problem_size,
@@ -149,8 +144,8 @@ def rank_verb(
         }
         energy = {"frequencies": list(clocks), "max_slowdown": max_slowdown, "power_cap": power_cap}
         asked |= {name: value for name, value in energy.items() if value}
-        document = consulting.consult(config, url, "POST", "/v1/rankings", asked)
-    answer = consulting.ranking(document, where=url or "the daemon")
+        document = given.consult("POST", "/v1/rankings", asked)
+    answer = consulting.ranking(document, where=given.url or "the daemon")
     if as_json:
         output.print_json(document)
     output.warn(answer.warnings)

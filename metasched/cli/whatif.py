@@ -24,17 +24,12 @@ from metasched.predictors.contract import Predictions
 from metasched.records import InputError
 
 
+@options.grouped
 def whatif(
+    *,
     application: placing.ApplicationOption,
     problem_size: placing.SizeOption,
-    clusters: placing.ClustersOption = None,
-    url: options.UrlOption = None,
-    config: options.ConfigOption = None,
-    model: placing.ModelOption = None,
-    database: options.DatabaseOption = None,
-    loads: placing.LoadsOption = None,
-    at: placing.AtOption = None,
-    source: placing.SourceOption = None,
+    given: consulting.Given,
     drain: Annotated[str, typer.Option(help="Nodes to exclude, such as n[1-3].")] = "",
     times: Annotated[float, typer.Option(help="Factor on the problem size.")] = 1.0,
     processors: placing.ProcessorsOption = "",
@@ -67,9 +62,8 @@ def whatif(
     demands = {"least_efficiency": least_efficiency}
     changes = demands | {"processors": placing.counts(processors, where="--processors")}
     Constraints().with_demands(changes)
-    consulting.one_source(clusters, url, model=model, db=database, loads=loads, at=at, source=source)
-    if clusters is not None:
-        scene = placing.scene(application, clusters, model, database, loads, at, source, settings)
+    if given.clusters is not None:
+        scene = placing.scene(application, given.clusters, given, settings)
         now, then = (
             Question(
                 each, scene.constraints.with_demands(wanted), contention=scene.sharing(each)[0], top=2, level=level
@@ -82,10 +76,8 @@ def whatif(
         common = {"application": application, "top": 2, "level": level, **settings.as_dict()}
         asked = {**common, "problem_size": problem_size, **made(demands)}
         changed = asked | {"problem_size": size, "drain": drain, **made(changes)}
-        answers = tuple(
-            consulting.consult(config, url, "POST", "/v1/rankings", question) for question in (asked, changed)
-        )
-    before, after = (consulting.ranking(each, where=url or "the daemon") for each in answers)
+        answers = tuple(given.consult("POST", "/v1/rankings", question) for question in (asked, changed))
+    before, after = (consulting.ranking(each, where=given.url or "the daemon") for each in answers)
     lacking = next((each for each in (before, after) if not each.placements), None)
     if lacking is not None:
         if as_json:

@@ -12,7 +12,6 @@ from metasched.records import InputError
 
 #: Where the files are installed, and the folder of Flux's own configuration.
 FOLDER, CONFIGURATION = Path("/etc/flux/metasched"), Path("/etc/flux/system/conf.d")
-JOURNAL = "installed.json"
 FILES = ("metasched_flux.py", "hooks.conf", "metasched_hooks.py", "metasched_advice.py")
 #: The file that is added to Flux's configuration. These plugins are those that Flux has where none are named.
 OWN, TABLE = "metasched.toml", '[ingest.frobnicator]\nplugins = ["{plugin}", "defaults", "constraints"]\n'
@@ -36,7 +35,7 @@ def plan(folder: Path, flux_conf: Path, daemon_conf: Path, *, name: str, socket:
     """
     if not flux_conf.is_dir():
         raise InputError("is no folder, expected that of Flux's configuration", where=str(flux_conf))
-    journal = Journal.read(folder / JOURNAL)
+    journal = Journal.of(folder)
     left: list[str] = []
     values = {"socket": socket, "cluster": name}
     steps: list[Step] = [Folder(folder, "root", 0o755)]
@@ -53,7 +52,7 @@ def plan(folder: Path, flux_conf: Path, daemon_conf: Path, *, name: str, socket:
         steps.append(write)
     steps += daemon_table(daemon_conf, "An instance of Flux", name, ["[[flux]]", f'name = "{name}"'])
     then = ("flux config reload", "systemctl restart metasched", "metasched doctor")
-    return Plan(tuple(step for step in steps if step.description), tuple(left), then)
+    return Plan(tuple(steps), tuple(left), then)
 
 
 def _ingest(path: Path) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from metasched.schedulers.grid_engine.commands import GridEngineCommands
 
 #: Where the hooks are installed, on every host.
 FOLDER = Path("/etc/gridengine/metasched")
-JOURNAL = "installed.json"
 #: Files of the hooks.
 FILES = (
     "metasched-jsv", "metasched_jsv.py", "metasched_site_verifier.py", "metasched-epilog", "metasched_epilog.py",
@@ -59,7 +58,7 @@ def plan(
         When Grid Engine does not answer.
     """
     commands = GridEngineCommands.of(root, cell)
-    journal = Journal.read(folder / JOURNAL)
+    journal = Journal.of(folder)
     steps: list[Step] = [Folder(folder, "root", 0o755)]
     left: list[str] = []
     values = {"socket": socket, "cluster": name, "state": state}
@@ -76,7 +75,7 @@ def plan(
     table += [f'{key} = "{value}"' for key, value in (("root", root), ("cell", cell)) if value]
     steps += daemon_table(daemon_conf, "A cell of Grid Engine", name, table)
     then = ["systemctl restart metasched", "metasched doctor"]
-    return Plan(tuple(step for step in steps if step.description), tuple(left), tuple(then))
+    return Plan(tuple(steps), tuple(left), tuple(then))
 
 
 def _verifier(commands: GridEngineCommands, folder: Path, journal: Journal, steps: list[Step], left: list[str]) -> None:

@@ -11,7 +11,6 @@ from metasched.records import InputError
 
 #: Where the files are installed, and the folder of HTCondor's own settings.
 FOLDER, CONFIGURATION = Path("/etc/condor/metasched"), Path("/etc/condor/config.d")
-JOURNAL = "installed.json"
 FILES, SETTINGS = ("metasched_loads.py", "hooks.conf", "metasched_hooks.py"), "metasched.conf"
 #: Lists that our settings add to; a later file that sets one again drops what was added.
 LISTS = ("STARTD_CRON_JOBLIST", "JOB_TRANSFORM_NAMES")
@@ -34,7 +33,7 @@ def plan(folder: Path, condor_conf: Path, daemon_conf: Path | None, *, name: str
     """
     if not condor_conf.is_dir():
         raise InputError("is no folder, expected that of HTCondor's settings", where=str(condor_conf))
-    journal = Journal.read(folder / JOURNAL)
+    journal = Journal.of(folder)
     left: list[str] = []
     steps: list[Step] = [Folder(folder, "root", 0o755)]
     steps += [hook_file(folder, "htcondor", file, {}, journal, left) for file in FILES]
@@ -51,7 +50,7 @@ def plan(folder: Path, condor_conf: Path, daemon_conf: Path | None, *, name: str
         steps += daemon_table(daemon_conf, "A pool of HTCondor", name, ["[[htcondor]]", f'name = "{name}"'])
     left.append(f"on execution hosts, run metasched agent with listen, and name its token in {folder}/hooks.conf")
     then = ["condor_reconfig", *(["systemctl restart metasched", "metasched doctor"] if daemon_conf else [])]
-    return Plan(tuple(step for step in steps if step.description), tuple(left), tuple(then))
+    return Plan(tuple(steps), tuple(left), tuple(then))
 
 
 def _drops(path: Path, key: str) -> bool:

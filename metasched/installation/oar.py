@@ -14,7 +14,6 @@ from metasched.schedulers.oar.admission_rules import Rule, rules
 
 #: Where the files are installed, on the server.
 FOLDER = Path("/etc/oar/metasched")
-JOURNAL = "installed.json"
 FILES = (
     "admission_rule.pl", "metasched_oar.pl", "metasched_oar.py", "hooks.conf", "metasched_hooks.py",
     "metasched_advice.py",
@@ -98,7 +97,7 @@ def plan(folder: Path, daemon_conf: Path, *, name: str, socket: str, attribute: 
     """
     commands = Commands()
     there = rules(commands)
-    journal = Journal.read(folder / JOURNAL)
+    journal = Journal.of(folder)
     left: list[str] = []
     values = {"socket": socket, "cluster": name} | ({"property": attribute} if attribute else {})
     files = {file: hook_file(folder, "oar", file, values, journal, left) for file in FILES}
@@ -122,4 +121,4 @@ def plan(folder: Path, daemon_conf: Path, *, name: str, socket: str, attribute: 
     if not attribute:
         left.append(f"name the property that makes partitions in {folder}/hooks.conf and in [[oar]] of {daemon_conf}")
     then = ("systemctl restart metasched", "metasched doctor")
-    return Plan(tuple(step for step in steps if step.description), tuple(left), then)
+    return Plan(tuple(steps), tuple(left), then)

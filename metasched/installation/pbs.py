@@ -10,7 +10,6 @@ from metasched.installation.steps import Folder, Journal, Step
 
 #: Where the files are installed, as the hook names it.
 FOLDER = Path("/etc/pbs/metasched")
-JOURNAL = "installed.json"
 FILES = ("metasched_pbs.py", "hooks.conf", "metasched_hooks.py", "metasched_advice.py")
 
 
@@ -30,14 +29,14 @@ def plan(folder: Path, daemon_conf: Path, *, name: str, socket: str, state: str 
     InputError
         When the daemon's settings cannot be read.
     """
-    journal = Journal.read(folder / JOURNAL)
+    journal = Journal.of(folder)
     left: list[str] = []
     values = {"socket": socket, "cluster": name, "state": state}
     files = [hook_file(folder, "pbs", file, values, journal, left) for file in FILES]
     table = daemon_table(daemon_conf, "A server of OpenPBS", name, ["[[pbs]]", f'name = "{name}"'])
-    steps: tuple[Step, ...] = (Folder(folder, "root", 0o755), *files, Folder(Path(state), "root", 0o750), *table)
+    steps: list[Step] = [Folder(folder, "root", 0o755), *files, Folder(Path(state), "root", 0o750), *table]
     left += [
         "qmgr -c \"create hook metasched event='queuejob,jobobit', alarm=5\"",
         f'qmgr -c "import hook metasched application/x-python default {folder}/metasched_pbs.py"',
     ]
-    return Plan(tuple(step for step in steps if step.description), tuple(left), ("systemctl restart metasched",))
+    return Plan(tuple(steps), tuple(left), ("systemctl restart metasched",))

@@ -14,7 +14,6 @@ from metasched.store.files.whole_files import read_text
 
 #: Files of the hooks, those with settings of the site, and those that are run.
 FILES = ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog", "metasched_hooks.py")
-JOURNAL = "installed.json"
 #: The group that may use the daemon's socket.
 GROUP = "metasched"
 #: A hook that does nothing and loads metasched's: slurmctld does not start with one that lacks a function.
@@ -50,7 +49,7 @@ def plan(slurm_conf: Path, daemon_conf: Path, *, name: str, socket: str, state: 
     if conf is None:
         raise InputError("cannot be read, expected Slurm's configuration", where=str(slurm_conf))
     user, own = conf.get("slurmuser", "root").partition("(")[0], folder_of(slurm_conf)
-    journal = Journal.read(own / JOURNAL)
+    journal = Journal.of(own)
     steps: list[Step] = [Folder(own, "root", 0o755)]
     left: list[str] = []
     values = {"socket": socket, "cluster": name, "state": state}
@@ -79,7 +78,7 @@ def plan(slurm_conf: Path, daemon_conf: Path, *, name: str, socket: str, state: 
     if slurm_conf != Path("/etc/slurm/slurm.conf"):
         table.append(f'configuration = "{slurm_conf}"')
     steps += daemon_table(daemon_conf, "A Slurm cluster", name, table)
-    return Plan(tuple(step for step in steps if step.description), tuple(left), _then(lines))
+    return Plan(tuple(steps), tuple(left), _then(lines))
 
 
 def _lua(script: Path, own: Path, steps: list[Step], left: list[str]) -> None:

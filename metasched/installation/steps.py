@@ -38,29 +38,14 @@ class Journal:
     settings: list[dict[str, str]] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path) -> Journal:
-        """The journal of an earlier installation, an empty one where there is none."""
-        if not path.exists():
-            return cls(path)
-        document = json.loads(path.read_text(encoding="utf-8"))
-        return cls(
-            path,
-            document["files"],
-            document["blocks"],
-            document["folders"],
-            [(user, group) for user, group in document["members"]],
-            document.get("settings", []),
-        )
+    def of(cls, folder: Path) -> Journal:
+        """The journal of what was installed into a folder, an empty one where nothing was."""
+        path = folder / "installed.json"
+        return cls(path, **json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
 
     def write(self) -> None:
         """Write the journal to its file, all of it or nothing."""
-        document = {
-            "files": self.files,
-            "blocks": self.blocks,
-            "folders": self.folders,
-            "members": self.members,
-            "settings": self.settings,
-        }
+        document = {name: value for name, value in vars(self).items() if name != "path"}
         write_text_atomically(self.path, json.dumps(document, indent=1) + "\n")
 
 

@@ -14,11 +14,18 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from metasched.modes import Mode
 from metasched.node_names import unfold
 from metasched.records import FASTEST, SLOWEST
+from metasched.schedulers.settings import (
+    FluxInstance,
+    GridEngineCell,
+    HTCondorPool,
+    OarServer,
+    PbsServer,
+    SlurmCluster,
+)
 from metasched.sites.settings import Routing, SiteTable
-from metasched.sites.settings import placed as sites_beside
-from metasched.store.files.sources import placed as sources_beside
 from metasched.store.files.whole_files import read_text
 from metasched.validation import toml_as
+from monitors.relative_paths import FileOrEntry, PathText
 from monitors.sources.settings import SourceTable
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -34,9 +41,9 @@ class Listen(_Table):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8765
-    socket: str | None = None
-    certificate: str | None = None
-    key: str | None = None
+    socket: PathText | None = None
+    certificate: PathText | None = None
+    key: PathText | None = None
 
     @model_validator(mode="after")
     def _certificate_and_key_go_together(self) -> Listen:
@@ -54,7 +61,7 @@ class WebTokens(_Table):
 
     algorithm: Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
                        "HS256", "HS384", "HS512"]  # fmt: skip
-    key: Annotated[str, Field(min_length=1)]
+    key: Annotated[PathText, Field(min_length=1)]
     issuer: Annotated[str, Field(min_length=1)] | None = None
     audience: Annotated[str, Field(min_length=1)] | None = None
     user_claim: Annotated[str, Field(min_length=1)] = "sub"
@@ -72,7 +79,7 @@ class WebTokens(_Table):
 class Munge(_Table):
     """MUNGE credentials that name users of other hosts: the socket of munged, the usual one where none is given."""
 
-    socket: str | None = None
+    socket: PathText | None = None
 
 
 class Authentication(_Table):
@@ -144,9 +151,9 @@ class Fitting(_Table):
 
     processes: Annotated[int, Field(ge=0, le=1024)] = 0
     scheduler: Annotated[str, Field(pattern=r"^(tcp|tls)://[^\s/]+:[0-9]+$")] | None = None
-    tls_ca_file: str | None = None
-    tls_client_cert: str | None = None
-    tls_client_key: str | None = None
+    tls_ca_file: PathText | None = None
+    tls_client_cert: PathText | None = None
+    tls_client_key: PathText | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> Fitting:
@@ -191,78 +198,6 @@ class Moving(_Table):
     restart: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 30.0
 
 
-class _Scheduled(_Table):
-    """Settings of every cluster with a scheduler; models are stored by ``platform``, or by the name if empty."""
-
-    name: Annotated[str, Field(min_length=1)]
-    partitions: list[str] = []
-    platform: str = ""
-
-
-class SlurmCluster(_Scheduled):
-    """A Slurm cluster whose partitions jobs may be sent to, all where none is named.
-
-    ``watts``, ``hardware`` and ``idle_watts`` of its nodes are as in a description of clusters.
-    """
-
-    configuration: str = ""
-    watts: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    hardware: str | None = None
-    idle_watts: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-
-    @model_validator(mode="after")
-    def _one_power(self) -> SlurmCluster:
-        if self.watts is not None and self.hardware is not None:
-            raise ValueError(f"cluster {self.name} has both watts and hardware, expected one of them")
-        return self
-
-
-class GridEngineCell(_Scheduled):
-    """A cell of Grid Engine whose cluster queues jobs may be sent to, all where none is named.
-
-    ``root`` and ``cell`` are SGE_ROOT and SGE_CELL, where they are not the environment's or the usual ones.
-    """
-
-    root: str = ""
-    cell: str = ""
-
-
-class PbsServer(_Scheduled):
-    """A server of OpenPBS whose queues jobs may be sent to, all where none is named.
-
-    ``server`` is PBS_SERVER, where it is not that of the usual pbs.conf.
-    """
-
-    server: str = ""
-
-
-class HTCondorPool(_Scheduled):
-    """A pool of HTCondor whose partitions jobs may be sent to, all where none is named.
-
-    ``pool`` is the host of its collector, where it is not that of the usual configuration.
-    """
-
-    pool: str = ""
-
-
-class FluxInstance(_Scheduled):
-    """An instance of Flux whose queues jobs may be sent to, all where none is named.
-
-    ``uri`` is FLUX_URI, where it is not that of the system's instance.
-    """
-
-    uri: str = ""
-
-
-class OarServer(_Scheduled):
-    """A server of OAR whose partitions jobs may be sent to, all where none is named.
-
-    ``property`` of its resources tells partitions apart; where it is empty, all resources are one partition.
-    """
-
-    property: Annotated[str, Field(pattern=r"^[A-Za-z_]?\w{0,62}$")] = ""
-
-
 class ProblemSize(_Table):
     """Which number in a job's name is its problem size: jobs of such names are runs of an application.
 
@@ -290,8 +225,8 @@ class SimulatedApplication(_Table):
 
     application: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
     platform: Annotated[str, Field(min_length=1, max_length=255)]
-    system: Annotated[str, Field(min_length=1)]
-    program: Annotated[str, Field(min_length=1)]
+    system: Annotated[PathText, Field(min_length=1)]
+    program: Annotated[PathText, Field(min_length=1)]
     size: Annotated[str, Field(min_length=1, max_length=64)]
     label: Annotated[str, Field(max_length=64)] = ""
     processes: Annotated[dict[str, Annotated[int, Field(ge=1)]], Field(max_length=100)] = {}
@@ -308,24 +243,24 @@ class SignedApplication(_Table):
 
     application: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]{1,64}$")]
     platform: Annotated[str, Field(min_length=1, max_length=255)]
-    signature: Annotated[str, Field(min_length=1)]
+    signature: Annotated[PathText, Field(min_length=1)]
     problem_size: Annotated[FiniteFloat, Field(gt=0)]
-    hardware: Annotated[str, Field(min_length=1)] | None = None
-    network: Annotated[str, Field(min_length=1)] | None = None
+    hardware: Annotated[FileOrEntry, Field(min_length=1)] | None = None
+    network: Annotated[FileOrEntry, Field(min_length=1)] | None = None
     processes_per_node: Annotated[int, Field(ge=1, le=10_000)] = 1
 
 
 class Configuration(_Table):
     """The complete configuration of the daemon."""
 
-    database: str | None = None
+    database: PathText | None = None
     mode: Mode = "shadow"
     level: Level = 0.9
     time_limit_level: Level = 0.98
     time_limit_margin: Annotated[float, Field(ge=1, le=10)] = 1.1
     steer: Literal["nodes", "partition", "features"] = "nodes"
     several_partitions: bool = False
-    clusters: str | None = None
+    clusters: PathText | None = None
     listen: Listen = Listen()
     authentication: Authentication = Authentication()
     limits: Limits = Limits()
@@ -395,41 +330,4 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     InputError
         With the file, the field, its value and what was expected.
     """
-    read = toml_as(Configuration, read_text(path), where=str(path))
-    beside = Path(path).parent
-
-    def placed(name: str | None) -> str | None:
-        return None if name is None or "://" in name else str(beside / name)
-
-    listen = read.listen.model_copy(
-        update={field: placed(getattr(read.listen, field)) for field in ("socket", "certificate", "key")}
-    )
-    database = read.database if read.database and "://" in read.database else placed(read.database)
-    fitting = read.fitting.model_copy(update={name: placed(path) for name, path in read.fitting.tls.items()})
-    sources = [*sources_beside(read.source, beside)]
-    sites = sites_beside(read.site, beside)
-    simulated = [
-        each.model_copy(update={"system": placed(each.system), "program": placed(each.program)})
-        for each in read.simulated
-    ]
-    # Entries of the hardware database have names, files end in .toml.
-    signatures = [
-        each.model_copy(
-            update={"signature": placed(each.signature)}
-            | {
-                name: placed(entry)
-                for name in ("hardware", "network")
-                if (entry := getattr(each, name)) is not None and entry.endswith(".toml")
-            }
-        )
-        for each in read.signature
-    ]
-    files = {
-        "simulated": simulated,
-        "signature": signatures,
-        "database": database,
-        "fitting": fitting,
-        "clusters": placed(read.clusters),
-        "source": sources,
-    }
-    return read.model_copy(update={"listen": listen, "site": sites, **files})
+    return toml_as(Configuration, read_text(path), where=str(path), folder=Path(path).parent)

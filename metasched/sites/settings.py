@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from monitors.relative_paths import PathText, PlacedPath
 
 SiteName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 LinkName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -84,9 +84,9 @@ class SiteTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: SiteName
-    url: Annotated[str, Field(min_length=1, max_length=1000)]
-    token_file: Path | None = None
-    ca_file: Path | None = None
+    url: Annotated[PathText, Field(min_length=1, max_length=1000)]
+    token_file: PlacedPath | None = None
+    ca_file: PlacedPath | None = None
     deadline: Annotated[float, Field(ge=0.1, le=60)] = 3.0
     bandwidth: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = None
     grid: bool = False
@@ -103,13 +103,3 @@ class SiteTable(BaseModel):
         if scheme == "http" and found and self.token_file is not None and not here:
             raise ValueError(f"site {self.name}: a token would go to {self.url} unencrypted, expected https://")
         return self
-
-
-def placed(tables: Iterable[SiteTable], folder: Path) -> list[SiteTable]:
-    """The tables with the paths of their files starting at a folder."""
-    found = []
-    for table in tables:
-        files = {name: folder / path for name in ("token_file", "ca_file") if (path := getattr(table, name))}
-        url = {} if "://" in table.url else {"url": str(folder / table.url)}
-        found.append(table.model_copy(update=files | url))
-    return found

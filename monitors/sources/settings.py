@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from monitors.relative_paths import PathText, PlacedPath
 from monitors.sources.contract import Source
 from monitors.sources.power_history import PowerHistory
 
@@ -48,13 +48,13 @@ class SourceTable(BaseModel):
     kind: Literal["prometheus", "agent", "slurm"]
     name: Annotated[str, Field(max_length=255)] = ""
     url: str = ""
-    token_file: Path | None = None
+    token_file: PlacedPath | None = None
     label: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = "instance"
     names: dict[str, Annotated[str, Field(min_length=1)]] = {}
     match: str = ""
     window: Annotated[float, Field(ge=1, le=86_400)] = 60.0
     power: bool = False
-    configuration: str = ""
+    configuration: PathText = ""
     nodes: str = ""
     bandwidth: Positive | None = None
     period: Annotated[float, Field(ge=0.1, le=86_400)] = 15.0

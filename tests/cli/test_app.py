@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.text import Text
@@ -63,16 +65,35 @@ def test_help_shows_every_verb_with_what_it_does() -> None:
     assert not missing
 
 
+def commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """A command and those in its group, with the words that call them."""
+    yield words, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*words, name))
+
+
+EVERY = dict(found for verb in VERBS for found in commands(load(verb), (verb,)))
+
+
 def test_no_bracket_of_a_help_text_is_lost_as_markup() -> None:
     texts = {
-        (verb, parameter.name): text
-        for verb in VERBS
-        for parameter in load(verb).params
+        (*words, parameter.name): text
+        for words, command in EVERY.items()
+        for parameter in command.params
         if "[" in (text := getattr(parameter, "help", None) or "")
     }
     assert "[[source]]" in Text.from_markup(texts["rank", "source"]).plain
     shown = {name: Text.from_markup(text).plain for name, text in texts.items()}
     assert shown == {name: text.replace("\\[", "[") for name, text in texts.items()}
+
+
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_every_command_shows_its_help(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--help"])
+    said = capsys.readouterr()
+    assert (left.value.code, said.err) == (0, "")
+    assert f" {' '.join(words)} " in " ".join(said.out.split())
 
 
 @pytest.mark.parametrize("group", ["sites", "signature", "hardware", "history", "plot", "setup", "token", "db"])

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from metasched.service.configuration import Configuration, SlurmCluster, read_configuration
+from metasched.schedulers.settings import SlurmCluster
+from metasched.service.configuration import Configuration, read_configuration
 from monitors.sources.settings import SourceTable
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "deploy"

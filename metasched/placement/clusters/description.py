@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -81,7 +82,12 @@ class TellsPower(Protocol):
 
 
 def parse_description(
-    text: str, *, where: str = "clusters", read: ReadText | None = None, entry: ReadEntry | None = None
+    text: str,
+    *,
+    where: str = "clusters",
+    read: ReadText | None = None,
+    entry: ReadEntry | None = None,
+    folder: Path | None = None,
 ) -> Description:
     """Read what a TOML text describes.
 
@@ -91,6 +97,7 @@ def parse_description(
     where : put in front of error messages.
     read : for the files that it names; a description that names one is refused without it.
     entry : for the hardware that it names, likewise.
+    folder : where relative paths of its sources start.
 
     Raises
     ------
@@ -107,7 +114,7 @@ def parse_description(
     >>> east.nodes, east.available_cpu.tolist()
     (('e1', 'e2', 'e3'), [0.5, 0.5, 0.5])
     """
-    return build_description(parse_toml(text, where=where), where=where, read=read, entry=entry)
+    return build_description(parse_toml(text, where=where), where=where, read=read, entry=entry, folder=folder)
 
 
 def build_description(
@@ -116,6 +123,7 @@ def build_description(
     where: str = "clusters",
     read: ReadText | None = None,
     entry: ReadEntry | None = None,
+    folder: Path | None = None,
 ) -> Description:
     """Check a document and make clusters of it; see :func:`parse_description`.
 
@@ -125,7 +133,7 @@ def build_description(
     Traceback (most recent call last):
     metasched.records.InputError: clusters: cluster[0].nodes[0].cpu is not a known key
     """
-    described = validated(FileTable, document, where=where)
+    described = validated(FileTable, document, where=where, folder=folder)
     for kind, names in (
         ("cluster", [cluster.name for cluster in described.cluster]),
         ("application", [application.name for application in described.application]),

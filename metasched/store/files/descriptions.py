@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from metasched.placement.clusters.description import Description, parse_description
 from metasched.store.files.hardware import read_entry
-from metasched.store.files.sources import placed
 from metasched.store.files.whole_files import read_text
 
 
@@ -21,10 +19,10 @@ def read_description(path: str | os.PathLike[str]) -> Description:
         With the file, the field, its value and what was expected.
     """
     beside = Path(path).parent
-    found = parse_description(
+    return parse_description(
         read_text(path),
         where=str(path),
         read=lambda name: read_text(beside / name),
         entry=lambda name: read_entry(str(beside / name) if name.endswith(".toml") else name),
+        folder=beside,
     )
-    return replace(found, sources=placed(found.sources, beside))

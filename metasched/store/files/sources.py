@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,12 +28,4 @@ def read_sources(path: str | os.PathLike[str]) -> tuple[SourceTable, ...]:
     InputError
         With the file, the field, its value and what was expected.
     """
-    return placed(toml_as(_File, read_text(path), where=str(path)).source, Path(path).parent)
-
-
-def placed(tables: Iterable[SourceTable], folder: Path) -> tuple[SourceTable, ...]:
-    """The tables with the paths of their token files starting at a folder."""
-    return tuple(
-        table if table.token_file is None else table.model_copy(update={"token_file": folder / table.token_file})
-        for table in tables
-    )
+    return tuple(toml_as(_File, read_text(path), where=str(path), folder=Path(path).parent).source)

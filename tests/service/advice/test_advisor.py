@@ -15,7 +15,8 @@ from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.queue_wait import QueueWait
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.predictors.energy.predictor import MeteredPredictor
-from metasched.service.configuration import Configuration, SlurmCluster
+from metasched.schedulers.settings import SlurmCluster
+from metasched.service.configuration import Configuration
 from metasched.store import documents
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store

@@ -1,0 +1,83 @@
+"""How clusters with a batch scheduler are configured: a table of the daemon's configuration for each scheduler."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from monitors.relative_paths import FileOrEntry, PathText
+
+
+class _Scheduled(BaseModel):
+    """Settings of every cluster with a scheduler; models are stored by ``platform``, or by the name if empty."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(min_length=1)]
+    partitions: list[str] = []
+    platform: str = ""
+
+
+class SlurmCluster(_Scheduled):
+    """A Slurm cluster whose partitions jobs may be sent to, all where none is named.
+
+    ``watts``, ``hardware`` and ``idle_watts`` of its nodes are as in a description of clusters.
+    """
+
+    configuration: PathText = ""
+    watts: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    hardware: FileOrEntry | None = None
+    idle_watts: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    @model_validator(mode="after")
+    def _one_power(self) -> SlurmCluster:
+        if self.watts is not None and self.hardware is not None:
+            raise ValueError(f"cluster {self.name} has both watts and hardware, expected one of them")
+        return self
+
+
+class GridEngineCell(_Scheduled):
+    """A cell of Grid Engine whose cluster queues jobs may be sent to, all where none is named.
+
+    ``root`` and ``cell`` are SGE_ROOT and SGE_CELL, where they are not the environment's or the usual ones.
+    """
+
+    root: str = ""
+    cell: str = ""
+
+
+class PbsServer(_Scheduled):
+    """A server of OpenPBS whose queues jobs may be sent to, all where none is named.
+
+    ``server`` is PBS_SERVER, where it is not that of the usual pbs.conf.
+    """
+
+    server: str = ""
+
+
+class HTCondorPool(_Scheduled):
+    """A pool of HTCondor whose partitions jobs may be sent to, all where none is named.
+
+    ``pool`` is the host of its collector, where it is not that of the usual configuration.
+    """
+
+    pool: str = ""
+
+
+class FluxInstance(_Scheduled):
+    """An instance of Flux whose queues jobs may be sent to, all where none is named.
+
+    ``uri`` is FLUX_URI, where it is not that of the system's instance.
+    """
+
+    uri: str = ""
+
+
+class OarServer(_Scheduled):
+    """A server of OAR whose partitions jobs may be sent to, all where none is named.
+
+    ``property`` of its resources tells partitions apart; where it is empty, all resources are one partition.
+    """
+
+    property: Annotated[str, Field(pattern=r"^[A-Za-z_]?\w{0,62}$")] = ""
