@@ -17,7 +17,7 @@ from metasched.blocks.power import idle_power
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
-from metasched.jobs import UNKNOWN_DEVICES, Devices, EndedJob, Fate, Kind, digest, plain, read_mark
+from metasched.jobs import UNKNOWN_DEVICES, Devices, EndedJob, Fate, read_mark
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
@@ -26,10 +26,23 @@ from metasched.records import InputError
 from metasched.schedulers.asked_cluster import AskedCluster
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
+from metasched.schedulers.slurm.cells import NONE, nodes_in, seconds_in
 from metasched.schedulers.slurm.commands import SlurmCommands, moment, until_now
 from metasched.schedulers.slurm.devices import Counts, counts, devices, had, requested, typed, uncounted
 from metasched.schedulers.slurm.energy import COLUMNS as COLUMNS_OF_ENERGY
 from metasched.schedulers.slurm.energy import Accounted, accounted, energies
+from metasched.schedulers.slurm.job_rows import (
+    ACCOUNTED,
+    AGAIN,
+    CONTROLLED,
+    ENDED,
+    STARTED,
+    accounted_fate,
+    accounted_job,
+    ended_job,
+    fate,
+    started_job,
+)
 from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
 from metasched.schedulers.slurm.remembered import Remembered
@@ -38,38 +51,18 @@ from metasched.slurm_times import span
 
 _log = logging.getLogger(__name__)
 
-#: States in which a job has ended, and the exit status of those that Slurm ended itself.
-ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
-         "PREEMPTED": 143, "DEADLINE": 143, "BOOT_FAIL": 143}  # fmt: skip
-#: States of a job that will run again, so that its earlier end was not a successful run.
-AGAIN = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 #: Time in which a requeued job must end (s): Slurm kills it after KillWait, and nodes clean up.
 HELD_WITHIN = 120.0
 #: For how long limits of the accounting and Slurm's configuration are cached (s): they change rarely.
 LIMITS_FOR, CONFIGURED_FOR = 60.0, 600.0
 #: Jobs that the accounting is asked for at once at most.
 MOST_NAMED = 1000
-#: What the controller reports of a job's generic resources; what it, and the accounting, report of a job.
-_TRES = ("tres-alloc", "tres-per-job", "tres-per-node", "tres-per-socket", "tres-per-task", "OverSubscribe", "NumTasks")
-_JOB = ("JobID", "State", "Partition", "NodeList", "NumCPUs", "cpus-per-task", "HetJobID", "ArrayTaskID", "BatchFlag",
-        *_TRES, "SubmitTime", "EligibleTime", "StartTime", "EndTime", "exit_code", "UserID", "Name", "Command",
-        "Comment")  # fmt: skip
-_ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit", "Start",
-              "End", "ExitCode", "UID", "JobName", "Comment")  # fmt: skip
-
-#: Columns of running jobs.
-_STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "StartTime", "TimeLimit",
-            *_TRES, "Comment")  # fmt: skip
-
 #: What a job log is made of; the name last, since it may hold what separates columns.
 _LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
            "AllocCPUS", "TimelimitRaw", "State", "JobName")  # fmt: skip
 
 #: What the plugins that measure energy cover; any other, "none" among them, measures nothing that counts.
 _METERS = {"rapl": "package+memory", "ipmi": "node", "xcc": "node", "pm_counters": "node"}
-
-#: What Slurm prints for an empty value.
-_NONE = frozenset({"", "0", "N/A", "(null)"})
 
 
 class SlurmSource(AskedCluster):
@@ -154,9 +147,9 @@ class SlurmSource(AskedCluster):
 
     def running(self) -> Sequence[StartedJob]:
         """The jobs that run now, each on processors of its own, as many on every node as it has on average."""
-        rows = self._commands.table(_STARTED, "squeue", "--states=running")
+        rows = self._commands.table(STARTED, "squeue", "--states=running")
         now = time.time()
-        found = [_started(row, now) for row in rows]
+        found = [started_job(row, now) for row in rows]
         return [
             replace(job, devices=self._devices(row) or ())
             for row, job in zip(rows, found, strict=True)
@@ -218,7 +211,7 @@ class SlurmSource(AskedCluster):
 
     def _devices(self, row: Mapping[str, str]) -> Devices | None:
         """The devices of a job, by the controller."""
-        nodes = _nodes(row)
+        nodes = nodes_in(row["NodeList"])
         there, asked = self._has(nodes), requested(row, len(nodes))
         # A job that has its nodes for itself gets their GPUs unasked, and whether it uses them only its user knows.
         if not asked and (row["OverSubscribe"] == "NO" or not there):
@@ -227,7 +220,7 @@ class SlurmSource(AskedCluster):
 
     def _accounted_devices(self, row: Mapping[str, str]) -> Devices | None:
         """The devices of a job, by the accounting."""
-        there, found = self._has(_nodes(row)), counts(row["AllocTRES"])
+        there, found = self._has(nodes_in(row["NodeList"])), counts(row["AllocTRES"])
         counted = self._configuration.now().get("AccountingStorageTRES", "") if there else ""
         if uncounted(counted, there) if not found else not counts(row["ReqTRES"]):
             return UNKNOWN_DEVICES
@@ -241,13 +234,13 @@ class SlurmSource(AskedCluster):
         now, found = time.time(), []
         for row in rows:
             mark = read_mark(row["Comment"])
-            if mark is None or mark.placement is None or row["ReqNodes"] in _NONE:
+            if mark is None or mark.placement is None or row["ReqNodes"] in NONE:
                 continue
             try:
                 nodes = frozenset(unfold(row["ReqNodes"], where="nodes"))
             except InputError:
                 continue
-            waited = now - (_seconds(row["SubmitTime"]) or now)
+            waited = now - (seconds_in(row["SubmitTime"]) or now)
             found.append(BoundJob(row["JobID"], mark.placement, nodes, row["Partition"], waited))
         return found
 
@@ -293,8 +286,8 @@ class SlurmSource(AskedCluster):
     def fates(self, jobs: Collection[str]) -> Mapping[str, Fate]:
         """How each of these jobs ended, by the controller, else by the accounting."""
         # All jobs are asked for: where one alone is named that the controller has forgotten, squeue fails.
-        rows = self._commands.table(_JOB, "squeue", "--states=all")
-        found = {row["JobID"]: self._fate(row) for row in rows if row["JobID"] in jobs}
+        rows = self._commands.table(CONTROLLED, "squeue", "--states=all")
+        found = {row["JobID"]: fate(row, self._devices(row)) for row in rows if row["JobID"] in jobs}
         forgotten = [job for job in jobs if job not in found][:MOST_NAMED]
         if forgotten:
             try:
@@ -302,7 +295,7 @@ class SlurmSource(AskedCluster):
             except RuntimeError as error:
                 _log.info("%s has forgotten %d jobs: %s", self.name, len(forgotten), error)
             else:
-                found |= {row["JobIDRaw"]: self._accounted_fate(row) for row in rows}
+                found |= {row["JobIDRaw"]: accounted_fate(row, self._accounted_devices(row)) for row in rows}
         ended = [job for job, fate in found.items() if fate.completed][:MOST_NAMED]
         for job, joules in self._energies(ended).items():
             found[job] = replace(found[job], energy=joules, energy_covers=self._covers or "")
@@ -348,14 +341,15 @@ class SlurmSource(AskedCluster):
 
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time: those the controller remembers, and older ones from the accounting."""
-        remembered = self._commands.table(_JOB, "squeue", "--states=all")
-        found = {row["JobID"]: self._remembered(row) for row in remembered}
+        remembered = self._commands.table(CONTROLLED, "squeue", "--states=all")
+        found = {row["JobID"]: ended_job(row, self.name, self._devices(row)) for row in remembered}
         try:
             accounted = self._accounting(*until_now(since), f"--state={','.join(ENDED)}")
         except RuntimeError as error:
             _log.info("%s reports no older jobs: %s", self.name, error)
         else:
-            found = {row["JobIDRaw"]: self._accounted(row) for row in accounted} | found
+            older = {row["JobIDRaw"]: accounted_job(row, self.name, self._accounted_devices(row)) for row in accounted}
+            found = older | found
         jobs = sorted((job for job in found.values() if job is not None and job.end > since), key=lambda job: job.end)
         known = self._energies([job.job for job in jobs if job.exit_status == 0][-MOST_NAMED:])
         return [
@@ -364,75 +358,7 @@ class SlurmSource(AskedCluster):
         ]
 
     def _accounting(self, *words: str) -> list[dict[str, str]]:
-        return self._commands.table(_ACCOUNTED, "sacct", "--allusers", "--allocations", *words)
-
-    def _remembered(self, row: Mapping[str, str]) -> EndedJob | None:
-        if not row["exit_code"].isdecimal():
-            return None
-        # The wait status of a process: its exit status in the high byte, its signal in the low one.
-        code = int(row["exit_code"])
-        job = self._job(row, row["JobID"], row["NumTasks"], row["SubmitTime"], row["StartTime"], row["EndTime"])
-        fate, status = self._fate(row), 128 + (code & 0x7F) if code & 0x7F else code >> 8
-        return None if job is None else replace(
-            job, exit_status=status or job.exit_status, user=row["UserID"], name=_plain(row["Name"]),
-            kind=fate.kind, threads=fate.threads, command=fate.command, devices=fate.devices,
-        )  # fmt: skip
-
-    def _accounted(self, row: Mapping[str, str]) -> EndedJob | None:
-        job = self._job(row, row["JobIDRaw"], row["AllocCPUS"], row["Submit"], row["Start"], row["End"])
-        if job is None:
-            return None
-        # The accounting does not have the processors of each process.
-        status = _status(row["ExitCode"]) or job.exit_status
-        return replace(
-            job, exit_status=status, user=row["UID"], name=_plain(row["JobName"]), kind="unknown",
-            devices=self._accounted_devices(row),
-        )  # fmt: skip
-
-    def _fate(self, row: Mapping[str, str]) -> Fate:
-        """How a job ended, by the controller."""
-        found = self._devices(row)
-        return Fate(
-            _completed(row["State"]),
-            _seconds(row["SubmitTime"]),
-            _seconds(row["StartTime"]),
-            int(row["NumTasks"]) if row["NumTasks"].isdecimal() else None,
-            _kind(row, found),
-            "" if row["Command"] == "(null)" else digest(_bytes(row["Command"])),
-            _threads(row),
-            devices=found,
-        )
-
-    def _accounted_fate(self, row: Mapping[str, str]) -> Fate:
-        """How a job ended, by the accounting."""
-        state = row["State"].partition(" ")[0]
-        return Fate(
-            _completed(state), _seconds(row["Submit"]), _seconds(row["Start"]), kind="unknown",
-            devices=self._accounted_devices(row),
-        )  # fmt: skip
-
-    def _job(
-        self, row: Mapping[str, str], job: str, processors: str, submitted: str, start: str, end: str
-    ) -> EndedJob | None:
-        """The job, if it ended, ran, and its record is complete."""
-        state = row["State"].partition(" ")[0]
-        try:
-            if state not in ENDED or not float(end) > float(start) > 0:
-                return None
-            return EndedJob(
-                scheduler=self.name,
-                job=job,
-                comment=_text(row["Comment"]),
-                partition=row["Partition"],
-                nodes=tuple(unfold(row["NodeList"], where="nodes")),
-                processors=int(processors) or None,
-                start=float(start),
-                end=float(end),
-                exit_status=ENDED[state] or 0,
-                submitted=_seconds(submitted),
-            )
-        except (InputError, ValueError):
-            return None
+        return self._commands.table(ACCOUNTED, "sacct", "--allusers", "--allocations", *words)
 
 
 def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLimits) -> Callable[[Holder], JobLimits]:
@@ -446,93 +372,3 @@ def _limits_in(name: str, described: Mapping[str, str], accounted: AccountingLim
         return replace(found, nodes=min(nodes, default=None))
 
     return limits
-
-
-def _nodes(row: Mapping[str, str]) -> tuple[str, ...]:
-    """The nodes of a job; empty if it has none."""
-    try:
-        return tuple(unfold(row["NodeList"], where="nodes"))
-    except InputError:
-        return ()
-
-
-def _completed(state: str) -> bool | None:
-    return state == "COMPLETED" if state in ENDED or state in AGAIN else None
-
-
-def _threads(row: Mapping[str, str]) -> int | None:
-    """Processors for each process where they are several."""
-    shown = row["cpus-per-task"]
-    return int(shown) if shown.isdecimal() and int(shown) > 1 else None
-
-
-def _kind(row: Mapping[str, str], found: Devices | None) -> Kind:
-    if row["HetJobID"] not in _NONE:
-        return "heterogeneous"
-    if row["BatchFlag"] == "0":
-        return "interactive"
-    if row["NumTasks"].isdecimal() and row["NumCPUs"].isdecimal() and int(row["NumTasks"]) > int(row["NumCPUs"]):
-        return "overcommitted"
-    if _threads(row) is not None:
-        return "threaded"
-    if row["ArrayTaskID"].isdecimal():
-        return "array"
-    if found:
-        return "special"
-    submitted, eligible = _seconds(row["SubmitTime"]), _seconds(row["EligibleTime"])
-    return "postponed" if submitted is not None and eligible is not None and eligible > submitted else ""
-
-
-def _started(row: Mapping[str, str], now: float) -> StartedJob | None:
-    """The job in a row of squeue; None where it is not whole.
-
-    Examples
-    --------
-    >>> row = {"JobID": "7", "UserName": "ann", "UserID": "7", "Partition": "p", "RestartCnt": "0",
-    ...        "NodeList": "n[1-2]", "NumCPUs": "5", "TimeLimit": "5:00", "StartTime": "100",
-    ...        "Comment": "metasched:app=cg,n=1400"}
-    >>> job = _started(row, 160.0)
-    >>> job.nodes, job.processors, job.running_for, job.application, job.number, job.restarted
-    (('n1', 'n2'), (3, 2), 60.0, 'cg', '7', False)
-    """
-    try:
-        names = tuple(unfold(row["NodeList"], where="nodes"))
-        each, more = divmod(int(row["NumCPUs"]), len(names))
-        taken = tuple(max(each + (index < more), 1) for index in range(len(names)))
-        running_for = max(now - float(row["StartTime"]), 0.0)
-    except (InputError, ValueError, ZeroDivisionError):
-        return None
-    started = StartedJob(
-        names, taken, running_for, number=row["JobID"], partition=row["Partition"], user=row["UserName"],
-        user_number=row["UserID"], restarted=row["RestartCnt"].strip() not in _NONE, time_limit=span(row["TimeLimit"]),
-    )  # fmt: skip
-    mark = read_mark(row["Comment"])
-    if mark is None:
-        return started
-    comment = _text(row["Comment"])
-    return replace(
-        started, application=mark.application, problem_size=mark.problem_size, comment=comment,
-        frequency=mark.settings.frequency,
-    )  # fmt: skip
-
-
-def _status(text: str) -> int:
-    status, _, signal = text.partition(":")
-    return 128 + int(signal) if signal not in ("", "0") else int(status or 0)
-
-
-def _seconds(text: str) -> float | None:
-    return float(text) if text.isdecimal() else None
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _plain(name: str) -> str:
-    return plain(_bytes(name))
-
-
-def _text(comment: str) -> str:
-    """A comment as it is stored: what is not text is replaced, and so is what Slurm prints where there is none."""
-    return "" if comment == "(null)" else _bytes(comment).decode(errors="replace")

@@ -1,0 +1,187 @@
+"""Jobs in the rows that Slurm prints: how each ended by the controller or the accounting, and those that run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from metasched.jobs import Devices, EndedJob, Fate, Kind, digest, read_mark
+from metasched.node_names import unfold
+from metasched.placement.clusters.running_jobs import StartedJob
+from metasched.records import InputError
+from metasched.schedulers.slurm.cells import NONE, bytes_in, comment_in, name_in, seconds_in
+from metasched.slurm_times import span
+
+#: States in which a job has ended, and the exit status of those that Slurm ended itself.
+ENDED = {"COMPLETED": None, "FAILED": None, "CANCELLED": 143, "TIMEOUT": 143, "OUT_OF_MEMORY": 137, "NODE_FAIL": 143,
+         "PREEMPTED": 143, "DEADLINE": 143, "BOOT_FAIL": 143}  # fmt: skip
+#: States of a job that will run again, so that its earlier end was not a successful run.
+AGAIN = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+#: What the controller reports of a job's generic resources; what it, and the accounting, report of a job.
+TRES = ("tres-alloc", "tres-per-job", "tres-per-node", "tres-per-socket", "tres-per-task", "OverSubscribe", "NumTasks")
+CONTROLLED = ("JobID", "State", "Partition", "NodeList", "NumCPUs", "cpus-per-task", "HetJobID", "ArrayTaskID",
+              "BatchFlag", *TRES, "SubmitTime", "EligibleTime", "StartTime", "EndTime", "exit_code", "UserID", "Name",
+              "Command", "Comment")  # fmt: skip
+ACCOUNTED = ("JobIDRaw", "State", "Partition", "NodeList", "AllocCPUS", "AllocTRES", "ReqTRES", "Submit", "Start",
+             "End", "ExitCode", "UID", "JobName", "Comment")  # fmt: skip
+#: Columns of running jobs.
+STARTED = ("JobID", "UserName", "UserID", "Partition", "RestartCnt", "NodeList", "NumCPUs", "StartTime", "TimeLimit",
+           *TRES, "Comment")  # fmt: skip
+
+
+def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
+    """How a job ended, by the controller.
+
+    Parameters
+    ----------
+    row : of the columns :data:`CONTROLLED`.
+    found : devices that it had.
+    """
+    return Fate(
+        _completed(row["State"]),
+        seconds_in(row["SubmitTime"]),
+        seconds_in(row["StartTime"]),
+        int(row["NumTasks"]) if row["NumTasks"].isdecimal() else None,
+        _kind(row, found),
+        "" if row["Command"] == "(null)" else digest(bytes_in(row["Command"])),
+        _threads(row),
+        devices=found,
+    )
+
+
+def accounted_fate(row: Mapping[str, str], found: Devices | None) -> Fate:
+    """How a job ended, by the accounting.
+
+    Parameters
+    ----------
+    row : of the columns :data:`ACCOUNTED`.
+    found : devices that it had.
+    """
+    state = row["State"].partition(" ")[0]
+    return Fate(_completed(state), seconds_in(row["Submit"]), seconds_in(row["Start"]), kind="unknown", devices=found)
+
+
+def ended_job(row: Mapping[str, str], scheduler: str, found: Devices | None) -> EndedJob | None:
+    """The job of a row of the controller; None if it has not ended, never ran, or its record is not complete.
+
+    Parameters
+    ----------
+    row : of the columns :data:`CONTROLLED`.
+    scheduler : the cluster's name.
+    found : devices that it had.
+    """
+    if not row["exit_code"].isdecimal():
+        return None
+    # The wait status of a process: its exit status in the high byte, its signal in the low one.
+    code = int(row["exit_code"])
+    job = _ended(row, scheduler, row["JobID"], row["NumTasks"], row["SubmitTime"], row["StartTime"], row["EndTime"])
+    known, status = fate(row, found), 128 + (code & 0x7F) if code & 0x7F else code >> 8
+    return None if job is None else replace(
+        job, exit_status=status or job.exit_status, user=row["UserID"], name=name_in(row["Name"]),
+        kind=known.kind, threads=known.threads, command=known.command, devices=found,
+    )  # fmt: skip
+
+
+def accounted_job(row: Mapping[str, str], scheduler: str, found: Devices | None) -> EndedJob | None:
+    """The job of a row of the accounting; None if it has not ended, never ran, or its record is not complete.
+
+    Parameters
+    ----------
+    row : of the columns :data:`ACCOUNTED`.
+    scheduler : the cluster's name.
+    found : devices that it had.
+    """
+    job = _ended(row, scheduler, row["JobIDRaw"], row["AllocCPUS"], row["Submit"], row["Start"], row["End"])
+    # The accounting does not have the processors of each process.
+    return None if job is None else replace(
+        job, exit_status=_status(row["ExitCode"]) or job.exit_status, user=row["UID"], name=name_in(row["JobName"]),
+        kind="unknown", devices=found,
+    )  # fmt: skip
+
+
+def _ended(
+    row: Mapping[str, str], scheduler: str, job: str, processors: str, submitted: str, start: str, end: str
+) -> EndedJob | None:
+    state = row["State"].partition(" ")[0]
+    try:
+        if state not in ENDED or not float(end) > float(start) > 0:
+            return None
+        return EndedJob(
+            scheduler=scheduler,
+            job=job,
+            comment=comment_in(row["Comment"]),
+            partition=row["Partition"],
+            nodes=tuple(unfold(row["NodeList"], where="nodes")),
+            processors=int(processors) or None,
+            start=float(start),
+            end=float(end),
+            exit_status=ENDED[state] or 0,
+            submitted=seconds_in(submitted),
+        )
+    except (InputError, ValueError):
+        return None
+
+
+def _completed(state: str) -> bool | None:
+    return state == "COMPLETED" if state in ENDED or state in AGAIN else None
+
+
+def _threads(row: Mapping[str, str]) -> int | None:
+    """Processors for each process where they are several."""
+    shown = row["cpus-per-task"]
+    return int(shown) if shown.isdecimal() and int(shown) > 1 else None
+
+
+def _kind(row: Mapping[str, str], found: Devices | None) -> Kind:
+    if row["HetJobID"] not in NONE:
+        return "heterogeneous"
+    if row["BatchFlag"] == "0":
+        return "interactive"
+    if row["NumTasks"].isdecimal() and row["NumCPUs"].isdecimal() and int(row["NumTasks"]) > int(row["NumCPUs"]):
+        return "overcommitted"
+    if _threads(row) is not None:
+        return "threaded"
+    if row["ArrayTaskID"].isdecimal():
+        return "array"
+    if found:
+        return "special"
+    submitted, eligible = seconds_in(row["SubmitTime"]), seconds_in(row["EligibleTime"])
+    return "postponed" if submitted is not None and eligible is not None and eligible > submitted else ""
+
+
+def _status(text: str) -> int:
+    status, _, signal = text.partition(":")
+    return 128 + int(signal) if signal not in ("", "0") else int(status or 0)
+
+
+def started_job(row: Mapping[str, str], now: float) -> StartedJob | None:
+    """The job in a row of squeue; None where it is not whole.
+
+    Examples
+    --------
+    >>> row = {"JobID": "7", "UserName": "ann", "UserID": "7", "Partition": "p", "RestartCnt": "0",
+    ...        "NodeList": "n[1-2]", "NumCPUs": "5", "TimeLimit": "5:00", "StartTime": "100",
+    ...        "Comment": "metasched:app=cg,n=1400"}
+    >>> job = started_job(row, 160.0)
+    >>> job.nodes, job.processors, job.running_for, job.application, job.number, job.restarted
+    (('n1', 'n2'), (3, 2), 60.0, 'cg', '7', False)
+    """
+    try:
+        names = tuple(unfold(row["NodeList"], where="nodes"))
+        each, more = divmod(int(row["NumCPUs"]), len(names))
+        taken = tuple(max(each + (index < more), 1) for index in range(len(names)))
+        running_for = max(now - float(row["StartTime"]), 0.0)
+    except (InputError, ValueError, ZeroDivisionError):
+        return None
+    started = StartedJob(
+        names, taken, running_for, number=row["JobID"], partition=row["Partition"], user=row["UserName"],
+        user_number=row["UserID"], restarted=row["RestartCnt"].strip() not in NONE, time_limit=span(row["TimeLimit"]),
+    )  # fmt: skip
+    mark = read_mark(row["Comment"])
+    if mark is None:
+        return started
+    comment = comment_in(row["Comment"])
+    return replace(
+        started, application=mark.application, problem_size=mark.problem_size, comment=comment,
+        frequency=mark.settings.frequency,
+    )  # fmt: skip
