@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from threading import Lock
 
@@ -11,6 +12,8 @@ from threading import Lock
 SLEWED = 2.0
 #: For how long the reported clock of a node counts, and how many nodes are needed to question the daemon's clock.
 HEARD, WITNESSES = 300.0, 3
+#: Times that the time of day was set that are remembered.
+REMEMBERED = 100
 #: For how long health reports a time of day that was set (s).
 REPORTED = 3600.0
 
@@ -48,6 +51,9 @@ class Clock:
         self._offset = wall() - steady()
         self._heard: dict[str, tuple[float, float]] = {}
         self._set: tuple[float, float] | None = None
+        #: By how much the time of day was ahead when it was minded last, and when that was by the monotonic clock.
+        self._minded = 0.0, steady()
+        self._settings: deque[tuple[float, float]] = deque(maxlen=REMEMBERED)
         self._lock = Lock()
 
     def now(self) -> float:
@@ -64,11 +70,17 @@ class Clock:
         with self._lock:
             self._heard = {node: each for node, each in self._heard.items() if self.steady() - each[0] <= HEARD}
             astray, lead = self._astray(), self._lead()
+            before, at = self._minded
+            self._minded = astray, self.steady()
+            if abs(astray - before) > SLEWED:
+                wall = self._wall()
+                self._settings.append((wall - (astray - before), wall - (self.steady() - at)))
             if abs(astray) > SLEWED:
                 self._set = astray, self.steady()
                 if lead is not None and abs(lead) <= abs(lead - astray):
                     return
             self._offset += astray
+            self._minded = 0.0, self.steady()
             self._heard = {node: (at, each - astray) for node, (at, each) in self._heard.items()}
 
     def fault(self) -> str:
@@ -81,6 +93,23 @@ class Clock:
         if self._set is not None and self.steady() - self._set[1] <= REPORTED:
             return f"the clock was set by {self._set[0]:.0f} s, {self.steady() - self._set[1]:.0f} s ago"
         return ""
+
+    def was_set_during(self, start: float, end: float) -> bool:
+        """Whether the time of day may have been set between two times that it showed (s): they say not how long it was.
+
+        Where it was set back, the times that it showed twice are in doubt.
+
+        Examples
+        --------
+        >>> day, passed = [1e9], [0.0]
+        >>> clock = Clock(lambda: day[0], lambda: passed[0])
+        >>> passed[0], day[0] = 10.0, 1e9 + 3610.0  # an hour ahead
+        >>> clock.mind()
+        >>> clock.was_set_during(1e9 - 60.0, 1e9 + 3700.0), clock.was_set_during(1e9 + 3620.0, 1e9 + 3700.0)
+        (True, False)
+        """
+        with self._lock:
+            return any(start < before and end > after for before, after in self._settings)
 
     def may_be(self, moment: float) -> bool:
         """Whether this time (s) may have been reached, by the daemon's clock or, if uncertain, by the nodes'."""

@@ -118,7 +118,7 @@ class Daemon:
         self.sized_jobs = SizedJobs(sizes, self.models, self.clusters)
         self.moves = Moves(self.running_advisor, self.writes, self._observed, self.models, self.metrics)
         self.jobs = EndedJobs(
-            store, self.writes, self.clusters, self.models, self.metrics, self.sources, self.clock.now,
+            store, self.writes, self.clusters, self.models, self.metrics, self.sources, self.clock,
             self.accounting.ended, self.sized_jobs.mark, self.moves.judge,
         )  # fmt: skip
         self.views = Views(

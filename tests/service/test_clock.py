@@ -102,6 +102,47 @@ def test_without_a_witness_the_new_time_counts_and_is_told_for_an_hour() -> None
     assert clock.fault() == ""
 
 
+@pytest.mark.parametrize("witnessed", [True, False], ids=["kept", "followed"])
+@pytest.mark.parametrize("jump", [HOUR, -HOUR, 86_400.0])
+def test_jobs_during_which_the_clock_was_set_are_told_from_all_others(jump: float, witnessed: bool) -> None:
+    day, passed = [1e9], [0.0]
+    clock = Clock(lambda: day[0], lambda: passed[0])
+    if witnessed:
+        clock.heard("n1", 1e9)
+    for second in range(1, 101):
+        passed[0] += 1.0
+        day[0] += 1.0 + (jump if second == 50 else 0.0)
+        clock.mind()
+    began, ended = 1e9 + 10.0, 1e9 + 90.0
+    assert clock.was_set_during(began, ended + max(jump, 0.0))
+    assert clock.was_set_during(began + min(jump, 0.0), ended) == (jump < 0.0)
+    assert not clock.was_set_during(began - 2 * HOUR, began + min(jump, 0.0))
+    assert not clock.was_set_during(ended + max(jump, 0.0), ended + max(jump, 0.0) + HOUR)
+    assert [clock.was_set_during(1e9 + jump + 60.0, 1e9 + jump + 70.0)] == [jump < 0.0]
+
+
+@pytest.mark.parametrize("jump", [HOUR, 86_400.0])
+def test_a_job_during_which_the_clock_was_set_is_kept_and_not_learned(jump: float, tmp_path: Path) -> None:
+    day = Day()
+    with dated(tmp_path, day) as (daemon, client):
+        asked = {"application": "cg", "problem_size": 900, "user": "7"}
+        placed = client.post("/v1/placements", json=asked).json()
+        comment = f"metasched:app=cg,n=900,p=1,placement={placed['id']}"
+
+        def end(number: int, start: float, seconds: float) -> dict[str, object]:
+            document = {"scheduler": "east", "job": f"{number}", "nodes": "e1", "start": start, "user": "7"}
+            document |= {"end": start + seconds, "comment": comment, "exit_status": 0}
+            answer: dict[str, object] = client.post("/v1/jobs", json=document).json()
+            return answer
+
+        start = day()
+        day.set_by = jump
+        assert within(60.0, daemon.clock.fault)
+        assert end(1, start, jump + 60.0) == {"stored": True, "why": "", "learned": False}
+        assert client.get(f"/v1/placements/{placed['id']}").json()["outcome"] is None
+        assert end(2, day(), 60.0)["learned"]
+
+
 def test_a_clock_that_is_slewed_is_followed() -> None:
     day, passed = [1e9], [0.0]
     clock = Clock(lambda: day[0], lambda: passed[0])

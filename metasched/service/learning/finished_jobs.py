@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -18,6 +17,7 @@ from metasched.energy_share import Occupant, as_node, shares
 from metasched.jobs import LEFT_ALONE, EndedJob, Fate, Mark, check_times, read_mark
 from metasched.records import Run
 from metasched.schedulers.contract import KnowsProcessorTime, Source
+from metasched.service.clock import Clock
 from metasched.service.learning.confirmation import SAME_MOMENT, Pending, Waiting, ended_by_scheduler
 from metasched.service.learning.job_matching import AFTER, BEFORE, Askers, match, owns
 from metasched.service.learning.run_outcome import DONE, Concluded, as_reported, conclude
@@ -57,7 +57,7 @@ class EndedJobs:
     models : that learn.
     metrics : that count.
     sources : schedulers that know how a job really ended.
-    now : tells the time (s).
+    clock : the daemon's; a job during which it was set is not learned.
     reported : called with each job reported by its epilog.
     named : tells what a job is a run of by its name, where its comment does not.
     moved : called with each placement that moved a running job, once that has ended.
@@ -76,13 +76,14 @@ class EndedJobs:
         models: Models,
         metrics: Metrics,
         sources: Sequence[Source],
-        now: Callable[[], float] = time.time,
+        clock: Clock | None = None,
         reported: Callable[[EndedJob], object] = lambda job: None,
         named: Callable[[str], Mark | None] = lambda name: None,
         moved: Callable[[AdvisedPlacement], object] = lambda advice: None,
     ) -> None:
         self._on_report, self._named, self._on_moved = reported, named, moved
-        self._now = now
+        self._clock = clock or Clock()
+        self._now = self._clock.now
         self._store, self._writer, self._board = store, writer, board
         self._models, self._metrics, self._sources = models, metrics, tuple(sources)
         self._placements = store.placements
@@ -360,7 +361,11 @@ class EndedJobs:
     def _concluded(self, job: EndedJob) -> Concluded | None:
         """What is learned from a job; None where neither its comment nor a placement tells what it was."""
         mark = self._placed(job, self._mark_of(job))
-        return None if mark is None else conclude(job, mark, self._board, self._models, self._store)
+        concluded = None if mark is None else conclude(job, mark, self._board, self._models, self._store)
+        if concluded is not None and self._clock.was_set_during(job.start, job.end):
+            _log.warning("job %s of %s is not learned: the clock was set meanwhile", job.job, job.scheduler)
+            return Concluded(replace(concluded.record, learnable=False), None, None)
+        return concluded
 
     def _mark_of(self, job: EndedJob) -> Mark | None:
         """What its user says that a job is a run of, in its comment, or else by its name."""
