@@ -67,7 +67,13 @@ class SquareRootSums:
         return cls(np.stack([r[:, 0, 0], r[:, 0, 1], r[:, 0, 2], r[:, 1, 1], r[:, 1, 2], sse]))
 
     def add(self, row: Floats, target: float) -> None:
-        """Absorb one run: its two columns for each combination, shape (k, 2), and its (weighted) time."""
+        """Absorb one run: its two columns for each combination, shape (k, 2), and its (weighted) time.
+
+        Parameters
+        ----------
+        row : array of shape (k, 2), both columns of each combination in this run.
+        target : the execution time, or its weighted value (s).
+        """
         r11, r12, r1y, r22, r2y, sse = self.factors
         x1, x2 = row[:, 0], row[:, 1]
         cosine, sine, h = _rotation(r11, x1)

@@ -110,13 +110,23 @@ class TermTable:
         return part
 
     def computation(self, comp: NDArray[np.integer], pcomp: NDArray[np.integer]) -> Floats:
-        """Columns f_comp(N) / (cpu f_Pcomp(P)): index arrays of one shape (...) to (..., n)."""
+        """Columns f_comp(N) / (cpu f_Pcomp(P)): index arrays of one shape (...) to (..., n).
+
+        Parameters
+        ----------
+        comp, pcomp : positions in COMPLEXITY and in SCALABILITY, arrays of one shape (...).
+        """
         with np.errstate(over="ignore"):
             column: Floats = self.complexity[comp] * self.inverse_cpu * self.inverse_scalability[pcomp]
         return column
 
     def communication(self, comm: NDArray[np.integer], bw: NDArray[np.integer], pcomm: NDArray[np.integer]) -> Floats:
-        """Columns f_comm(N) / (f_bw(bw) f_Pcomm(P)), 0 where P = 1: indices (...) to (..., n)."""
+        """Columns f_comm(N) / (f_bw(bw) f_Pcomm(P)), 0 where P = 1: indices (...) to (..., n).
+
+        Parameters
+        ----------
+        comm, bw, pcomm : positions in COMPLEXITY, BANDWIDTH and SCALABILITY, arrays of one shape (...).
+        """
         # Where nothing is sent no factor may matter, not even an infinite one (infinity times 0 is not a number).
         with np.errstate(over="ignore", invalid="ignore"):
             column = self.complexity[comm] * self.inverse_bandwidth[bw] * self.inverse_scalability[pcomm]

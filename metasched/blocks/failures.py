@@ -46,6 +46,11 @@ class FailureRate:
     def observed(cls, failures: int, exposure: float) -> FailureRate:
         """The posterior after failures in ``exposure`` node seconds, with Jeffreys' prior (shape 1/2, no exposure).
 
+        Parameters
+        ----------
+        failures : how many nodes failed.
+        exposure : seconds that nodes were watched, added over the nodes.
+
         Raises
         ------
         InputError
@@ -65,6 +70,11 @@ class FailureRate:
 
     def success(self, duration: float, nodes: float) -> float:
         """Probability that none of ``nodes`` nodes fails within a duration (s), averaged over the rate's distribution.
+
+        Parameters
+        ----------
+        duration : of the work (s).
+        nodes : that all have to last.
 
         Examples
         --------

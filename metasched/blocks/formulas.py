@@ -107,6 +107,11 @@ def as_printed(entry: Entry, block: Block, **given: float) -> float:
 def transferred(data_size: float, unit: float) -> float:
     """Bytes in whole transfer units.
 
+    Parameters
+    ----------
+    data_size : bytes to send.
+    unit : bytes of a transfer unit.
+
     Examples
     --------
     >>> transferred(1, 2048.0), transferred(4096, 2048.0)

@@ -57,6 +57,11 @@ class Term:
 def stretch(x: Floats, above: float | None, below: float = math.inf) -> Floats:
     """The part of x between two ends, shape (n,); ones if there are no ends.
 
+    Parameters
+    ----------
+    x : array of shape (n,), data sizes (bytes) or threads.
+    above, below : the ends, in the unit of x; no ends where ``above`` is None.
+
     Examples
     --------
     >>> stretch(np.array([10.0, 3000.0, 9000.0]), 1024.0, 8192.0).tolist()

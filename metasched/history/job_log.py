@@ -137,7 +137,13 @@ class JobLog:
         return replace(self.picked(np.flatnonzero(~large)), wrong=wrong)
 
     def picked(self, rows: Ints, submit_time: Floats | None = None) -> JobLog:
-        """A selection of the jobs in the given order, with other submission times (s) if they are given."""
+        """A selection of the jobs in the given order, with other submission times (s) if they are given.
+
+        Parameters
+        ----------
+        rows : positions of the jobs, shape (k,).
+        submit_time : when each of them is submitted, shape (k,) (s).
+        """
         return replace(
             self, submit_time=self.submit_time[rows] if submit_time is None else submit_time,
             run_time=self.run_time[rows], processors=self.processors[rows],

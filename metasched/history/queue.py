@@ -119,7 +119,14 @@ class Line:
         return {self._jobs[number].number: start for number, start in self._starts().items()}
 
     def wait(self, processors: int, limit: float, run_time: float) -> float:
-        """Wait of one more job at the end of the queue (s); infinite if it requests more processors than exist."""
+        """Wait of one more job at the end of the queue (s); infinite if it requests more processors than exist.
+
+        Parameters
+        ----------
+        processors : that it requests.
+        limit : its time limit (s).
+        run_time : how long it is expected to run (s).
+        """
         if processors > self.processors:
             return float("inf")
         last, cluster = len(self._jobs), self._cluster.copy(DEPTH)

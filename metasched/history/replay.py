@@ -57,19 +57,49 @@ class RunTimes(Protocol):
     learns: bool
 
     def submitted(self, job: int, now: float) -> Expected:
-        """The predictions for a job that has just been submitted."""
+        """The predictions for a job that has just been submitted.
+
+        Parameters
+        ----------
+        job : its row in the log.
+        now : the time of the replay (s).
+        """
 
     def started(self, job: int, now: float) -> None:
-        """Note that a job has started."""
+        """Note that a job has started.
+
+        Parameters
+        ----------
+        job : its row in the log.
+        now : the time of the replay (s).
+        """
 
     def ended(self, job: int, now: float) -> None:
-        """Learn from a job that has ended."""
+        """Learn from a job that has ended.
+
+        Parameters
+        ----------
+        job : its row in the log.
+        now : the time of the replay (s).
+        """
 
     def reordered(self, ended: int, now: float) -> Iterable[tuple[int, float]]:
-        """Pending jobs with their new sort keys (s), after a job has ended."""
+        """Pending jobs with their new sort keys (s), after a job has ended.
+
+        Parameters
+        ----------
+        ended : row of the job that has ended.
+        now : the time of the replay (s).
+        """
 
     def left(self, job: int, ran: float) -> Sequence[float]:
-        """Possible remaining run times (s) after ``ran`` seconds, 0 for a pending job; as many for every job."""
+        """Possible remaining run times (s) after ``ran`` seconds, 0 for a pending job; as many for every job.
+
+        Parameters
+        ----------
+        job : its row in the log.
+        ran : how long it has run (s).
+        """
 
 
 class Watcher(Protocol):

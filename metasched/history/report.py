@@ -145,7 +145,14 @@ def waits(log: JobLog, processors: int) -> dict[str, Any]:
 def what_if(
     log: JobLog, processors: int, progress: Callable[[Iterable[int], int], Iterable[int]]
 ) -> list[dict[str, Any]]:
-    """Replays of the same jobs: with the requested limits, with better limits, and in better orders."""
+    """Replays of the same jobs: with the requested limits, with better limits, and in better orders.
+
+    Parameters
+    ----------
+    log : the jobs.
+    processors : of the cluster.
+    progress : passes on its first argument, whose length is the second, and shows how far it is.
+    """
     better = np.minimum(log.limits(), np.ceil(SLACK * log.run_time / STEP).clip(1) * STEP)
     close = replace(log, requested_time=better)
     cases = [

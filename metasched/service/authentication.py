@@ -66,6 +66,11 @@ def local_client(user: int, groups: frozenset[int]) -> Client:
     """The client on the Unix socket, by the numbers of its user and groups that the system reports.
 
     Root, the daemon's own user and its group are its scheduler, whose hooks they run; anybody else is a reader.
+
+    Parameters
+    ----------
+    user : number of the user.
+    groups : numbers of its groups.
     """
     try:
         name = pwd.getpwuid(user).pw_name

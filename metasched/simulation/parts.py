@@ -30,6 +30,14 @@ def parts(
     The time is homogeneous in the three, so each part is what it adds when it takes twice as long: waiting for the
     computation of others is computation.
 
+    Parameters
+    ----------
+    system : that it runs on.
+    application : the program.
+    processes : how many there are of each label.
+    variables : values of the program's variables.
+    steps : most instructions to run.
+
     Raises
     ------
     InputError

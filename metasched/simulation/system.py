@@ -213,7 +213,13 @@ class Placement:
         return _same(found)
 
     def message(self, here: Ints, there: Ints, size: Floats | float) -> Floats | float:
-        """Seconds that a message takes from nodes to nodes; arrays of shape (n,)."""
+        """Seconds that a message takes from nodes to nodes; arrays of shape (n,).
+
+        Parameters
+        ----------
+        here, there : numbers of the nodes that send and receive, each of shape (n,).
+        size : bytes, of all messages or of each.
+        """
         crossed = np.where(
             here == there, -1 - self.kind[here], self.kind[here] * len(self.system.nodes) + self.kind[there]
         )

@@ -50,7 +50,12 @@ class Drawn:
     watts: Floats
 
     def joules(self, start: float, end: float) -> float:
-        """Energy from one time to another (s); before the first and after the last scrape as much a second as there."""
+        """Energy from one time to another (s); before the first and after the last scrape as much a second as there.
+
+        Parameters
+        ----------
+        start, end : seconds since 1970.
+        """
         edges = self.edges.copy()
         edges[0], edges[-1] = min(start, edges[0]), max(end, edges[-1])
         inside = np.clip(edges, start, end)
@@ -61,7 +66,12 @@ class PowerHistory(PrometheusServer):
     """The power that a server remembers."""
 
     def drawn(self, start: float, end: float) -> tuple[Mapping[str, Drawn], str]:
-        """The power of each node in a period, and faults; nodes without two scrapes in the period are left out."""
+        """The power of each node in a period, and faults; nodes without two scrapes in the period are left out.
+
+        Parameters
+        ----------
+        start, end : of the period, seconds since 1970.
+        """
         deadline = time.monotonic() + self.timeout
         found: dict[str, Drawn] = {}
         try:

@@ -77,7 +77,15 @@ def instances(
     total: Mapping[str, int], free: Mapping[str, int], down: Mapping[str, int], held: Mapping[str, frozenset[str]],
     queues: Any,
 ) -> tuple[Instance, ...]:  # fmt: skip
-    """Each queue's part on the nodes that have the properties that it requires."""
+    """Each queue's part on the nodes that have the properties that it requires.
+
+    Parameters
+    ----------
+    total, free : processors of each node, and how many of them no job has.
+    down : processors of the nodes that are down.
+    held : properties of each node.
+    queues : the document of the queues.
+    """
     found = []
     for queue, what in (queues or {ANONYMOUS: {}}).items():
         wanted = frozenset(what.get("requires", []))

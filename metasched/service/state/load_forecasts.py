@@ -106,7 +106,14 @@ class LoadForecaster:
             self._rows = [*self._rows[1 - ROWS :], _Row(now, nodes, values)]
 
     def forecast(self, clusters: Iterable[ClusterState], now: float, *, pause: float = 0.0) -> None:
-        """Make the forecasts again, with a rest (s) between pieces, in which other threads get their turn."""
+        """Make the forecasts again, with a rest (s) between pieces, in which other threads get their turn.
+
+        Parameters
+        ----------
+        clusters : whose nodes.
+        now : seconds since 1970.
+        pause : length of a rest (s).
+        """
         rows = self._rows
         if len(rows) < LEAST_ROWS:
             return

@@ -91,7 +91,14 @@ class Gathered:
 
 
 def gather(connection: Connection, minute: int, pause: float = 0.0) -> Gathered:
-    """Read a minute that is to be packed, with a rest (s) after every few thousand samples."""
+    """Read a minute that is to be packed, with a rest (s) after every few thousand samples.
+
+    Parameters
+    ----------
+    connection : that reads.
+    minute : its first second, since 1970.
+    pause : length of a rest (s).
+    """
     found = connection.execute(_query(minute, minute + MINUTE))
     parts = []
     for part in _parts(found):

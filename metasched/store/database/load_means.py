@@ -119,7 +119,14 @@ def mean_loads(store: Store, step: int, *, since: float, until: float) -> Loads:
 
 
 def forget_means(connection: Connection, step: int, before: float) -> int:
-    """Remove the means over ``step`` seconds that began before a time; return how many."""
+    """Remove the means over ``step`` seconds that began before a time; return how many.
+
+    Parameters
+    ----------
+    connection : of a transaction that writes.
+    step : length of each mean (s).
+    before : seconds since 1970.
+    """
     return connection.execute(delete(LoadMeanRow).where(LoadMeanRow.step == step, LoadMeanRow.time < before)).rowcount
 
 

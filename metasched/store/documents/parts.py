@@ -222,7 +222,16 @@ def window(
     capacity: int,
     settings: Sequence[SettingPart] = (),
 ) -> RunWindow:
-    """The window of runs from stored rows."""
+    """The window of runs from stored rows.
+
+    Parameters
+    ----------
+    kept : stored rows, oldest first.
+    application, cluster : of all of them.
+    seen : how many runs the window has had in all.
+    capacity : how many it holds at most.
+    settings : of each row; none where no run has any.
+    """
     return RunWindow(runs_of(kept, application, cluster, settings), capacity, seen)
 
 

@@ -107,6 +107,12 @@ def timed_intake(channel: Channel, size: int, timeout: float) -> dict[str, float
     The first quarter lets TCP find its pace and drains what shapers on the way allow in a burst. After it the rate is
     the slope of a line through the arrivals: a lost segment holds back what came after it and then lets it all go at
     once, so that the difference of any two arrivals would tell more of the loss than of the link.
+
+    Parameters
+    ----------
+    channel : the connection that the bytes come by.
+    size : how many are expected.
+    timeout : longest time from the first to the last (s).
     """
     # Pieces much smaller than the whole, so that a quarter of a small transfer is not a matter of one piece.
     buffer = bytearray(min(max(size // 64, 4096), 1 << 18))
