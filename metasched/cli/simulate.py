@@ -16,7 +16,7 @@ from rich.table import Table
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.records import InputError
-from metasched.simulation.language import Application
+from metasched.simulation.application import Application
 from metasched.simulation.outcome import Outcome, simulate
 from metasched.simulation.system import System
 from metasched.store.files.simulation import checked, read_application, read_system

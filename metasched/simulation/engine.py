@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from metasched.blocks.entry import Block
 from metasched.records import InputError
+from metasched.simulation.application import COLLECTIVES, Application, Instruction
+from metasched.simulation.expressions import Expression, Scope
 from metasched.simulation.groups import DRAWN, Group, Sent, common, progressions, without
-from metasched.simulation.language import COLLECTIVES, Application, Expression, Instruction, Scope
 from metasched.simulation.steady import Steady
 from metasched.simulation.system import Placement
 from metasched.simulation.values import Affine, Value, each, part, settled

@@ -10,19 +10,26 @@ Assignments outside functions are variables with what they are where nobody sets
 from __future__ import annotations
 
 import ast
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping
 
 from metasched.records import InputError
-from metasched.simulation.values import BINARY, NUMBERS, Value, binary, each, settled
+from metasched.simulation.application import COLLECTIVES, Application, Instruction
+from metasched.simulation.expressions import (
+    FUNCTIONS,
+    Expression,
+    Scope,
+    applied,
+    conjunction,
+    constant,
+    disjunction,
+    of_two,
+    truth,
+)
+from metasched.simulation.values import BINARY, Value, settled
 
 #: Longest text, and deepest nesting of what stands in it.
 LONGEST, DEEPEST = 200_000, 60
-#: Blocks, and the names of what they take; those of the second kind take labels too.
+#: Blocks of one process, and the names of what they take.
 BLOCKS = {
     "compute": ("data", "operations", "factor"),
     "send": ("to", "data"),
@@ -30,60 +37,7 @@ BLOCKS = {
     "read": ("data",),
     "write": ("data",),
 }
-COLLECTIVES = {"bcast": True, "scatter": True, "gather": True, "alltoall": True, "barrier": False}
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "abs": abs,
-    "int": lambda x: x.astype(np.int64) if isinstance(x, np.ndarray) else int(x),
-    "ceil": lambda x: np.ceil(x) if isinstance(x, np.ndarray) else math.ceil(x),
-    "floor": lambda x: np.floor(x) if isinstance(x, np.ndarray) else math.floor(x),
-    "sqrt": lambda x: np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x),
-    "log2": lambda x: np.log2(x) if isinstance(x, np.ndarray) else math.log2(x),
-}
-RESERVED = {"rank", "size", "data", "min", "max", "len", "range", *_FUNCTIONS, *BLOCKS, *COLLECTIVES}
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The environment of an expression: variables, ranks, and the number of processes of each label."""
-
-    names: Mapping[str, Value]
-    ranks: range
-    counts: Mapping[str, int]
-
-
-Expression = Callable[[Scope], Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One step of a label's code.
-
-    Parameters
-    ----------
-    kind : set, unless (go on at ``target`` where not true), jump, next (of a loop), end, or a block.
-    line : in the text.
-    name : variable, loop, or label of the other process.
-    values : expressions.
-    target : instruction to go on with.
-    labels : who takes part in a collective operation.
-    """
-
-    kind: str
-    line: int
-    name: str = ""
-    values: tuple[Expression, ...] = ()
-    target: int = 0
-    labels: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Application:
-    """A parsed application: instructions by label, default values of variables, and the names used."""
-
-    name: str
-    code: Mapping[str, tuple[Instruction, ...]]
-    variables: Mapping[str, float]
-    used: frozenset[str]
+RESERVED = {"rank", "size", "data", "min", "max", "len", "range", *FUNCTIONS, *BLOCKS, *COLLECTIVES}
 
 
 def parse(text: str, name: str = "application") -> Application:
@@ -235,7 +189,7 @@ class _Compiler:
         if call.keywords or not 1 <= len(call.args) <= 3:
             raise _Wrong(node, "range takes one to three numbers")
         ends = [self.expression(each) for each in call.args]
-        zero, one = _constant(0), _constant(1)
+        zero, one = constant(0), constant(1)
         first, last, step = ((zero, ends[0], one) if len(ends) == 1 else (*ends, one))[:3]
         slot = f"_{len(self.code)}"
         self.emit(Instruction("loop", line, slot, (first, last, step)))
@@ -288,7 +242,7 @@ class _Compiler:
             values = (
                 data,
                 self.expression(taken["operations"], data=True) if "operations" in taken else data,
-                self.expression(taken["factor"]) if "factor" in taken else _constant(1.0),
+                self.expression(taken["factor"]) if "factor" in taken else constant(1.0),
             )
         else:
             values = (self.expression(taken["data"]),)
@@ -313,7 +267,7 @@ class _Compiler:
     def process(self, node: ast.expr) -> tuple[str, Expression]:
         """The label and the rank of ``label[rank]``; a label alone is its first process."""
         if isinstance(node, ast.Name) and node.id in self.labels:
-            return node.id, _constant(0)
+            return node.id, constant(0)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in self.labels:
             return node.value.id, self.expression(node.slice)
         raise _Wrong(
@@ -332,28 +286,28 @@ class _Compiler:
     def _expression(self, node: ast.expr, data: bool) -> Expression:
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
             try:
-                return _constant(settled(node.value))
+                return constant(settled(node.value))
             except ArithmeticError:
                 raise _Wrong(node, "a number is too large") from None
         if isinstance(node, ast.Name):
             return self.variable(node, data)
         if isinstance(node, ast.BinOp) and (kind := type(node.op).__name__) in BINARY:
-            return _two(kind, self.expression(node.left, data), self.expression(node.right, data))
+            return of_two(kind, self.expression(node.left, data), self.expression(node.right, data))
         if isinstance(node, ast.UnaryOp):
             inner = self.expression(node.operand, data)
             if isinstance(node.op, ast.USub):
-                return _two("Sub", _constant(0), inner)
+                return of_two("Sub", constant(0), inner)
             if isinstance(node.op, ast.UAdd):
                 return inner
             if isinstance(node.op, ast.Not):
-                return _two("Eq", _truth(inner), _constant(False))
+                return of_two("Eq", truth(inner), constant(False))
         if isinstance(node, ast.Compare) and all(type(op).__name__ in BINARY for op in node.ops):
             terms = [self.expression(each, data) for each in (node.left, *node.comparators)]
             pairs = zip(node.ops, terms, terms[1:], strict=False)
-            return _all([_two(type(op).__name__, one, other) for op, one, other in pairs])
+            return conjunction([of_two(type(op).__name__, one, other) for op, one, other in pairs])
         if isinstance(node, ast.BoolOp):
-            parts = [_truth(self.expression(each, data)) for each in node.values]
-            return _all(parts) if isinstance(node.op, ast.And) else _any(parts)
+            parts = [truth(self.expression(each, data)) for each in node.values]
+            return conjunction(parts) if isinstance(node.op, ast.And) else disjunction(parts)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
             return self.function_call(node, node.func.id, data)
         raise _Wrong(node, f"{ast.unparse(node)[:40]} is not of the language")
@@ -386,70 +340,8 @@ class _Compiler:
         if name in ("min", "max") and len(arguments) > 1:
             total = arguments[0]
             for other in arguments[1:]:
-                total = _two(name, total, other)
+                total = of_two(name, total, other)
             return total
-        if name in _FUNCTIONS and len(arguments) == 1:
-            apply, inner = _FUNCTIONS[name], arguments[0]
-
-            def applied(scope: Scope) -> Value:
-                with np.errstate(all="ignore"):
-                    try:
-                        return settled(apply(each(inner(scope), scope.ranks)))
-                    except (ValueError, OverflowError):
-                        raise ArithmeticError(f"{name} is not defined there") from None
-
-            return applied
+        if name in FUNCTIONS and len(arguments) == 1:
+            return applied(name, arguments[0])
         raise _Wrong(node, f"{ast.unparse(node)[:40]} is not of the language")
-
-
-def _constant(value: Value) -> Expression:
-    return lambda scope: value
-
-
-def _two(kind: str, one: Expression, other: Expression) -> Expression:
-    apply, plain = BINARY[kind], kind != "Pow"
-
-    def both(scope: Scope) -> Value:
-        left, right = one(scope), other(scope)
-        if plain and type(left) in NUMBERS and type(right) in NUMBERS:
-            return settled(apply(left, right))
-        return binary(kind, left, right, scope.ranks)
-
-    return both
-
-
-def _truth(inner: Expression) -> Expression:
-    return _two("NotEq", inner, _constant(0))
-
-
-def _all(parts: list[Expression]) -> Expression:
-    def both(scope: Scope) -> Value:
-        truth: Value = True
-        for part in parts:
-            truth = (
-                settled(np.logical_and(truth, part(scope)))
-                if isinstance(truth, np.ndarray)
-                else (truth and part(scope))
-            )
-            if truth is False:
-                return False
-        return truth
-
-    return both
-
-
-def _any(parts: list[Expression]) -> Expression:
-    def either(scope: Scope) -> Value:
-        truth: Value = False
-        for part in parts:
-            now = part(scope)
-            truth = (
-                settled(np.logical_or(truth, now))
-                if isinstance(truth, np.ndarray) or isinstance(now, np.ndarray)
-                else now
-            )
-            if truth is True:
-                return True
-        return truth
-
-    return either

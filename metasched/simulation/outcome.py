@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.blocks.failures import from_scratch
+from metasched.simulation.application import Application
 from metasched.simulation.engine import STEPS, Simulation
 from metasched.simulation.groups import Group
-from metasched.simulation.language import Application
 from metasched.simulation.system import Placement, System
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.blocks.entry import Block
+from metasched.simulation.application import Application
 from metasched.simulation.engine import STEPS, Simulation
-from metasched.simulation.language import Application
 from metasched.simulation.system import Placement, Slowed, System
 
 Floats = NDArray[np.float64]

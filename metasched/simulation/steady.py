@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.simulation.application import Application
 from metasched.simulation.groups import DRAWN, Group, Sent
-from metasched.simulation.language import Application
 from metasched.simulation.values import Value
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from metasched.blocks.entry import Entry
 from metasched.records import InputError
-from metasched.simulation.language import Application, parse
+from metasched.simulation.application import Application
+from metasched.simulation.language import parse
 from metasched.simulation.system import MOST, Network, Nodes, System
 from metasched.store.files.hardware import read_entry
 from metasched.store.files.whole_files import read_text
