@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from metasched.blocks.entry import Block
 from metasched.records import InputError
 from metasched.simulation.application import COLLECTIVES, Application, Instruction
+from metasched.simulation.channel import planned, take
 from metasched.simulation.expressions import Expression, Scope
-from metasched.simulation.groups import DRAWN, Group, Sent, common, progressions, without
+from metasched.simulation.groups import DRAWN, Group, Sent, common, progressions
 from metasched.simulation.steady import Steady
 from metasched.simulation.system import Placement
 from metasched.simulation.values import Affine, Value, each, part, settled
@@ -334,7 +335,7 @@ class Simulation:
         taken: list[tuple[list[Sent], Sent, range]] = []
         for key, senders in self._wanted(group, instruction):
             queue = self.messages.get(key, [])
-            plan = self._plan(queue, senders)
+            plan = planned(queue, senders)
             if plan is None:
                 return False
             found += [sent for sent, _ in plan]
@@ -342,41 +343,10 @@ class Simulation:
         before = group.clock
         self._arrive(group, found)
         for queue, whole, ranks in taken:
-            place = self._place(queue, whole, ranks)
-            rest = queue.pop(place)
-            queue[place:place] = [rest.cut(left, whole) for left in without(rest.ranks, ranks)]
+            take(queue, whole, ranks)
         if len(group.drawn) < DRAWN:
             group.drawn.append(("wait", _first(before), _first(group.clock)))
         return True
-
-    @staticmethod
-    def _place(queue: list[Sent], whole: Sent, ranks: range) -> int:
-        """The position in the queue of the entry that holds the messages of some ranks."""
-        for place, sent in enumerate(queue):
-            if sent is whole or (sent.of is whole and ranks.start in sent.ranks):
-                return place
-        raise ValueError(f"no message of {ranks} is in the queue")
-
-    @staticmethod
-    def _plan(queue: list[Sent], senders: range) -> list[tuple[Sent, int]] | None:
-        """The earliest messages of some senders, in order, and their positions in the queue; None if one is missing."""
-        missing, plan = [senders], []
-        for place, sent in enumerate(queue):
-            if not missing:
-                break
-            if len(sent.ranks) > 1 and sent.ranks.step != senders.step and len(senders) > 1:
-                # Steps that do not fit: each message by itself.
-                queue[place : place + 1] = [sent.cut(range(rank, rank + 1)) for rank in sent.ranks]
-                return Simulation._plan(queue, senders)
-            for wanted in [*missing]:
-                shared = common(wanted, sent.ranks)
-                if len(shared):
-                    plan.append((sent.cut(shared), place))
-                    missing.remove(wanted)
-                    missing += without(wanted, shared)
-        if missing:
-            return None
-        return sorted(plan, key=lambda planned: planned[0].ranks.start)
 
     def _arrive(self, group: Group, found: list[Sent]) -> None:
         """Resume a group when its messages have arrived over its link."""
@@ -447,7 +417,7 @@ class Simulation:
             can = np.zeros(len(group.ranks), dtype=np.bool_)
             wanted = self._wanted(group, instruction)
             if len(wanted) > 1:
-                can[:] = [self._plan(self.messages.get(key, []), senders) is not None for key, senders in wanted]
+                can[:] = [planned(self.messages.get(key, []), senders) is not None for key, senders in wanted]
             else:
                 (key, senders), place = wanted[0], 0
                 for sent in self.messages.get(key, []):
