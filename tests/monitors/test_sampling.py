@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitors import sampling
 from monitors.sampling import Average, Sampler, _Account
 
 
@@ -72,3 +74,19 @@ def test_without_any_reading_there_is_no_average() -> None:
     account.add(math.nan, 1.0)
     assert math.isnan(account.average().mean)
     assert account.average().samples == 0
+
+
+def test_a_sampler_weighs_each_reading_by_the_time_since_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter([100.0, 102.0, 103.0, 108.0])
+    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    sensors = {"cpu": Scripted(0.5, OSError("gone"), 1.0), "link": Scripted(90.0, 30.0, math.inf)}
+    sampler = Sampler(sensors, interval=3600)
+    sampler.start()
+    sampler._sample()
+    sampler._sample()
+    sampler.stop()
+    assert sampler.averages == {
+        "cpu": Average((0.5 * 2.0 + 1.0 * 5.0) / 7.0, 2, "OSError: gone"),
+        "link": Average((90.0 * 2.0 + 30.0 * 1.0) / 3.0, 2, ""),
+    }
+    assert not sampler._scheduler.running

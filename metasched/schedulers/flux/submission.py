@@ -11,9 +11,9 @@ from metasched.schedulers.submission import Asked
 ATTRIBUTE = "user.metasched"
 #: Options that stand alone; all others are followed by a value, behind a ``=`` or in the next word.
 _ALONE = frozenset(
-    {"-x", "--exclusive", "-v", "--verbose", "-q", "--quiet", "--dry-run", "--debug", "-l", "--label-io", "-u",
+    {"-x", "--exclusive", "-v", "--verbose", "--quiet", "--dry-run", "--debug", "-l", "--label-io", "-u",
      "--unbuffered", "--wait", "--watch", "--progress", "--jps", "--recursive", "--wrap"}
-) - {"-q"}  # fmt: skip
+)  # fmt: skip
 
 
 def script_at(words: Sequence[str]) -> int:

@@ -78,21 +78,23 @@ class Schedule:
     def _again(self, work: Callable[[], object], seconds: float) -> None:
         due = time.monotonic() + seconds
         while not self._stopping.wait(max(due - time.monotonic(), 0.0)):
-            due = max(due + seconds, time.monotonic())  # what was missed is not made up for
-            try:
-                work()
-            except RuntimeError as error:
-                _log.warning("%s failed and is retried: %s", getattr(work, "__name__", "work"), error)
-            except Exception:
-                _log.exception("%s failed and is retried", getattr(work, "__name__", "work"))
+            due = max(due, time.monotonic()) + seconds  # what was missed is not made up for
+            _tried(work)
 
     def _until_done(self, work: Callable[[], object], after: float) -> None:
         while not self._stopping.wait(after):
-            try:
-                work()
+            if _tried(work):
                 return
-            except RuntimeError as error:
-                _log.warning("%s failed and is retried: %s", getattr(work, "__name__", "work"), error)
-            except Exception:
-                _log.exception("%s failed and is retried", getattr(work, "__name__", "work"))
             after = RETRY_AFTER
+
+
+def _tried(work: Callable[[], object]) -> bool:
+    """Whether a work was done; where it failed, the log says why."""
+    try:
+        work()
+    except Exception as error:
+        name, expected = getattr(work, "__name__", "work"), isinstance(error, RuntimeError)
+        level = logging.WARNING if expected else logging.ERROR
+        _log.log(level, "%s failed and is retried: %s", name, error, exc_info=not expected)
+        return False
+    return True

@@ -98,7 +98,7 @@ def _gain(quality: Quality) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100.0 * share:.0f} %"
+    return f"{round(100.0 * share)} %"
 
 
 #: What each mode does.

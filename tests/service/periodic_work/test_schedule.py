@@ -5,7 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
+import pytest
+
+from metasched.service.periodic_work import schedule as module
 from metasched.service.periodic_work.schedule import Schedule
 
 LEFT = """
@@ -79,3 +83,52 @@ def test_the_end_does_not_wait_for_work_that_only_reads() -> None:
 def test_a_process_that_ends_without_stopping_its_schedule_does_not_wait_for_it() -> None:
     ended = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=60.0, check=True)
     assert ended.stdout == "ended\n"
+
+
+def test_the_log_names_the_work_that_failed_and_shows_where_only_for_a_fault(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[Exception] = [RuntimeError("the database is away"), ValueError("a fault")]
+
+    def work() -> None:
+        if failures:
+            raise failures.pop(0)
+
+    monkeypatch.setattr(module, "RETRY_AFTER", 0.001)
+    schedule = Schedule()
+    schedule.once(work)
+    for thread in schedule._threads:
+        thread.join(60.0)
+    schedule.stop()
+    assert [(each.levelname, each.getMessage(), bool(each.exc_info)) for each in caplog.records] == [
+        ("WARNING", "work failed and is retried: the database is away", False),
+        ("ERROR", "work failed and is retried: a fault", True),
+    ]
+
+
+class Waits:
+    """Stands for the event that ends a schedule: notes how long it is waited for, and says when it has come."""
+
+    def __init__(self, moments: list[float], now: list[float]) -> None:
+        self.moments, self.now, self.waited = moments, now, list[float]()
+
+    def wait(self, seconds: float) -> bool:
+        self.waited.append(seconds)
+        self.now[0] += seconds
+        return len(self.waited) > len(self.moments)
+
+
+def test_work_begins_each_period_and_what_was_missed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    schedule, took = Schedule(), [1.0, 25.0, 3.0, 0.0]
+    waits = Waits(took, now)
+    monkeypatch.setattr(schedule, "_stopping", waits)
+    work = iter(took)
+
+    def pass_time() -> None:
+        now[0] += next(work)
+
+    schedule._again(pass_time, 10.0)
+    # The second took two periods and a half: the third begins at once, and the fourth a period after it.
+    assert waits.waited == [10.0, 9.0, 0.0, 7.0, 10.0]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask, Outcome
-from metasched.records import Interval, Placement, Prediction, ResourceSet
+from metasched.records import Interval, Placement, Prediction, ResourceSet, Run
 from metasched.service.quality.advice_quality import Settled, quality, report, settled
+from metasched.service.quality.recent_predictions import MOST_RUNS, JudgedRun, RecentPredictions
 from metasched.service.quality.verdict import ENOUGH, Verdict, next_step, verdict
 
 SECONDS = st.floats(0.1, 1e5)
@@ -173,3 +175,110 @@ def test_energy_that_the_advice_would_have_saved_is_counted_where_it_is_known() 
     found = quality([job for job in jobs if job is not None])
     assert (found.elsewhere, found.metered, found.energy_taken, found.energy_as_advised) == (2, 1, 1000.0, 750.0)
     assert quality([]).metered == 0
+
+
+def test_each_figure_of_the_quality_is_what_it_says() -> None:
+    jobs = [
+        Settled(failed=True),
+        Settled(False, True, 10.0, 11.0, True, 12.0, True, 0.9, 10.5, True),
+        Settled(False, True, 20.0, 14.0, False, None, False, 0.8, 19.0, False),
+        Settled(False, True, 8.0, 8.0, True, 8.0, False, 0.9, 8.0, True),
+        Settled(False, False, 30.0, 20.0, False, 40.0, True, 0.5, 14.0, True, energy=9.0, energy_as_advised=6.0),
+        Settled(False, False, 50.0, 60.0, True, 60.0, False, 0.9, None, False, energy=0.0, energy_as_advised=1.0),
+        Settled(False, False, 7.0, 5.0, True, None, False, 0.9, 6.9, False, energy=70.0, energy_as_advised=50.0),
+    ]
+    found = quality(jobs).as_dict()
+    bounds = [found.pop(name) for name in ("saved_low", "saved_high")]
+    assert found == pytest.approx(
+        {
+            "jobs": 6, "failed": 1, "followed": 3, "same_partition": 3, "ppe_mean": 40.0 / 3, "ppe_median": 10.0,
+            "interval_coverage": 2 / 3, "judged": 4, "ppe_mean_there": (20.0 + 0.0 + 100.0 / 3 + 20.0) / 4,
+            "held": 0.5, "level": 0.8, "elsewhere": 2, "faster": 1, "time_taken": 80.0, "time_as_advised": 65.0,
+            "saved": 15.0 / 80.0, "killed_by_limit": 3, "metered": 2, "energy_taken": 9.0, "energy_as_advised": 7.0,
+        }
+    )  # fmt: skip
+    # The residuals of the ratio 65/80 are -9.375 and 9.375; Student's t of one degree of freedom at 95 % is 6.3138.
+    reach = 6.313751514675 * (2 * 2 * 9.375**2) ** 0.5 / 80.0
+    assert bounds == pytest.approx([0.1875 - reach, 0.1875 + reach])
+    alone = quality(jobs[4:5])
+    assert (alone.saved, alone.saved_low, alone.saved_high, alone.elsewhere) == (0.5, None, None, 1)
+    none = quality([Settled(failed=True)])
+    assert (none.jobs, none.failed, none.ppe_mean, none.held, none.saved, none.time_taken) == (
+        0,
+        1,
+        None,
+        None,
+        None,
+        0.0,
+    )
+
+
+SOUND = quality(elsewhere(40, 0.3))
+GOOD = "predictions are off by 20.0 % on average, 90 % of them within their 90 % intervals"
+PLAIN = replace(
+    SOUND, jobs=40, judged=40, ppe_mean_there=20.0, held=0.9, level=0.9, saved=0.25, saved_low=0.2, saved_high=0.3,
+    killed_by_limit=0, followed=0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "mode", "why"),
+    [
+        ({}, "act", f"{GOOD}; following the advice would have saved 25 % of the time (20 % to 30 %)"),
+        ({"judged": 20, "ppe_mean_there": None}, None, "20 finished jobs judged, 20 are needed"),
+        ({"judged": 19}, None, "19 finished jobs judged, 20 are needed"),
+        ({"judged": 20}, "act", f"{GOOD}; following the advice would have saved 25 % of the time (20 % to 30 %)"),
+        ({"ppe_mean_there": 30.0, "saved": None, "saved_low": None, "saved_high": None}, "advise",
+         f"{GOOD.replace('20.0', '30.0')}; no job ran elsewhere than advised: this may be chance"),
+        ({"ppe_mean_there": 30.1}, "shadow", f"{GOOD.replace('20.0', '30.1')}: an error above 30 % is too large"),
+        # 80 % less 1.64 times the square root of 0.8 * 0.2 / 40 is 69.6 %.
+        ({"held": 0.695}, "shadow", f"{GOOD.replace('90 % of', '70 % of')}: the coverage is too low"),
+        ({"held": 0.697, "saved_low": None}, "advise", f"{GOOD.replace('90 % of', '70 % of')}; following the advice "
+         "would have saved 25 % of the time: this may be chance"),
+        ({"held": None, "level": None}, "act", f"{GOOD.replace('90 %', '0 %')}; following the advice would have saved "
+         "25 % of the time (20 % to 30 %)"),
+        ({"saved": -0.25, "saved_low": -0.3, "saved_high": -0.01}, "shadow",
+         f"{GOOD}; following the advice would have cost 25 % of the time (1 % to 30 %)"),
+        ({"saved": -0.25, "saved_low": -0.5, "saved_high": 0.0}, "advise",
+         f"{GOOD}; following the advice would have cost 25 % of the time (0 % to 50 %): this may be chance"),
+        ({"saved": 0.0, "saved_low": 0.0, "saved_high": 0.0}, "advise",
+         f"{GOOD}; following the advice would have saved 0 % of the time (0 % to 0 %): this may be chance"),
+        ({"killed_by_limit": 2}, "act", f"{GOOD}; following the advice would have saved 25 % of the time "
+         "(20 % to 30 %)"),
+        ({"killed_by_limit": 3}, "advise", f"{GOOD}; 3 of 40 would exceed the suggested time limit"),
+        ({"followed": 36, "saved_low": -0.1}, "act", f"{GOOD}; 36 of 40 ran where advised"),
+        ({"followed": 35, "saved_low": -0.1}, "advise", f"{GOOD}; following the advice would have saved 25 % of the "
+         "time (-10 % to 30 %): this may be chance"),
+    ],
+)  # fmt: skip
+def test_the_verdict_turns_at_its_bounds_and_says_its_figures(
+    changed: dict[str, Any], mode: str | None, why: str
+) -> None:
+    found = verdict(replace(PLAIN, **changed))
+    assert (found.mode, found.why) == (mode, why)
+
+
+def test_the_last_runs_are_kept_with_those_of_before_a_restart_first() -> None:
+    def advised(start: float, exit_status: int = 0, predicted: bool = True) -> AdvisedPlacement:
+        said = Prediction(start + 1.0, Interval(start, start + 2.0, 0.9), "m") if predicted else None
+        ended = Outcome("c8", "p", ("n1",), 2, start, exit_status, said, start=start)
+        answer = Answer(id="0a", mode="act", steer="nodes", placed=False, message="", placement=None)
+        return AdvisedPlacement(0.0, Ask(application="cg", problem_size=5.0), answer, ended)
+
+    track = RecentPredictions()
+    run = Run("cg", "c8", 7.0, 4, 0.8, 93.5, 50.0, 60.0)
+    track.note(run, Prediction(40.0, Interval(41.0, 49.0, 0.9), "m"))
+    never = replace(advised(5.0), outcome=None)
+    track.restore([advised(30.0), advised(20.0, exit_status=1), advised(10.0, predicted=False), never, advised(3.0)])
+    kept = track.of("cg", "c8")
+    assert kept == (
+        JudgedRun(3.0, 5.0, 2, 4.0, 3.0, 5.0, 3.0), JudgedRun(30.0, 5.0, 2, 31.0, 30.0, 32.0, 30.0),
+        JudgedRun(60.0, 7.0, 4, 40.0, 41.0, 49.0, 50.0),
+    )  # fmt: skip
+    assert [each.inside for each in kept] == [True, True, False]
+    assert [each.error for each in kept] == pytest.approx([100.0 / 3.0, 100.0 / 30.0, 20.0])
+    assert track.error("cg", "c8") == pytest.approx(20.0)
+    assert (track.of("lu", "c8"), track.error("lu", "c8")) == ((), None)
+    track.restore(advised(float(start)) for start in range(MOST_RUNS, 0, -1))
+    full = track.of("cg", "c8")
+    assert (len(full), full[0].actual, full[-1].actual) == (MOST_RUNS, 4.0, 50.0)
