@@ -5,7 +5,7 @@ from __future__ import annotations
 import pwd
 import time
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -26,6 +26,8 @@ class ListedCluster(AskedCluster, ABC):
 
     #: What the scheduler calls a partition.
     word = "queue"
+    #: Whether each partition has processors of its own on a node, which jobs of others there do not take.
+    apart = False
     #: Whether an epilog reports its jobs when they end; they are looked for otherwise.
     epilog = True
     #: Whether a job that has left the lists is always accounted for, some seconds later.
@@ -55,12 +57,19 @@ class ListedCluster(AskedCluster, ABC):
             raise RuntimeError(f"no {self.word} {missing[0]}, expected one of {', '.join(listing.queue_names())}")
         busy = {each.host for each in listing.instances if each.used}
         queues: dict[str, list[Instance]] = defaultdict(list)
+        shared = Counter(each.host for each in listing.instances)
         for each in listing.instances:
             if not self._wanted or each.queue in self._wanted:
                 queues[each.queue].append(each)
-        return [self._partition(name, own, busy) for name, own in queues.items()]
+        found = []
+        for name, own in queues.items():
+            # What jobs of other partitions on its nodes leave of processors of its own, their sum does not tell.
+            known = not self.apart or all(shared[each.host] == 1 for each in own)
+            total = sum(each.slots for each in own if each.up) if known else None
+            found.append(self._partition(name, own, busy, total))
+        return found
 
-    def _partition(self, name: str, own: Sequence[Instance], busy: Collection[str]) -> Partition:
+    def _partition(self, name: str, own: Sequence[Instance], busy: Collection[str], total: int | None) -> Partition:
         state = ClusterState.make(
             f"{self.name}/{name}",
             [each.host for each in own],
@@ -71,7 +80,7 @@ class ListedCluster(AskedCluster, ABC):
         )
         limits = [each.time_limit for each in own if each.time_limit is not None]
         limit = min(limits, default=None)
-        return Partition(state, self._platform, self.name, name, limit, self._may_release(), limit)
+        return Partition(state, self._platform, self.name, name, limit, self._may_release(), limit, total)
 
     def queue(self) -> Sequence[QueuedJob]:
         """The jobs that run and wait; see the contract."""

@@ -32,6 +32,7 @@ def test_queues_are_partitions_with_the_free_cores_of_nodes_with_their_propertie
     assert (new.name, new.state.nodes, new.state.processors.tolist()) == ("new", ("n1", "n2"), [3, 3])
     assert (old.state.nodes, old.state.processors.tolist()) == (("n1", "n2", "n3"), [3, 3, 0])
     assert (old.state.up.tolist(), old.releases) == ([True, True, False], False)
+    assert (new.total, old.total) == (8, 8)  # processors of what is down do not count
     (instance / "flux.queues").write_text("{}")
     (one,) = SOURCE.partitions()
     assert (one.name, one.state.nodes) == ("default", ("n1", "n2", "n3"))

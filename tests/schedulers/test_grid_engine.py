@@ -85,6 +85,7 @@ def test_cluster_queues_are_partitions_with_the_free_slots_of_their_hosts(cell: 
     assert (new.state.nodes, new.state.processors.tolist()) == (("n1", "n2"), [2, 1])
     assert (old.state.nodes, old.state.processors.tolist(), old.state.up.tolist()) == (("n1",), [3], [True])
     assert old.state.memory[0] == pytest.approx(23.541 * 1024)
+    assert (new.total, old.total) == (None, None)  # both have slots of their own on n1
     assert [each.name for each in source(cell, "old").partitions()] == ["old"]
     with pytest.raises(RuntimeError, match="no queue gpu, expected one of new, old"):
         source(cell, "gpu").partitions()

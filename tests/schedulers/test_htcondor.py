@@ -32,6 +32,7 @@ def test_machines_are_partitions_by_what_their_ads_say(pool: Path) -> None:
     assert (plain.name, plain.state.nodes, plain.state.processors.tolist()) == ("pool", ("n1", "n2"), [1, 4])
     assert (plain.state.up.tolist(), plain.state.memory.tolist()) == ([True, False], [16_000.0] * 2)
     assert (new.name, new.state.nodes, new.releases, new.time_limit) == ("new", ("n3", "n4"), False, None)
+    assert (plain.total, new.total) == (4, 8)
     with pytest.raises(RuntimeError, match="no partition gpu, expected one of new, pool"):
         HTCondorSource("c", ["gpu"]).partitions()
 

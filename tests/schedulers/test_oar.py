@@ -37,6 +37,7 @@ def test_values_of_the_property_are_partitions_with_the_processors_that_no_job_h
     assert (new.name, new.state.nodes, new.state.processors.tolist()) == ("new", ("n3", "n4", "n5"), [0, 1, 0])
     assert (new.state.up.tolist(), new.releases) == ([True, True, False], False)
     assert (old.name, old.state.nodes, old.state.processors.tolist()) == ("old", ("n1", "n2"), [2, 2])
+    assert (new.total, old.total) == (4, 4)
     (one,) = OarSource("c").partitions()
     assert (one.name, one.state.nodes) == ("default", ("n1", "n2", "n3", "n4", "n5"))
 

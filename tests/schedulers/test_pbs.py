@@ -36,6 +36,7 @@ def test_execution_queues_are_partitions_with_the_free_processors_of_their_hosts
     assert (new.state.nodes, new.state.processors.tolist()) == (("n1", "n2", "n3"), [1, 4, 0])
     assert (new.state.up.tolist(), new.state.memory.tolist()) == ([True, True, False], [1024.0] * 3)
     assert (old.name, old.time_limit) == ("old", None)
+    assert (new.total, old.total) == (8, 8)
     with pytest.raises(RuntimeError, match="no queue gpu, expected one of new, old"):
         source("gpu").partitions()
 

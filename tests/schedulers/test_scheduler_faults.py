@@ -8,6 +8,7 @@ and notes what it was given.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import tomllib
@@ -212,14 +213,18 @@ def test_with_a_sound_daemon_the_same_job_gets_a_partition_and_nothing_else(
     assert handed != list(scheduler.words)
 
 
+@pytest.mark.parametrize("name", SCHEDULERS)
 def test_a_job_that_fits_in_no_partition_is_sent_to_none(
-    submitted: Callable[..., list[Any]], capfd: pytest.CaptureFixture[str]
+    name: str, submitted: Callable[..., list[Any]], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    slurm = SCHEDULERS["slurm"]
-    words = ("-n", "400", *slurm.words[2:])
+    scheduler, sound = SCHEDULERS[name], dict(SCHEDULERS[name].sound)
+    if name == "grid_engine":  # slots of its own that a queue has beside others of the host are not its size
+        sound["qstat"] = sound["qstat"].replace("old@n1", "old@n9")
+    words = tuple(re.sub(r"^2$|(?<==)2(?=$|:)", "400", word) for word in scheduler.words)
+    large = replace(scheduler, words=words, sound=sound)
     with ThreadingHTTPServer(("127.0.0.1", 0), Sound) as daemon:
         threading.Thread(target=daemon.serve_forever, daemon=True).start()
-        assert submitted(replace(slurm, words=words), f"port = {daemon.server_port}", SOUND, 10.0) == [0, *words]
+        assert submitted(large, f"port = {daemon.server_port}", SOUND, 10.0) == [0, *words]
         daemon.shutdown()
     assert "submitted unchanged: no partition that is open to the job has 400 processors" in capfd.readouterr().err
 

@@ -46,6 +46,7 @@ class GridEngineSource(ListedCluster):
     command = "qsub"
     _asked_for, _placed = staticmethod(asked_for), staticmethod(placed)
     accounts_for_all = True
+    apart = True
     _commands: GridEngineCommands
 
     def __init__(
