@@ -6,7 +6,9 @@ that of the model's own interval, and those of the times predicted at the ends o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -16,7 +18,7 @@ from metasched.predictors.contract import Floats, Predictions, Predictor
 from metasched.records import Interval, Prediction, Request
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadDoubt:
     """Intervals of the two minima of a run, as factors of their forecasts, at the level of a prediction.
 
@@ -73,11 +75,16 @@ class LoadDoubt:
         ----------
         cpu, bandwidth : expected minima, share of a processor and Mbit/s: numbers, or arrays of shape (k,).
         """
-        cpu, bandwidth = np.broadcast_arrays(np.asarray(cpu, np.float64), np.asarray(bandwidth, np.float64))
-        return (
-            np.stack([self.cpu[1] * cpu, cpu, self.cpu[0] * cpu, cpu]),
-            np.stack([bandwidth, self.bandwidth[1] * bandwidth, bandwidth, self.bandwidth[0] * bandwidth]),
-        )
+        of_cpu, of_bandwidth = self._factors
+        multiplied = np.multiply.outer if of_cpu.ndim == 1 else np.multiply
+        return multiplied(of_cpu, np.asarray(cpu)), multiplied(of_bandwidth, np.asarray(bandwidth))
+
+    @cached_property
+    def _factors(self) -> tuple[Floats, Floats]:
+        """Those of CPU and of bandwidth at the four points."""
+        one = np.ones_like(self.cpu[0])
+        (less_cpu, more_cpu), (less_link, more_link) = self.cpu, self.bandwidth
+        return np.stack([more_cpu, one, less_cpu, one]), np.stack([one, more_link, one, less_link])
 
 
 def widened(found: Predictions, at_ends: Floats) -> Predictions:
@@ -96,7 +103,7 @@ def widened(found: Predictions, at_ends: Floats) -> Predictions:
     ([8.0], [15.6])
     """
     time = found.execution_time
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         away = np.log(np.where(np.isfinite(at_ends) & (at_ends > 0), at_ends, time) / time)
         faster = np.hypot(np.log(found.low / time), np.linalg.norm(np.minimum(away[:2], 0.0), axis=0))
         slower = np.hypot(np.log(found.high / time), np.linalg.norm(np.maximum(away[2:], 0.0), axis=0))
@@ -113,10 +120,19 @@ def widen_one(found: Prediction, at_ends: Floats) -> Prediction:
     found : the prediction with the loads that are expected.
     at_ends : times (s) with more CPU, more bandwidth, less CPU and less bandwidth, see :meth:`LoadDoubt.ends`.
     """
-    interval = found.interval
-    time, low, high = (np.array([each]) for each in (found.execution_time, interval.low, interval.high))
-    many = widened(Predictions(time, low, high, interval.level), at_ends[:, None])
-    return replace(found, interval=Interval(float(many.low[0]), float(many.high[0]), interval.level))
+    time, interval = found.execution_time, found.interval
+    try:
+        away = [math.log(each / time) if 0.0 < each < math.inf else 0.0 for each in at_ends.tolist()]
+        faster = math.hypot(math.log(interval.low / time), *(min(each, 0.0) for each in away[:2]))
+        slower = math.hypot(math.log(interval.high / time), *(max(each, 0.0) for each in away[2:]))
+        low, high = time * math.exp(-faster), time * math.exp(slower)
+    except (ArithmeticError, ValueError):  # of 0 or infinity, which only arrays pass through
+        low = high = math.inf
+    if not (math.isfinite(low) and math.isfinite(high)):
+        alone = Predictions(np.array([time]), np.array([interval.low]), np.array([interval.high]), interval.level)
+        many = widened(alone, at_ends[:, None])
+        low, high = many.low.item(), many.high.item()
+    return replace(found, interval=Interval(low, high, interval.level))
 
 
 def predict_one(

@@ -196,6 +196,11 @@ class Constraints(BaseModel):
             ruled_out["exclusive nodes"] = cluster.jobs > 0
         return ruled_out
 
+    def admitted(self, cluster: ClusterState) -> Flags:
+        """Which nodes of a cluster satisfy all demands, shape (n,)."""
+        kept: Flags = ~np.logical_or.reduce(list(self.excluded(cluster).values()), axis=0)
+        return kept
+
 
 def made(demands: Mapping[str, Any]) -> dict[str, Any]:
     """The demands that are set: those that are not None, False or empty.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ Flags = NDArray[np.bool_]
 COLUMNS = ("processors", "available_cpu", "available_bandwidth", "speed", "memory", "jobs", "up", "age")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SetMinima:
     """Minima of sets of nodes relative to the smallest forecast of their nodes, by the number of processors.
 
@@ -62,11 +63,18 @@ class SetMinima:
 
     def doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
         """The interval of the minima of sets of P processors; None if unknown."""
+        return _doubt_of_one(self, processors, level) if isinstance(processors, int) else self._doubt(processors, level)
+
+    def _doubt(self, processors: ArrayLike, level: float) -> LoadDoubt | None:
         if self.cpu_ends is None or self.bandwidth_ends is None:
             return None
         place = np.minimum(np.asarray(processors), self.cpu.size) - 1
         middles = (None if each is None else each[place] for each in (self.cpu_middle, self.bandwidth_middle))
         return LoadDoubt(self.cpu_ends[:, place], self.bandwidth_ends[:, place], *middles).carried(LEVEL, level)
+
+
+#: Placements ask again for the same numbers of processors, which the same forecasts are for.
+_doubt_of_one = lru_cache(maxsize=1000)(SetMinima._doubt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,3 +277,26 @@ class ClusterState:
             turn=None if self.turn is None else self.turn[kept],
             **{name: getattr(self, name)[kept] for name in COLUMNS},
         )
+
+
+def places(nodes: tuple[str, ...]) -> Mapping[str, int]:
+    """The number of each node of a cluster, which hardly ever change."""
+    return _places(_Same(nodes))
+
+
+class _Same:
+    """A tuple that is compared as the object that it is: a hash of a hundred thousand names takes a millisecond."""
+
+    def __init__(self, nodes: tuple[str, ...]) -> None:
+        self.nodes = nodes
+
+    def __hash__(self) -> int:
+        return id(self.nodes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.nodes is other.nodes
+
+
+@lru_cache(maxsize=8)
+def _places(nodes: _Same) -> Mapping[str, int]:
+    return {node: number for number, node in enumerate(nodes.nodes)}

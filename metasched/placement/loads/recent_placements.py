@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
 from metasched.placement.clusters.running_jobs import RunningJob
-from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.state import ClusterState, places
 
 #: Time that a job must run until the averages of the monitors fully include it (s).
 SETTLING = 30.0
@@ -157,7 +157,7 @@ class _Columns:
         """The number of each recorded node within a cluster, -1 for nodes outside it."""
         known, found = self._last
         if known is not nodes or found.size != len(self.nodes):
-            place = {name: number for number, name in enumerate(nodes)}
+            place = places(nodes)
             found = np.array([place.get(name, -1) for name in tuple(self.nodes)])
             self._last = nodes, found
         return found

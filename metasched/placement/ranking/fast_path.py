@@ -23,6 +23,7 @@ from metasched.placement.ranking.preparation import at_its_own_horizon
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.rendering import rendered
 from metasched.placement.search.cpu_bandwidth_fronts import Fronts
+from metasched.placement.search.needed_nodes import NeededNodes
 from metasched.predictors.contract import Floats, Predictor
 from metasched.records import Interval, Placement, Prediction
 
@@ -50,7 +51,9 @@ class Quickest:
     warnings: tuple[str, ...]
 
 
-def fronts_of(before: tuple[ClusterState, tuple[str, ...]], question: Question) -> Fronts:
+def fronts_of(
+    before: tuple[ClusterState, tuple[str, ...]], question: Question, needed: NeededNodes | None = None
+) -> Fronts:
     """The fronts of a cluster with the loads that a question counts with.
 
     Parameters
@@ -58,10 +61,10 @@ def fronts_of(before: tuple[ClusterState, tuple[str, ...]], question: Question) 
     before : what :func:`metasched.placement.ranking.preparation.before_recent` gave for the cluster, the horizon and
         the rotation of the question; it may be kept while placements are added.
     question : what is asked.
+    needed : finds the nodes that the question may need; fronts for other questions, too, need all.
     """
     state, warnings = with_recent(*before, question.loads)
-    # Fronts that are kept may be asked for any number of processors; with recent jobs they are for this question alone.
-    return Fronts(state, question.constraints, warnings, question.constraints.most if question.loads.recent else None)
+    return Fronts(state if needed is None else needed.of(state), question.constraints, warnings)
 
 
 def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question: Question) -> Quickest | None:
@@ -184,7 +187,8 @@ class _Compared:
         others = (
             self._placed(int(position)) for position in self._order[1:3] if np.isfinite(self.completion[position])
         )
-        return [best, *[other for other in others if _differ(other, best)][:1]]
+        second = next((other for other in others if _differ(other, best)), None)
+        return [best] if second is None else [best, second]
 
     def _placed(self, position: int) -> Placement:
         number, local = 0, position

@@ -92,7 +92,9 @@ def _said(chosen: ResourceSet) -> str:
     return f"{laid_out} at {clock}" if clock else laid_out
 
 
-def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) -> tuple[Placement, ...]:
+def explain_order(
+    ranked: Sequence[Placement], cause: Cause, compared: int = 1, shown: int | None = None
+) -> tuple[Placement, ...]:
     """Give each placement of a ranking its reason: the first against the second, the others against the first.
 
     Parameters
@@ -100,6 +102,7 @@ def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) 
     ranked : placements, best first.
     cause : finds what makes one placement slower than another.
     compared : how many resource sets were compared.
+    shown : of how many the reasons are wanted, all where None.
     """
     if not ranked:
         return ()
@@ -108,8 +111,8 @@ def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int = 1) 
         alone = "the only resource set" if compared == 1 else f"the best of {compared} resource sets compared"
         return (replace(best, reason=alone),)
     reasons = [why_best(best, ranked[1], cause)]
-    reasons += [f"{_compared(other, best)}: {cause.of(best, other)}" for other in ranked[1:]]
-    return tuple(replace(placement, reason=reason) for placement, reason in zip(ranked, reasons, strict=True))
+    reasons += [f"{_compared(other, best)}: {cause.of(best, other)}" for other in ranked[1:shown]]
+    return tuple(replace(placement, reason=reason) for placement, reason in zip(ranked[:shown], reasons, strict=True))
 
 
 def why_best(best: Placement, second: Placement, cause: Cause) -> str:

@@ -74,7 +74,7 @@ def rendered(
         )
         warnings |= dict.fromkeys(non_monotone(place[0], *columns))
     cause = Cause(lambda place, *point: times.get((place, point)))
-    reasons = explain_order(ordered, cause, compared)
+    reasons = explain_order(ordered, cause, compared, shown)
     placements = tuple(
         _with_energy(
             replace(placement, prediction=prediction, reason=reason.reason),
@@ -82,7 +82,7 @@ def rendered(
             predictors[placement.resource_set.place],
             problem_size,
         )
-        for placement, prediction, reason in zip(answered, predictions, reasons, strict=False)
+        for placement, prediction, reason in zip(answered, predictions, reasons, strict=True)
     )
     return placements, tuple(warnings)
 

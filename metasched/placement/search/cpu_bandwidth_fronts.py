@@ -15,9 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.search.exact_search import Domains
-from metasched.placement.search.needed_nodes import needed
 from metasched.records import ResourceSet
 
 Floats = NDArray[np.float64]
@@ -44,14 +42,30 @@ class Front:
     bandwidth: Floats
 
     @classmethod
-    def joined(cls, fronts: Iterable[Front]) -> Front:
-        """Several fronts in one, in the order in which they are given."""
-        fronts = tuple(fronts)
-        return cls(
-            *(
-                np.concatenate([getattr(each, name) for each in fronts] or [np.empty(0)])
-                for name in ("processors", "domain", "step", "cpu", "bandwidth")
-            )
+    def empty(cls) -> Front:
+        """The front of no number of processors."""
+        none = np.empty(0, np.int64)
+        return cls(none, none, none, np.empty(0), np.empty(0))
+
+    def joined(self, other: Front) -> Front:
+        """Two fronts of different numbers of processors in one, by these numbers."""
+        both = Front(
+            np.concatenate([self.processors, other.processors]),
+            np.concatenate([self.domain, other.domain]),
+            np.concatenate([self.step, other.step]),
+            np.concatenate([self.cpu, other.cpu]),
+            np.concatenate([self.bandwidth, other.bandwidth]),
+        )
+        return both.take(np.argsort(both.processors, kind="stable"))
+
+    def take(self, places: Ints) -> Front:
+        """The sets at some places, shape (k,)."""
+        return Front(
+            self.processors.take(places),
+            self.domain.take(places),
+            self.step.take(places),
+            self.cpu.take(places),
+            self.bandwidth.take(places),
         )
 
 
@@ -80,7 +94,6 @@ class Fronts:
     cluster : its state.
     constraints : which nodes may be used, and how many processors of each.
     warnings : warnings about the state, for the user.
-    most : the largest number of processors that will be asked for, if that is known; any where None.
 
     Examples
     --------
@@ -95,7 +108,6 @@ class Fronts:
         cluster: ClusterState,
         constraints: Constraints,
         warnings: tuple[str, ...] = (),
-        most: int | None = None,
     ) -> None:
         self.warnings = warnings
         self.cluster = admitted = admit(cluster, constraints).cluster
@@ -106,23 +118,24 @@ class Fronts:
         if constraints.per_node is not None:
             processors = np.minimum(processors, constraints.per_node)
         self.largest = int(np.bincount(group, processors[node]).max(initial=0))
-        if most is not None and isinstance(admitted.network, Topology):
-            turn = np.arange(processors.size) if admitted.turn is None else admitted.turn
-            kept = needed(group, node, width, speed, processors, turn, most)
-            group, node, width = group[kept], node[kept], width[kept]
         self._domains = Domains(group, node, width, speed[node], processors[node], admitted.turn)
-        self._fronts: dict[int, Front] = {}
+        self._found, self._counts = Front.empty(), frozenset[int]()
         self._joined: dict[tuple[int, ...], Front] = {}
         self._sets: dict[tuple[int, int, int], ResourceSet] = {}
 
     def of(self, counts: Iterable[int]) -> Front:
-        """The fronts for these numbers of processors, as far as the cluster has enough."""
+        """The fronts for these numbers of processors, as far as the cluster has enough, by the number."""
         wanted = tuple(count for count in counts if count <= self.largest)
         found = self._joined.get(wanted)
         if found is None:
-            if missing := [count for count in wanted if count not in self._fronts]:
-                self._find(missing)
-            found = Front.joined(self._fronts[count] for count in wanted)
+            if missing := sorted(set(wanted) - self._counts):
+                self._found = self._found.joined(self._find(missing)) if self._counts else self._find(missing)
+                self._counts |= frozenset(missing)
+            found = (
+                self._found
+                if self._counts == set(wanted)
+                else self._found.take(np.flatnonzero(np.isin(self._found.processors, wanted)))
+            )
             if len(self._joined) < MOST_JOINED:
                 self._joined[wanted] = found
         return found
@@ -155,22 +168,20 @@ class Fronts:
             found = self._sets[which] = self.cluster.resource_set(nodes, int(counts.sum()))
         return found
 
-    def _find(self, counts: list[int]) -> None:
-        """Compute the fronts of these numbers of processors in one pass over the domains."""
+    def _find(self, counts: list[int]) -> Front:
+        """The fronts of these numbers of processors, ascending, in one pass over the domains."""
         domains = self._domains
-        index, processors = domains.pairs(sorted(counts))
-        order = np.argsort(processors, kind="stable")
-        index, processors = index[order], processors[order]
+        index, processors = domains.pairs(counts)
         low, high = domains.first_step(index, processors), domains.last_step(index)
         length = high - low + 1
         domain, of_each = np.repeat(index, length), np.repeat(processors, length)
         step = np.arange(length.sum()) + np.repeat(low - np.concatenate([[0], np.cumsum(length)[:-1]]), length)
         cpu = domains.falling[domains.place(domain, of_each, step)]
         width = domains.step_width[step]
-        ends = np.searchsorted(of_each, counts, side="right").tolist()
-        for count, start, end in zip(counts, np.searchsorted(of_each, counts).tolist(), ends, strict=True):
-            # From the widest on, a set stays that has more CPU than every wider one.
-            order = start + np.lexsort((-cpu[start:end], -width[start:end]))
-            before = np.concatenate([[-np.inf], np.maximum.accumulate(cpu[order])[:-1]])
-            kept = order[cpu[order] > before]
-            self._fronts[count] = Front(of_each[kept], domain[kept], step[kept], cpu[kept], width[kept])
+        # From the widest on, a set stays that has more CPU than every wider one of as many processors: places in the
+        # falling order of all CPUs compare as these do, and the next number of processors begins above the last one's.
+        order = np.lexsort((-cpu, -width, of_each))
+        _, rank = np.unique(cpu, return_inverse=True)
+        best = (of_each * (rank.size + 1) + rank)[order]
+        kept = order[best > np.concatenate([[-1], np.maximum.accumulate(best)[:-1]])]
+        return Front(of_each, domain, step, cpu, width).take(kept)

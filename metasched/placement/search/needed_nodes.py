@@ -3,21 +3,92 @@
 A search that is made once, for the jobs placed until now, spends most of its time on nodes that no set can contain.
 Whether a node is outdone is decided in blocks of its group: what is outdone in a block is outdone in the group, and
 what is outdone below one switch is so below every switch above it, where no width is larger.
+
+Between two such searches the loads of a few nodes change, those of the job placed last. So the nodes are found with
+some processors to spare, and stay enough until that many processors got slower, narrower or taken in one group.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from metasched.placement.clusters.constraints import Constraints
+from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.switch_tree import Topology
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Entries that are compared with each other, and the part that at most is left by a round after which another is made.
-BLOCK, WORTH = 16, 0.8
+BLOCK, WORTH = 64, 0.8
+#: The share of a group's processors that may change before its nodes are searched again, and the largest such number as
+#: a share of the processors of ``BLOCK`` average nodes: near 1 no node could be left out.
+SPARE, SPARE_OF_BLOCK = 1 / 16, 1 / 4
 
 
-def needed(group: Ints, node: Ints, width: Floats, speed: Floats, processors: Ints, turn: Ints, most: int) -> Ints:
+class NeededNodes:
+    """The nodes of one cluster that sets of at most ``most`` processors may need, while its loads change.
+
+    Parameters
+    ----------
+    constraints : which nodes may be used, and how many processors of each.
+    most : the largest number of processors.
+
+    Examples
+    --------
+    >>> needed = NeededNodes(Constraints(), most=1)
+    >>> state = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.9, 0.8, 0.7])
+    >>> later = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.4, 0.8, 0.7])
+    >>> needed.of(state).nodes, needed.of(later).nodes
+    (('a',), ('b',))
+    """
+
+    def __init__(self, constraints: Constraints, most: int) -> None:
+        self._constraints, self._most = constraints, most
+        self._columns, self._kept = np.empty((3, 0)), np.empty(0, np.bool_)
+        self._group, self._node, self._spare = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+
+    def of(self, cluster: ClusterState) -> ClusterState:
+        """The cluster with these nodes only; all where its network is no tree.
+
+        Parameters
+        ----------
+        cluster : in any state with the same nodes, network and turns as before.
+        """
+        if not isinstance(cluster.network, Topology):
+            return cluster
+        constraints = self._constraints
+        offered = cluster.processors
+        if constraints.per_node is not None:
+            offered = np.minimum(offered, constraints.per_node)
+        offered = np.where(constraints.admitted(cluster), offered, 0)
+        columns = np.stack([offered, cluster.effective_cpu, cluster.available_bandwidth])
+        if columns.shape != self._columns.shape:
+            self._find(cluster, cluster.network, columns)
+        better = (columns > self._columns).any(axis=0)
+        worse = np.where((columns < self._columns).any(axis=0), self._columns[0], 0.0)
+        if (np.bincount(self._group, worse.take(self._node)) > self._spare).any():
+            self._find(cluster, cluster.network, columns)
+            better = np.zeros_like(better)
+        return cluster.select(np.flatnonzero(self._kept | better))
+
+    def _find(self, cluster: ClusterState, network: Topology, columns: Floats) -> None:
+        """Find them for a state, with processors to spare in each group."""
+        offered, speed, link = columns
+        group, node, width = network.domains(link)
+        spare = np.minimum(SPARE * np.bincount(group, offered.take(node)), SPARE_OF_BLOCK * BLOCK * offered.mean())
+        turn = np.arange(link.size) if cluster.turn is None else cluster.turn
+        entries = needed(group, node, width, speed, offered, turn, self._most + np.floor(spare))
+        self._kept = np.zeros(link.size, np.bool_)
+        self._kept[node[entries]] = True
+        self._kept &= offered > 0
+        self._columns, self._group, self._node, self._spare = columns, group, node, spare
+
+
+def needed(
+    group: Ints, node: Ints, width: Floats, speed: Floats, processors: ArrayLike, turn: Ints, most: ArrayLike
+) -> Ints:
     """The entries of a tree of groups that sets of at most ``most`` processors may need, ascending.
 
     The fastest P processors among the entries of a group as wide as any bandwidth stay the same for P up to ``most``,
@@ -27,7 +98,7 @@ def needed(group: Ints, node: Ints, width: Floats, speed: Floats, processors: In
     ----------
     group, node, width : as :meth:`metasched.placement.clusters.switch_tree.Topology.groups` gives them.
     speed, processors, turn : of each node.
-    most : the largest number of processors.
+    most : the largest number of processors, one for all or one for each group.
 
     Examples
     --------
@@ -35,6 +106,7 @@ def needed(group: Ints, node: Ints, width: Floats, speed: Floats, processors: In
     >>> needed(*two, np.array([1.0, 0.5, 0.5]), np.array([4, 4, 4]), np.arange(3), most=4).tolist()
     [0]
     """
+    processors, most = np.asarray(processors), np.broadcast_to(most, int(group.max(initial=-1)) + 1)
     ends = np.concatenate([[0], np.flatnonzero(np.diff(node) <= 0) + 1, [node.size]])
     left, found = np.full(speed.size, True), [np.empty(0, np.int64)]
     for first, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
@@ -43,8 +115,9 @@ def needed(group: Ints, node: Ints, width: Floats, speed: Floats, processors: In
         before = np.inf
         while WORTH * before > entries.size > 0:
             before, of = entries.size, node.take(entries)
-            columns = (speed.take(of), processors.take(of), turn.take(of))
-            kept = _not_outdone(group.take(entries), width.take(entries), *columns, most)
+            here = group.take(entries)
+            columns = (speed.take(of), processors.take(of), turn.take(of), most.take(here))
+            kept = _not_outdone(here, width.take(entries), *columns)
             left[of] = kept
             entries = entries[kept]
         found.append(entries)
@@ -52,7 +125,7 @@ def needed(group: Ints, node: Ints, width: Floats, speed: Floats, processors: In
 
 
 def _not_outdone(
-    group: Ints, width: Floats, speed: Floats, processors: Ints, turn: Ints, most: int
+    group: Ints, width: Floats, speed: Floats, processors: Ints, turn: Ints, most: Floats
 ) -> NDArray[np.bool_]:
     """Which entries, ascending in their groups, fewer than ``most`` processors outdo in their block."""
     begins = np.append(True, group[1:] != group[:-1])

@@ -47,33 +47,35 @@ class Tabulated:
     def expect(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> Floats:
         """Times (s), for arrays of one shape (n,)."""
         same = _same(n)
-        counts = _whole(p, 1 if same else FEWEST)
-        if counts is None:
+        whole = _whole(p, 1 if same else FEWEST)
+        if whole is None:
             return self._expected_one_by_one(n, p, cpu, bw)
-        different, where = counts
+        time = np.empty(len(p))
         if same:
-            time, terms = np.empty(len(p)), self._terms(float(n[0])).of(different)
-        else:
-            time, terms = np.empty(len(p)), self.model.formula.of_counts(different.astype(np.float64))[:2].T
-            grid = self._everywhere[False].of(different)
+            terms, log_n = self._terms(float(n[0])), np.log(n[0])
+            for piece in _pieces(len(p)):
+                time[piece] = self.model.time_at(log_n, cpu[piece], bw[piece], *terms.of(whole[piece]).T)
+            return time
+        different, where = _different(whole)
+        formula, grid = self.model.formula.of_counts(different.astype(np.float64))[:2].T, self._everywhere[False]
+        means = grid.of(different)
         for piece in _pieces(len(p)):
-            computation, communication = terms.take(where[piece], axis=0).T
-            log_n = np.log(n[0] if same else n[piece])
-            if not same:
-                residual = _between(grid, where[piece], (log_n - self._first) / STEP)[:, 0]
-                computation += residual
-                communication += residual
+            computation, communication = formula.take(where[piece], axis=0).T
+            log_n = np.log(n[piece])
+            residual = _between(means, where[piece], (log_n - self._first) / STEP)[:, 0]
+            computation += residual
+            communication += residual
             time[piece] = self.model.time_at(log_n, cpu[piece], bw[piece], computation, communication)
         return time
 
     def power_terms(self, n: float, p: Floats) -> tuple[PowerTerm, ...]:
         """Computation and communication at one size on numbers of processors (k,), as powers of the loads."""
-        counts = _whole(p, 1)
-        if counts is None:
+        whole = _whole(p, 1)
+        if whole is None:
             computation, communication = self.model.formula.of_counts(p)[:2]
             residual = self.model.residual_mean(np.log(np.stack([np.full(len(p), n), p], axis=1)))
             return self.model.power_terms(n, computation + residual, communication + residual)
-        different, where = counts
+        different, where = _different(whole)
         of_counts = self.model.formula.of_counts(different.astype(np.float64))[:2]
         # Callers that compare these times then show intervals, which need the same rows.
         of_counts += self._of_size(float(n)).of(different)[:, 0, 0]
@@ -82,10 +84,10 @@ class Tabulated:
     def predict(self, n: Floats, p: Floats, cpu: Floats, bw: Floats) -> tuple[Floats, Floats]:
         """Times (s) and spreads of their logarithms, for arrays of one shape (n,)."""
         same = _same(n)
-        counts = _whole(p, 1 if same else FEWEST)
-        if counts is None:
+        whole = _whole(p, 1 if same else FEWEST)
+        if whole is None:
             return self._one_by_one(n, p, cpu, bw)
-        different, where = counts
+        different, where = _different(whole)
         of_counts = self.model.of_counts(different.astype(np.float64))
         grid = (self._of_size(float(n[0])) if same else self._everywhere[True]).of(different)
         time, spread = np.empty(len(n)), np.empty(len(n))
@@ -134,14 +136,15 @@ class OfCounts:
         self._known: tuple[NDArray[np.intp], Floats] | None = None
 
     def of(self, counts: NDArray[np.intp]) -> Floats:
-        """The rows of some processor counts, ascending, array of shape (k,): an array of shape (k, ...)."""
+        """The rows of some processor counts, array of shape (k,): an array of shape (k, ...)."""
         if self._known is None:
-            self._known = counts, self._make(counts.astype(np.float64))
+            new, _ = _different(counts)
+            self._known = new, self._make(new.astype(np.float64))
         known, rows = self._known
-        place = np.minimum(known.searchsorted(counts), len(known) - 1)
-        missing = known.take(place) != counts
+        place = known.searchsorted(counts)
+        missing = known.take(place, mode="clip") != counts
         if missing.any():
-            new = counts[missing]
+            new, _ = _different(counts[missing])
             every = np.concatenate([known, new])
             order = np.argsort(every, kind="stable")
             known = every[order]
@@ -199,8 +202,8 @@ def _pieces(count: int) -> Iterator[slice]:
     return (slice(start, start + PIECE) for start in range(0, count, PIECE))
 
 
-def _whole(p: Floats, fewest: int) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-    """The different processor counts, ascending, and the place of each request's among them; or that none is tabulated.
+def _whole(p: Floats, fewest: int) -> NDArray[np.intp] | None:
+    """Processor counts as whole numbers; None if they are not to be tabulated.
 
     Parameters
     ----------
@@ -210,8 +213,11 @@ def _whole(p: Floats, fewest: int) -> tuple[NDArray[np.intp], NDArray[np.intp]] 
     if len(p) < fewest or p.max() > MOST_PROCESSORS:
         return None
     whole = p.astype(np.intp)
-    if (whole != p).any():
-        return None
+    return None if (whole != p).any() else whole
+
+
+def _different(whole: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The different processor counts, ascending, and the place of each request's among them, shape (n,)."""
     place = np.bincount(whole) > 0
     return np.flatnonzero(place), (np.cumsum(place) - 1).take(whole)
 

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from metasched.advised_placements import Answer, Ask
 from metasched.node_names import fold
 from metasched.placement.clusters.partition import Holder, Partition
-from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.state import ClusterState, places
 from metasched.placement.explaining.energy_words import energy_words
 from metasched.plain_numbers import span
 from metasched.predictors.contract import Predictor
 from metasched.predictors.load_doubt import predict_one
 from metasched.records import Placement
-from metasched.service.advice.recent import places
 from metasched.service.configuration import Configuration
 
 #: The answer mentions slowdowns by running jobs from this factor on.

@@ -14,11 +14,14 @@ from metasched.placement.ranking.fast_path import fronts_of
 from metasched.placement.ranking.preparation import rotated
 from metasched.placement.ranking.query import Question
 from metasched.placement.search.cpu_bandwidth_fronts import Fronts
+from metasched.placement.search.needed_nodes import NeededNodes
 from metasched.service.state.live_clusters import View
 from metasched.service.state.load_forecasts import LADDER, Forecasts, nearest_horizon
 
 #: Largest number of cached fronts of a view, and of views for which what is not asked for is still computed.
 MOST_FRONTS, ASKED_WITHIN = 200, 10
+#: Questions for at most so many processors share the nodes that they may need; for more, those for up to twice as many.
+ALIKE = 32
 
 
 @lru_cache(maxsize=MOST_FRONTS)
@@ -43,6 +46,7 @@ class _Kept:
     expected, rotated, fronts : by what they depend on: the loads to expect, without and with the turns of nodes, and
         the fronts.
     recent : the fronts with the jobs placed just now, for a question that returns to the same horizon.
+    needed : the nodes that such questions may need, by the largest number of processors, too.
     """
 
     view: View
@@ -51,6 +55,7 @@ class _Kept:
     rotated: dict[tuple[str, int | None], tuple[ClusterState, tuple[str, ...]]] = field(default_factory=dict)
     fronts: dict[Key, Fronts] = field(default_factory=dict)
     recent: tuple[Loads | None, dict[Key, Fronts]] = (None, {})
+    needed: dict[tuple[Key, int], NeededNodes] = field(default_factory=dict)
 
 
 class FrontCache:
@@ -150,11 +155,22 @@ class FrontCache:
                 kept.recent = question.loads, {}
             fronts = kept.recent[1]
         if key not in fronts:
-            found = fronts_of(_before(kept, partition.state, question, horizon), question)
+            found = fronts_of(_before(kept, partition.state, question, horizon), question, _needed(kept, key, question))
             if len(fronts) >= MOST_FRONTS:
                 return found
             fronts[key] = found
         return fronts[key]
+
+
+def _needed(kept: _Kept, key: Key, question: Question) -> NeededNodes | None:
+    """The nodes that a question may need, which others share; None where fronts are kept for all questions."""
+    most = question.constraints.most
+    if most is None or not question.loads.recent:
+        return None
+    most = max(ALIKE, 1 << (most - 1).bit_length())
+    if len(kept.needed) >= MOST_FRONTS:
+        kept.needed.clear()
+    return kept.needed.setdefault((key, most), NeededNodes(key[1], most))
 
 
 def rotation_of(view: View) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 import numpy as np
 
 from metasched.placement.clusters.partition import Partition
-from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.state import ClusterState, places
 from metasched.placement.loads.recent_placements import PlacedJobs, RecentPlacement
 from metasched.records import Placement
 from metasched.service.state.live_clusters import View, runner_of
@@ -79,26 +78,3 @@ class RecentPlacements:
         ]
         if not all(counts):
             self._placed = self._placed.only(np.array(counts))
-
-
-def places(nodes: tuple[str, ...]) -> Mapping[str, int]:
-    """The number of each node of a cluster, which hardly ever change."""
-    return _places(_Same(nodes))
-
-
-class _Same:
-    """A tuple that is compared as the object that it is: a hash of a hundred thousand names takes a millisecond."""
-
-    def __init__(self, nodes: tuple[str, ...]) -> None:
-        self.nodes = nodes
-
-    def __hash__(self) -> int:
-        return id(self.nodes)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.nodes is other.nodes
-
-
-@lru_cache(maxsize=8)
-def _places(nodes: _Same) -> Mapping[str, int]:
-    return {node: number for number, node in enumerate(nodes.nodes)}

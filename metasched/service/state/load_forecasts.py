@@ -7,9 +7,12 @@ placement takes the one that is nearest to the time that its job should take.
 
 from __future__ import annotations
 
+import math
 import time
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +30,8 @@ Ints = NDArray[np.int64]
 STEP, ROWS = 30.0, 240
 #: Horizons that are forecast (s).
 LADDER = (60.0, 300.0, 1200.0, 3600.0)
+#: Where the next one becomes the nearer one, as a factor (s).
+BETWEEN = tuple(math.sqrt(one * other) for one, other in pairwise(LADDER))
 #: Rows before anything is forecast: with fewer the present is the best that is known.
 LEAST_ROWS = 8
 
@@ -141,4 +146,4 @@ def nearest_horizon(horizon: float) -> int:
     >>> [nearest_horizon(seconds) for seconds in (1.0, 100.0, 200.0, 1e6)]
     [0, 0, 1, 3]
     """
-    return int(np.argmin([abs(np.log(max(horizon, 1e-9) / each)) for each in LADDER]))
+    return bisect_left(BETWEEN, horizon)

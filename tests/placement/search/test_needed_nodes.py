@@ -33,23 +33,56 @@ def site(draw: np.random.Generator) -> ClusterState:
     return replace(state, turn=draw.permutation(nodes)) if draw.integers(0, 2) else state
 
 
-@pytest.mark.parametrize("block", [2, needed_nodes.BLOCK])
+def changed(state: ClusterState, draw: np.random.Generator) -> ClusterState:
+    """A few nodes get worse, as by a job placed there, and sometimes one better, as by a job that ended."""
+    worse = draw.random(len(state.nodes)) < draw.choice([0.02, 0.1, 0.3])
+    better = draw.random(len(state.nodes)) < draw.choice([0.0, 0.05])
+    factor = np.where(worse, draw.choice([0.5, 1.0]), np.where(better, draw.choice([1.0, 1.5]), 1.0))
+    return replace(
+        state,
+        processors=np.maximum(state.processors + better - worse * draw.integers(0, 3), 0),
+        available_cpu=state.available_cpu * factor,
+        available_bandwidth=state.available_bandwidth / np.where(worse, draw.integers(1, 3), 1.0),
+        jobs=state.jobs + worse,
+    )
+
+
+@pytest.mark.parametrize(("block", "spare"), [(2, 0.3), (needed_nodes.BLOCK, 0.3), (4, needed_nodes.SPARE)])
 @settings(max_examples=150)
 @given(st.integers(0, 100_000))
-def test_small_sets_have_the_fronts_of_the_whole_cluster(block: int, seed: int) -> None:
+def test_small_sets_have_the_fronts_of_the_whole_cluster(block: int, spare: float, seed: int) -> None:
     draw = np.random.default_rng(seed)
     state, most = site(draw), int(draw.integers(1, 12))
-    constraints = Constraints(per_node=int(draw.integers(1, 4)) if draw.integers(0, 2) else None)
+    per_node = int(draw.integers(1, 4)) if draw.integers(0, 2) else None
+    constraints = Constraints(per_node=per_node, exclusive=bool(draw.integers(0, 2)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(needed_nodes, "BLOCK", block)
-        small, whole = Fronts(state, constraints, (), most), Fronts(state, constraints)
-    assert small.largest == whole.largest
-    found, expected = small.of(range(1, most + 1)), whole.of(range(1, most + 1))
-    for name in ("processors", "cpu", "bandwidth", "domain"):
-        assert getattr(found, name).tolist() == getattr(expected, name).tolist()
-    assert [small.resource_set(found, at) for at in range(found.cpu.size)] == [
-        whole.resource_set(expected, at) for at in range(expected.cpu.size)
-    ]
+        patch.setattr(needed_nodes, "SPARE", spare)
+        nodes = needed_nodes.NeededNodes(constraints, most)
+        for _ in range(6):
+            small, whole = Fronts(nodes.of(state), constraints), Fronts(state, constraints)
+            assert min(small.largest, most) == min(whole.largest, most)
+            found, expected = small.of(range(1, most + 1)), whole.of(range(1, most + 1))
+            for name in ("processors", "cpu", "bandwidth"):
+                assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+            assert [small.resource_set(found, at) for at in range(found.cpu.size)] == [
+                whole.resource_set(expected, at) for at in range(expected.cpu.size)
+            ]
+            state = changed(state, draw)
+
+
+def test_nodes_are_searched_again_only_after_many_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, searches = np.random.default_rng(3), []
+    whole = needed_nodes.needed
+    monkeypatch.setattr(needed_nodes, "needed", lambda *given: searches.append(0) or whole(*given))
+    state = ClusterState.make("c", [f"n{number}" for number in range(400)], available_cpu=draw.uniform(0.1, 1.0, 400))
+    nodes = needed_nodes.NeededNodes(Constraints(), 4)
+    for number in range(1, 51):
+        kept = nodes.of(state)
+        assert len(kept.nodes) < 100
+        fastest = np.argsort(-state.available_cpu)[0]
+        state = replace(state, available_cpu=np.where(np.arange(400) == fastest, 0.01, state.available_cpu))
+        assert len(searches) == 1 + (number - 1) // 17
 
 
 def test_most_of_a_large_cluster_is_left_out() -> None:
