@@ -52,44 +52,53 @@ class Call:
     undo: Annotated[bool, typer.Option("--undo", help="Remove what an earlier call installed.")] = False
     as_json: JsonOption = False
 
-    @property
-    def daemon_conf(self) -> Path:
-        """Path of the configuration, absolute since the daemon runs in another folder."""
-        return configuration_path(self.config).absolute()
-
-    def socket(self, named: str | None) -> str:
-        """The socket that hooks ask: the one named, else the daemon's, so that both have the same."""
-        path = self.daemon_conf
-        return named or (path.exists() and read_configuration(path).listen.socket) or SOCKET
-
-    def carry_out(
-        self,
-        made: Callable[[], Plan],
-        folder: Path,
-        undone: tuple[str, ...],
-        set_back: Callable[[dict[str, str]], object] | None = None,
-    ) -> None:
-        """Show a plan, or how what was noted is undone, and do it.
+    def begun(
+        self, scheduler: str, folder: Path, name: str, socket: str | None = None, state: str = "", *, here: bool = True
+    ) -> Plan:
+        """A plan without steps but for its folder.
 
         Parameters
         ----------
-        made : makes the plan.
-        folder : of what was installed, with its journal.
+        scheduler : the folder of its files in deploy.
+        folder : where they go.
+        name : the cluster's.
+        socket : that hooks ask; by default that of the daemon's configuration, so that both have the same.
+        state : folder where hooks keep jobs.
+        here : whether the daemon runs on this host.
+        """
+        if not re.fullmatch(r"[\w.-]+", name):
+            raise InputError(f"--name is {name!r}, expected letters, digits and _.-")
+        conf = configuration_path(self.config).absolute()
+        if socket is None and conf.exists() and not self.undo:
+            socket = read_configuration(conf).listen.socket
+        return Plan(scheduler, folder.absolute(), name, conf if here else None, socket or SOCKET, state)
+
+    def carry_out(
+        self,
+        plan: Plan,
+        complete: Callable[[], None],
+        undone: tuple[str, ...],
+        set_back: Callable[[dict[str, str]], object] | None = None,
+    ) -> None:
+        """Show a plan, or how what was installed is undone, and do it.
+
+        Parameters
+        ----------
+        plan : begun.
+        complete : adds its other steps.
         undone : commands to run once the installation is undone.
         set_back : undoes a setting of the scheduler.
         """
-        journal = installing.Journal.of(folder)
-        try:
-            plan = Plan((), (), undone) if self.undo else made()
-        except RuntimeError as error:
-            raise InputError(str(error)) from None
-        lines = (
-            installing.undoing(journal) if self.undo else [each.description for each in plan.steps if each.description]
-        )
+        if self.undo:
+            plan.then, lines = [*undone], installing.undoing(plan.journal)
+        else:
+            try:
+                complete()
+            except RuntimeError as error:
+                raise InputError(str(error)) from None
+            lines = [each.description for each in plan.steps if each.description]
         if self.as_json:
-            output.print_json(
-                {"steps": lines, "left_to_you": list(plan.left), "then": list(plan.then if lines else ())}
-            )
+            output.print_json({"steps": lines, "left_to_you": plan.left, "then": plan.then if lines else []})
         else:
             for line in (*(lines or ["there is nothing to do"]), *(f"do this by hand: {each}" for each in plan.left)):
                 output.say(line)
@@ -99,9 +108,9 @@ class Call:
             raise typer.Exit(1)
         try:
             if self.undo:
-                installing.undo(journal, set_back)
+                installing.undo(plan.journal, set_back)
             else:
-                installing.install(plan.steps, journal)
+                installing.install(plan.steps, plan.journal)
         except (OSError, RuntimeError) as error:
             why = f"{error.filename}: {str(error.strerror or error).lower()}" if isinstance(error, OSError) else error
             output.to_stderr(f"{why}; --undo reverts the steps done so far")
@@ -125,13 +134,10 @@ def slurm(
     No line and no file of the site is changed or removed: lines are added at the end, between two comments. If the
     site has its own hooks, the lines to add to them are only shown. Nothing is restarted.
     """
-
-    def made() -> Plan:
-        named = _checked(name or (read_settings(slurm_conf) or {}).get("clustername", "cluster"))
-        conf = slurm_conf.absolute()
-        return of_slurm.plan(conf, call.daemon_conf, name=named, socket=call.socket(socket), state=state)
-
-    call.carry_out(made, of_slurm.folder_of(slurm_conf), ("systemctl restart slurmctld", "systemctl restart metasched"))
+    named = name or (read_settings(slurm_conf) or {}).get("clustername", "cluster")
+    plan = call.begun("slurm", of_slurm.folder_of(slurm_conf), named, socket, state)
+    undone = ("systemctl restart slurmctld", *RESTART)
+    call.carry_out(plan, lambda: of_slurm.complete(plan, slurm_conf.absolute()), undone)
 
 
 @setup.command("gridengine")
@@ -154,15 +160,12 @@ def grid_engine(
     cell judges each job before ours, and an existing epilog of a queue is run after ours, if it runs as root. Any other
     is left in place, with instructions.
     """
-    where = folder.absolute()
+    plan = call.begun("gridengine", folder, name, socket, state)
 
-    def made() -> Plan:
-        return of_grid_engine.plan(
-            where, call.daemon_conf, name=_checked(name), socket=call.socket(socket), state=state, root=root,
-            cell=cell, queues=queue or (), everywhere=everywhere,
-        )  # fmt: skip
+    def complete() -> None:
+        of_grid_engine.complete(plan, root=root, cell=cell, queues=queue or (), everywhere=everywhere)
 
-    call.carry_out(made, where, RESTART, of_cell.set_back)
+    call.carry_out(plan, complete, RESTART, of_cell.set_back)
 
 
 @setup.command("pbs")
@@ -179,12 +182,8 @@ def pbs(
 
     The hook itself is created by two qmgr commands, which are only shown.
     """
-    where = folder.absolute()
-
-    def made() -> Plan:
-        return of_pbs.plan(where, call.daemon_conf, name=_checked(name), socket=call.socket(socket), state=state)
-
-    call.carry_out(made, where, ('qmgr -c "delete hook metasched"', *RESTART))
+    plan = call.begun("pbs", folder, name, socket, state)
+    call.carry_out(plan, lambda: of_pbs.complete(plan), ('qmgr -c "delete hook metasched"', *RESTART))
 
 
 @setup.command("oar")
@@ -203,12 +202,8 @@ def oar(
     """
     if not re.fullmatch(r"([A-Za-z_]\w{0,62})?", property, re.ASCII):
         raise InputError(f"--property is {property!r}, expected the name of a property")
-    where = folder.absolute()
-
-    def made() -> Plan:
-        return of_oar.plan(where, call.daemon_conf, name=_checked(name), socket=call.socket(socket), attribute=property)
-
-    call.carry_out(made, where, RESTART, of_oar.set_back)
+    plan = call.begun("oar", folder, name, socket)
+    call.carry_out(plan, lambda: of_oar.complete(plan, property), RESTART, of_oar.set_back)
 
 
 @setup.command("htcondor")
@@ -225,12 +220,9 @@ def htcondor(
 
     Never run in a real pool. No file of the site is changed: one is added to HTCondor's settings.
     """
-    where, conf = folder.absolute(), None if no_daemon else call.daemon_conf
-
-    def made() -> Plan:
-        return of_htcondor.plan(where, condor_conf.absolute(), conf, name=_checked(name))
-
-    call.carry_out(made, where, ("condor_reconfig", *RESTART))
+    plan = call.begun("htcondor", folder, name, here=not no_daemon)
+    undone = ("condor_reconfig", *RESTART)
+    call.carry_out(plan, lambda: of_htcondor.complete(plan, condor_conf.absolute()), undone)
 
 
 @setup.command("flux")
@@ -248,15 +240,5 @@ def flux(
     Never run on a real instance. No file of the site is changed: one is added to Flux's configuration, unless the site
     says there itself how jobs are taken in; then the line to add is shown.
     """
-    where, conf = folder.absolute(), flux_conf.absolute()
-
-    def made() -> Plan:
-        return of_flux.plan(where, conf, call.daemon_conf, name=_checked(name), socket=call.socket(socket))
-
-    call.carry_out(made, where, ("flux config reload", *RESTART))
-
-
-def _checked(name: str) -> str:
-    if not re.fullmatch(r"[\w.-]+", name):
-        raise InputError(f"--name is {name!r}, expected letters, digits and _.-")
-    return name
+    plan = call.begun("flux", folder, name, socket)
+    call.carry_out(plan, lambda: of_flux.complete(plan, flux_conf.absolute()), ("flux config reload", *RESTART))

@@ -6,8 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from metasched.installation.plan import Plan, daemon_table, hook_file
-from metasched.installation.steps import Folder, Journal, Step, Write
+from metasched.installation.plan import Plan
 from metasched.records import InputError
 
 #: Where the files are installed, and the folder of Flux's own configuration.
@@ -17,16 +16,13 @@ FILES = ("metasched_flux.py", "hooks.conf", "metasched_hooks.py", "metasched_adv
 OWN, TABLE = "metasched.toml", '[ingest.frobnicator]\nplugins = ["{plugin}", "defaults", "constraints"]\n'
 
 
-def plan(folder: Path, flux_conf: Path, daemon_conf: Path, *, name: str, socket: str) -> Plan:
-    """The plan for the instance on this host.
+def complete(plan: Plan, flux_conf: Path) -> None:
+    """Add what the instance on this host needs.
 
     Parameters
     ----------
-    folder : where the files are installed.
+    plan : begun.
     flux_conf : the folder of Flux's configuration.
-    daemon_conf : path of the daemon's settings.
-    name : the cluster's name in the daemon's settings and in hooks.conf.
-    socket : the daemon's Unix socket.
 
     Raises
     ------
@@ -35,24 +31,16 @@ def plan(folder: Path, flux_conf: Path, daemon_conf: Path, *, name: str, socket:
     """
     if not flux_conf.is_dir():
         raise InputError("is no folder, expected that of Flux's configuration", where=str(flux_conf))
-    journal = Journal.of(folder)
-    left: list[str] = []
-    values = {"socket": socket, "cluster": name}
-    steps: list[Step] = [Folder(folder, "root", 0o755)]
-    steps += [hook_file(folder, "flux", file, values, journal, left) for file in FILES]
-    plugin, own = f"{folder}/metasched_flux.py", flux_conf / OWN
+    plan.add_hooks(FILES)
+    plugin, own = f"{plan.folder}/metasched_flux.py", flux_conf / OWN
     ingesting = {path: table for path in sorted(flux_conf.glob("*.toml")) if path != own and (table := _ingest(path))}
     named = any(plugin in _plugins(table) for table in ingesting.values())
     for path in () if named else ingesting:
-        left.append(f'in {path}, [ingest.frobnicator], let plugins begin with "{plugin}"')
+        plan.left.append(f'in {path}, [ingest.frobnicator], let plugins begin with "{plugin}"')
     if not ingesting:
-        write = Write(own, TABLE.format(plugin=plugin), 0o644, journal.files.get(str(own), ""))
-        if own.exists() and write.kept:
-            left.append(write.kept)
-        steps.append(write)
-    steps += daemon_table(daemon_conf, "An instance of Flux", name, ["[[flux]]", f'name = "{name}"'])
-    then = ("flux config reload", "systemctl restart metasched", "metasched doctor")
-    return Plan(tuple(steps), tuple(left), then)
+        plan.add_write(own, TABLE.format(plugin=plugin))
+    plan.add_table("An instance of Flux", "flux")
+    plan.then.insert(0, "flux config reload")
 
 
 def _ingest(path: Path) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from metasched.installation.plan import Plan, daemon_table, hook_file
-from metasched.installation.steps import Folder, Journal, Step
+from metasched.installation.plan import Plan
 from metasched.records import InputError
 
 #: Where the files are installed, and the folder of HTCondor's own settings.
@@ -16,41 +15,35 @@ FILES, SETTINGS = ("metasched_loads.py", "hooks.conf", "metasched_hooks.py"), "m
 LISTS = ("STARTD_CRON_JOBLIST", "JOB_TRANSFORM_NAMES")
 
 
-def plan(folder: Path, condor_conf: Path, daemon_conf: Path | None, *, name: str) -> Plan:
-    """The plan for a host of the pool.
+def complete(plan: Plan, condor_conf: Path) -> None:
+    """Add what a host of the pool needs.
 
     Parameters
     ----------
-    folder : where the files are installed.
+    plan : begun.
     condor_conf : the folder of HTCondor's settings.
-    daemon_conf : path of the daemon's settings, None where the daemon is on another host.
-    name : the cluster's name in the daemon's settings.
 
     Raises
     ------
     InputError
-        When the daemon's settings cannot be read, or there is no such folder.
+        When the daemon's configuration cannot be read, or there is no such folder.
     """
     if not condor_conf.is_dir():
         raise InputError("is no folder, expected that of HTCondor's settings", where=str(condor_conf))
-    journal = Journal.of(folder)
-    left: list[str] = []
-    steps: list[Step] = [Folder(folder, "root", 0o755)]
-    steps += [hook_file(folder, "htcondor", file, {}, journal, left) for file in FILES]
-    own = hook_file(condor_conf, "htcondor", SETTINGS, {}, journal, left, names=folder)
-    steps.append(own)
-    left += [
+    plan.add_hooks(FILES)
+    own = plan.add_file(condor_conf, SETTINGS)
+    plan.left += [
         f"in {path}, let {key} begin with $({key}): it drops what {own.path} adds"
         for path in sorted(condor_conf.iterdir())
         if path.is_file() and path.name > SETTINGS
         for key in LISTS
         if _drops(path, key)
     ]
-    if daemon_conf is not None:
-        steps += daemon_table(daemon_conf, "A pool of HTCondor", name, ["[[htcondor]]", f'name = "{name}"'])
-    left.append(f"on execution hosts, run metasched agent with listen, and name its token in {folder}/hooks.conf")
-    then = ["condor_reconfig", *(["systemctl restart metasched", "metasched doctor"] if daemon_conf else [])]
-    return Plan(tuple(steps), tuple(left), tuple(then))
+    plan.add_table("A pool of HTCondor", "htcondor")
+    plan.left.append(
+        f"on execution hosts, run metasched agent with listen, and name its token in {plan.folder}/hooks.conf"
+    )
+    plan.then = ["condor_reconfig", *(plan.then if plan.daemon_conf else [])]
 
 
 def _drops(path: Path, key: str) -> bool:

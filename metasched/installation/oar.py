@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from metasched.installation.plan import Plan, daemon_table, hook_file
-from metasched.installation.steps import Folder, Join, Journal, Step, digest
+from metasched.installation.plan import Plan
+from metasched.installation.steps import Join, Journal, digest
 from metasched.schedulers.commands import Commands
 from metasched.schedulers.oar.admission_rules import Rule, rules
 
@@ -77,48 +77,40 @@ def set_back(noted: Mapping[str, str]) -> bool:
     return True
 
 
-def plan(folder: Path, daemon_conf: Path, *, name: str, socket: str, attribute: str) -> Plan:
-    """The plan for the server on this host.
+def complete(plan: Plan, attribute: str) -> None:
+    """Add what the server on this host needs.
 
     Parameters
     ----------
-    folder : where the files are installed.
-    daemon_conf : path of the daemon's settings.
-    name : the cluster's name in the daemon's settings and in hooks.conf.
-    socket : the daemon's Unix socket.
+    plan : begun.
     attribute : the property of the resources that tells partitions apart, empty where that is set later.
 
     Raises
     ------
     InputError
-        When the daemon's settings cannot be read.
+        When the daemon's configuration cannot be read.
     RuntimeError
         When OAR does not answer.
     """
     commands = Commands()
     there = rules(commands)
-    journal = Journal.of(folder)
-    left: list[str] = []
-    values = {"socket": socket, "cluster": name} | ({"property": attribute} if attribute else {})
-    files = {file: hook_file(folder, "oar", file, values, journal, left) for file in FILES}
-    rule = files["admission_rule.pl"]
-    steps: list[Step] = [Folder(folder, "root", 0o755), *files.values(), Join(USER, GROUP)]
+    rule = plan.add_hooks(FILES, property=attribute)["admission_rule.pl"]
+    plan.steps.append(Join(USER, GROUP))
     if rule.path.exists() and rule.kept:
-        left.append(f"the rule in OAR is not renewed, since {rule.path} was changed by hand")
+        plan.left.append(f"the rule in OAR is not renewed, since {rule.path} was changed by hand")
     else:
         # A rule that somebody has changed is theirs.
-        noted = {each["value"]: each["digest"] for each in journal.settings}
+        noted = {each["value"]: each["digest"] for each in plan.journal.settings}
         mine = next((each for each in there if noted.get(each.number) == digest(each.text)), None)
         other = next((each for each in there if each is not mine), None)
         if other is not None and mine is None and other.text != rule.text:
-            left.append(
+            plan.left.append(
                 f"OAR already has a rule of metasched, {other.number}: oaradmissionrules --delete {other.number}"
             )
         else:
-            steps.append(AdmissionRule(commands, rule.path, rule.text, mine or other))
-    table = ["[[oar]]", f'name = "{name}"', *([f'property = "{attribute}"'] if attribute else [])]
-    steps += daemon_table(daemon_conf, "A server of OAR", name, table)
+            plan.steps.append(AdmissionRule(commands, rule.path, rule.text, mine or other))
+    plan.add_table("A server of OAR", "oar", property=attribute)
     if not attribute:
-        left.append(f"name the property that makes partitions in {folder}/hooks.conf and in [[oar]] of {daemon_conf}")
-    then = ("systemctl restart metasched", "metasched doctor")
-    return Plan(tuple(steps), tuple(left), then)
+        plan.left.append(
+            f"name the property that makes partitions in {plan.folder}/hooks.conf and in [[oar]] of {plan.daemon_conf}"
+        )

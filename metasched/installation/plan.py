@@ -1,14 +1,14 @@
-"""What the setups of all schedulers share: the plan, the files of the hooks, and the daemon's table."""
+"""The plan of a setup: what is to be done for a scheduler to ask the daemon."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from metasched.installation.deployed import deployed
-from metasched.installation.steps import Add, Journal, Step, Write
+from metasched.installation.steps import Add, Folder, Journal, Step, Write
 from metasched.records import InputError
 from metasched.store.files.whole_files import read_text
 
@@ -22,77 +22,116 @@ DEFAULT = {
 SETTINGS = frozenset({"rules.lua", "hooks.conf", "load-sensor.conf"})
 
 
-@dataclass(frozen=True)
+@dataclass
 class Plan:
-    """Steps, what is left to the administrator since the site says otherwise, and what is to be done then."""
-
-    steps: tuple[Step, ...]
-    left: tuple[str, ...]
-    then: tuple[str, ...]
-
-
-def hook_file(
-    folder: Path,
-    scheduler: str,
-    file: str,
-    values: Mapping[str, str],
-    journal: Journal,
-    left: list[str],
-    *,
-    names: Path | None = None,
-) -> Write:
-    """The step that installs one file of the hooks; a file that was changed by hand is added to what is left.
+    """Steps, and what is left to the administrator since the site says otherwise.
 
     Parameters
     ----------
-    folder : where it is installed.
-    scheduler : its folder in deploy.
-    file : its name.
-    values : what hooks.conf is to say.
-    journal : of an earlier installation.
-    left : gets a line where the file stays as it is.
-    names : the folder of the hooks, if the file names it and is installed elsewhere.
+    scheduler : the folder of its files in deploy.
+    folder : where they are installed.
+    name : the cluster's name in the daemon's configuration and in hooks.conf.
+    daemon_conf : path of the daemon's configuration; None where the daemon is on another host.
+    socket : the daemon's Unix socket.
+    state : folder where the hooks keep jobs; empty where they keep none.
 
-    Raises
-    ------
-    InputError
-        When the folder cannot stand in the file's text.
-    """
-    text = read_text(deployed() / SHARED.get(file, scheduler) / file)
-    if file == "hooks.conf":
-        for key, value in values.items():
-            line = f"{key} = {value}"
-            text = re.sub(rf"(?m)^(# )?{key} = .*$", lambda _, line=line: line, text, count=1)  # type: ignore[misc]
-    if file in DEFAULT:
-        named = str(names or folder)
-        if not re.fullmatch(r"[\w./+-]+", named, re.ASCII):
-            raise InputError("cannot stand in a hook's text, expected letters, digits and _./+-", where=named)
-        text = text.replace(DEFAULT[file], named)
-    known = journal.files.get(str(folder / file), "")
-    mode = 0o755 if file.startswith("metasched-") or text.startswith("#!") else 0o644
-    write = Write(folder / file, text, mode, known, file in SETTINGS)
-    if (folder / file).exists() and write.kept:
-        left.append(write.kept)
-    return write
-
-
-def daemon_table(path: Path, before: str, name: str, table: list[str]) -> list[Step]:
-    """The cluster's table in the daemon's settings, which are written as they are deployed where there are none.
-
-    Parameters
+    Attributes
     ----------
-    path : of the settings.
-    before : how the comment begins that the table stands below where they are deployed.
-    name : the cluster's, in the table.
-    table : its lines.
+    journal : of an earlier installation into the folder.
+    steps : in their order; the first makes the folder.
+    left : what the administrator has to do.
+    then : commands to run afterwards.
     """
-    if not path.exists():
-        text = read_text(deployed() / "metasched.toml")
-        start = text.index(f"# {before};")
-        end = text.index("\n\n", start)
-        text = f"{text[:start]}# {before}; several may be named.\n" + "\n".join(table) + text[end:]
-        return [Write(path, text, 0o644, settings=True)]
-    there = path.read_text(encoding="utf-8", errors="replace")
-    if re.search(rf'(?m)^\s*name\s*=\s*"{re.escape(name)}"', there):
-        return []
-    return [Add(path, table)]
+
+    scheduler: str
+    folder: Path
+    name: str
+    daemon_conf: Path | None
+    socket: str = ""
+    state: str = ""
+    journal: Journal = field(init=False)
+    steps: list[Step] = field(init=False)
+    left: list[str] = field(default_factory=list, init=False)
+    then: list[str] = field(default_factory=lambda: ["systemctl restart metasched", "metasched doctor"], init=False)
+
+    def __post_init__(self) -> None:
+        self.journal = Journal.of(self.folder)
+        self.steps = [Folder(self.folder, "root", 0o755)]
+
+    def add_hooks(self, files: Sequence[str], **values: str) -> dict[str, Write]:
+        """Install the files of the hooks.
+
+        Parameters
+        ----------
+        files : their names.
+        values : further ones that hooks.conf is to hold, where they are not empty.
+
+        Raises
+        ------
+        InputError
+            When the folder cannot stand in the text of a file.
+        """
+        return {file: self.add_file(self.folder, file, **values) for file in files}
+
+    def add_file(self, into: Path, file: str, **values: str) -> Write:
+        """Install one file; one that was changed by hand is left, and so is what changes in it.
+
+        Parameters
+        ----------
+        into : its folder; where it names the folder of the hooks, that is written into it.
+        file : its name in deploy.
+        values : see :meth:`add_hooks`.
+        """
+        text = read_text(deployed() / SHARED.get(file, self.scheduler) / file)
+        if file == "hooks.conf":
+            values |= {"socket": self.socket, "cluster": self.name, "state": self.state}
+            for line in (f"{key} = {value}" for key, value in values.items() if value):
+                key = line.partition(" ")[0]
+                text = re.sub(rf"(?m)^(# )?{key} = .*$", lambda _, line=line: line, text, count=1)  # type: ignore[misc]
+        if file in DEFAULT:
+            if not re.fullmatch(r"[\w./+-]+", str(self.folder), re.ASCII):
+                raise InputError(
+                    "cannot stand in a hook's text, expected letters, digits and _./+-", where=str(self.folder)
+                )
+            text = text.replace(DEFAULT[file], str(self.folder))
+        mode = 0o755 if file.startswith("metasched-") or text.startswith("#!") else 0o644
+        return self.add_write(into / file, text, mode, settings=file in SETTINGS)
+
+    def add_write(self, path: Path, text: str, mode: int = 0o644, *, settings: bool = False) -> Write:
+        """Write a file, unless it was changed by hand since an earlier installation.
+
+        Parameters
+        ----------
+        path, text, mode : of the file.
+        settings : whether it is one that the site is expected to change.
+        """
+        write = Write(path, text, mode, self.journal.files.get(str(path), ""), settings)
+        if path.exists() and write.kept:
+            self.left.append(write.kept)
+        self.steps.append(write)
+        return write
+
+    def add_table(self, before: str, kind: str, **values: str) -> None:
+        """Add the cluster's table to the daemon's configuration, which is written as deployed where there is none.
+
+        Parameters
+        ----------
+        before : how the comment begins that stands above the table where it is deployed.
+        kind : the name of the table.
+        values : besides the cluster's name, where they are not empty.
+        """
+        path = self.daemon_conf
+        if path is None:
+            return
+        given = {"name": self.name} | {key: value for key, value in values.items() if value}
+        table = [f"[[{kind}]]", *(f'{key} = "{value}"' for key, value in given.items())]
+        if not path.exists():
+            text = read_text(deployed() / "metasched.toml")
+            start = text.index(f"# {before};")
+            end = text.index("\n\n", start)
+            text = f"{text[:start]}# {before}; several may be named.\n" + "\n".join(table) + text[end:]
+            self.steps.append(Write(path, text, 0o644, settings=True))
+        elif not re.search(
+            rf'(?m)^\s*name\s*=\s*"{re.escape(self.name)}"', path.read_text(encoding="utf-8", errors="replace")
+        ):
+            self.steps.append(Add(path, table))
