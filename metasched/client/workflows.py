@@ -55,7 +55,7 @@ class Workflow:
         self._address = address
         self._partition, self._minutes, self._partitions = partition, minutes, partitions
         self._link: dict[str, Any] = {"token": token, "verify": verify, "timeout": timeout}
-        self._answers: dict[tuple[str, float, int], tuple[float, Advice | None]] = {}
+        self._answers: dict[tuple[str, float, int, tuple[str, ...]], tuple[float, Advice | None]] = {}
 
     def partition(self, application: str, size: Size) -> Callable[..., str]:
         """A resource of Snakemake: the partition of a task, as ``slurm_partition``.
@@ -114,12 +114,13 @@ class Workflow:
     def _ask(
         self, application: str, problem_size: float, processors: int, partitions: tuple[str, ...] = ()
     ) -> Advice | None:
-        key, now = (application, problem_size, processors), time.monotonic()
+        partitions = partitions or self._partitions
+        key, now = (application, problem_size, processors, partitions), time.monotonic()
         asked, found = self._answers.get(key, (-math.inf, None))
         if now - asked > FRESH:
             demands: dict[str, Any] = {"processors": [processors]}
-            if partitions or self._partitions:
-                demands["partitions"] = list(partitions or self._partitions)
+            if partitions:
+                demands["partitions"] = list(partitions)
             found = advice(self._address, application, problem_size, **self._link, **demands)
             self._answers[key] = time.monotonic(), found
         return found

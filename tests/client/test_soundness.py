@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from metasched.client.soundness import one_line
+import math
+from typing import Any
+
+import pytest
+
+from metasched.client.soundness import NAME, count, matching, number, one_line
 
 
 def test_a_line_of_somebody_else_is_printable() -> None:
@@ -11,3 +16,20 @@ def test_a_line_of_somebody_else_is_printable() -> None:
 
 def test_a_line_of_somebody_else_is_bounded() -> None:
     assert one_line("x" * 1000, 40) == "x" * 40
+
+
+@pytest.mark.parametrize(
+    ("check", "sound", "unsound"),
+    [
+        (count, [1, 10_000_000], [0, -1, 10_000_001, True, 1.0, "1", None]),
+        (number, [1, 1e-300, 1e300], [0, -1.0, math.inf, math.nan, True, "1", None]),
+        (lambda text: matching(text, NAME), ["a", "_x", "9", "n.1+a-b", "a" * 255],
+         ["", "-a", ".a", "a b", "a\n", "ä", "a" * 256, 7, None]),
+        (lambda text: matching(text, NAME, empty=True), ["", "a"], ["-a", " ", None, 0]),
+    ],
+)  # fmt: skip
+def test_values_are_believed_that_can_be(check: Any, sound: list[Any], unsound: list[Any]) -> None:
+    assert [check(value) for value in sound] == sound
+    for value in unsound:
+        with pytest.raises(ValueError, match="is invalid"):
+            check(value)

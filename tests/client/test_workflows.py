@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from metasched.client import Workflow
+from metasched.client import Workflow, workflows
+from metasched.client.workflows import FRESH
 from tests.client.test_advice import GOOD
 from tests.system.bad_daemons import FAULTS, Bad, http
 
@@ -68,3 +70,37 @@ def test_whatever_the_daemon_does_a_task_goes_on(fault: str) -> None:
         tasks = Workflow(f"http://{daemon.address}", partition="batch", minutes=60, timeout=0.3, partitions=("other",))
         assert tasks.partition("cg", size)({"n": "500"}, threads=2) == "batch"
         assert tasks.minutes("cg", size)({"n": "500"}, threads=2, attempt=1) == 60
+
+
+def test_an_answer_counts_for_its_own_question_and_as_long_as_it_is_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, asked = [100.0], list[tuple[Any, ...]]()
+
+    def advice(address: str, application: str, problem_size: float, **more: Any) -> Any:
+        partitions = more.get("partitions", ["any"])
+        asked.append((address, application, problem_size, more))
+        return SimpleNamespace(partition=partitions[-1], time_limit=60.0 * len(asked) + 1.0)
+
+    monkeypatch.setattr(workflows, "advice", advice)
+    monkeypatch.setattr(workflows, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    link = {"token": "t", "verify": "file", "timeout": 3.0}
+    tasks = Workflow("a", partition="batch", minutes=7, partitions=("p", "q"), token="t", verify="file", timeout=3.0)
+    choices = {"new": 1, "old": 2}
+    assert tasks.partition("cg", size)({"n": "5"}, threads=2) == "q"
+    assert tasks.choose("cg", 5.0, 2, choices, 0) == 2
+    assert tasks.choose("cg", 5.0, 2, {"old": 2, "new": 1}, 0) == 1
+    assert tasks.choose("cg", 5.0, 2, {}, 9) == 9
+    assert Workflow("a", partition="batch", minutes=7).partition("cg", size)({"n": "5"}, threads=4) == "any"
+    demands = {"processors": [2]}
+    assert asked[:3] == [
+        ("a", "cg", 5.0, link | demands | {"partitions": ["p", "q"]}),
+        ("a", "cg", 5.0, link | demands | {"partitions": ["new", "old"]}),
+        ("a", "cg", 5.0, link | demands | {"partitions": ["old", "new"]}),
+    ]
+    assert asked[3:] == [("a", "cg", 5.0, {"token": None, "verify": True, "timeout": 2.0, "processors": [4]})]
+    minutes = tasks.minutes("cg", size)
+    assert minutes({"n": "5"}, threads=2, attempt=1) == 2
+    assert (minutes({"n": "5"}, threads=2, attempt=2), minutes({"n": "5"}, threads=2, attempt=0)) == (14, 0)
+    now[0] += FRESH
+    assert (minutes({"n": "5"}, threads=2, attempt=1), len(asked)) == (2, 4)
+    now[0] += 0.1
+    assert (minutes({"n": "5"}, threads=2, attempt=1), len(asked)) == (6, 5)

@@ -74,7 +74,7 @@ def parts(report: Report) -> list[Part]:
 def _saved(quality: Quality) -> str:
     if quality.saved is None:
         return ""
-    text = f"{100 * quality.saved:.0f} %"
+    text = f"{round(100 * quality.saved)} %"
     if quality.saved_low is None or quality.saved_high is None:
         return text
-    return f"{text} ({100 * quality.saved_low:.0f} to {100 * quality.saved_high:.0f})"
+    return f"{text} ({round(100 * quality.saved_low)} to {round(100 * quality.saved_high)})"

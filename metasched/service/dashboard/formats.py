@@ -16,7 +16,7 @@ def ago(age: float) -> str:
     if age < 1:
         return "now"
     for unit, length in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):
-        if age >= 2 * length or (unit == "min" and age >= 120):
+        if age >= 2 * length:
             return f"{age / length:.0f} {unit} ago"
     return f"{age:.0f} s ago"
 

@@ -160,6 +160,8 @@ def test_the_figures_of_the_advice_say_what_they_are_of() -> None:
     assert second == advice_quality.Part("cg", "east", 1, "10.0 %", "100 %", "1 of 1", "", "too early to tell")
     (alone,) = advice_quality.parts(report(elsewhere[:1]))
     assert alone.saved == "50 %"
+    nothing = [Settled(False, actual=200.0, there=100.0, advised=advised) for advised in (100.1, 100.2)]
+    assert [each.saved for each in advice_quality.parts(report(nothing))] == ["0 % (0 to 0)"]
 
 
 @given(st.integers(0, 120))
