@@ -24,6 +24,8 @@ PATH = "/v1/loads"
 FIRST_WAIT, LONGEST_WAIT = 2.0, 300.0
 #: Statuses of batches that can never be accepted: sending one again unchanged would block all later ones.
 _NEVER = (400, 413, 422)
+#: The status of samples for whose node the token does not speak.
+FORBIDDEN = 403
 
 
 class Sender:
@@ -60,12 +62,16 @@ class Sender:
         self.failures = 0
         self.refused = 0
         self._said = ""
+        #: The last sample of a name that the node had before, and for which its token does not speak.
+        self._former = 0
 
     def send(self) -> int:
         """Send the stored samples in batches, unless a failure was too recent; return how many the daemon accepted."""
         taken, most, tried = 0, BATCH, 0
         while self._clock() >= self._not_before and (batch := self._batch(most)):
             status, left_out = self._post([sample for _, sample in batch])
+            if status == FORBIDDEN and self._renamed(*batch[-1]):
+                continue
             if status is None or (status >= 300 and status not in _NEVER):
                 self._urls.rotate(-1)
                 tried += 1
@@ -88,8 +94,23 @@ class Sender:
 
     def _batch(self, most: int) -> list[tuple[int, Sample]]:
         """The oldest samples that wait, all of one node: a node may have been given another name meanwhile."""
-        batch = self._spool.oldest(most)
+        batch = self._spool.oldest(most, self._former)
+        if not batch and self._former:  # of a spool that was set aside
+            self._former = 0
+            batch = self._spool.oldest(most)
         return [item for item in batch if item[1].node == batch[0][1].node] if batch else []
+
+    def _renamed(self, number: int, sample: Sample) -> bool:
+        """Whether samples of another name wait behind one whose node the token does not speak for: these go first then.
+
+        When the daemon takes later ones, the token is the right one, and those before them are dropped with them.
+        """
+        behind = self._spool.oldest(1, number, sample.node)
+        if behind:
+            self._former = behind[0][0] - 1
+            lost = f"samples of {sample.node}, a name before, are dropped when later ones are accepted"
+            _log.error("HTTP %d%s: %s", FORBIDDEN, self._said, lost)
+        return bool(behind)
 
     def _post(self, samples: list[Sample]) -> tuple[int | None, int]:
         """Status of the answer, None if there was none, and the number of samples that were refused."""

@@ -94,12 +94,13 @@ class Spool:
 
         self._done(insert)
 
-    def oldest(self, count: int) -> list[tuple[int, Sample]]:
-        """The oldest samples with their numbers, ascending."""
+    def oldest(self, count: int, after: int = 0, other_than: str = "") -> list[tuple[int, Sample]]:
+        """The oldest samples after a number, with their numbers, ascending; without those of a node."""
 
         def read() -> list[tuple[int, Sample]]:
-            query = f"SELECT {', '.join(_COLUMNS)} FROM samples ORDER BY number LIMIT ?"  # noqa: S608 - names of ours
-            rows = self._file.execute(query, (count,)).fetchall()
+            columns = ", ".join(_COLUMNS)
+            query = f"SELECT {columns} FROM samples WHERE number > ? AND node != ? ORDER BY number LIMIT ?"  # noqa: S608 - names of ours
+            rows = self._file.execute(query, (after, other_than, count)).fetchall()
             if not all(isinstance(node, str) and {*map(type, values)} == {float} for _, node, *values in rows):
                 raise _DamagedError("a sample is not what was written")
             return [(number, Sample(*values)) for number, *values in rows]

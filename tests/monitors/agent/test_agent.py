@@ -39,6 +39,7 @@ class Daemon(ThreadingHTTPServer):
         self.body = b""
         self.taken: list[tuple[str, float, float, float]] = []
         self.poison: float | None = None
+        self.speaks_for: str | None = None
         super().__init__(("127.0.0.1", port), Intake)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
@@ -50,6 +51,8 @@ class Intake(BaseHTTPRequestHandler):
         document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         allowed = self.headers["Authorization"] == "Bearer right" and self.path == PATH
         status = self.server.statuses.pop(0) if self.server.statuses else 200 if allowed else 401
+        if self.server.speaks_for is not None and document["node"] != self.server.speaks_for:
+            status = 403
         if any(sample[0] == self.server.poison for sample in document["samples"]):
             status = 422
         if status == 200:
@@ -243,6 +246,25 @@ def test_samples_of_a_renamed_node_go_under_the_name_they_were_taken_with(daemon
     spool.keep(Sample("n1", 3.0, 0.5, 90.0))
     assert Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right").send() == 4
     assert [sample[0] for sample in daemon.taken] == ["n0", "n0", "n0", "n1"]
+
+
+def test_samples_of_former_names_do_not_keep_a_renamed_node_from_sending(
+    daemon: Daemon, caplog: pytest.LogCaptureFixture
+) -> None:
+    spool, now = filled(300), [0.0]
+    for name in ("n7", "n8"):
+        for number in range(3):
+            spool.keep(Sample(name, 1000.0 + number, 0.5, 90.0))
+    sender = Sender(spool, f"http://127.0.0.1:{daemon.server_port}", "right", clock=lambda: now[0])
+    daemon.speaks_for = "n9"
+    assert sender.send() == 0
+    assert (len(spool), sender.failures) == (306, 1)  # the token may be the wrong one: nothing is dropped for it
+    daemon.speaks_for, now[0] = "n8", 1e3
+    assert sender.send() == 3
+    assert ([each[0] for each in daemon.taken], len(spool)) == (["n8"] * 3, 0)
+    assert "samples of n7, a name before, are dropped when later ones are accepted" in caplog.text
+    spool.keep(Sample("n8", 2000.0, 0.5, 90.0))
+    assert sender.send() == 1
 
 
 def test_waits_grow_with_failures_up_to_a_limit_and_differ() -> None:
