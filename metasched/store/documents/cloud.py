@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat
 
@@ -56,18 +56,10 @@ class CloudDocument(LearnedPart):
     growth: FiniteFloat
     level: FiniteFloat
 
-    @classmethod
-    def of(cls, predictor: CloudPredictor) -> CloudDocument:
-        """What a predictor is kept as."""
-        return cls.made(
-            **cls.learned(predictor),
-            network=predictor.model.method,
-            profiles=predictor.profiles,
-            hardware=predictor.hardware,
-            problem_size=predictor.problem_size,
-            growth=predictor.growth,
-            level=predictor.level,
-        )
+    @staticmethod
+    def converted(predictor: CloudPredictor) -> dict[str, Any]:
+        """The network, as it was fitted."""
+        return {"network": predictor.model.method}
 
     def build(self) -> CloudPredictor:
         """The predictor; its network is fitted again to the profiles."""

@@ -75,17 +75,22 @@ class LearnedPart(ModelPart):
     scores: Scores
     rehearsed: Annotated[int, Field(ge=0)]
 
-    @staticmethod
-    def learned(predictor: Any) -> dict[str, Any]:
-        """The fields of a predictor that are common to all of these documents."""
-        return {
-            "application": predictor.application,
-            "cluster": predictor.cluster,
+    @classmethod
+    def of(cls, predictor: Any) -> Self:
+        """What a predictor is kept as: its attributes by their names, but for what is common or not kept so."""
+        found = {
             "window": rows(predictor.window),
             "seen": predictor.window.seen,
             "scores": list(predictor.calibration.scores),
             "rehearsed": predictor.calibration.rehearsed,
-        }
+        } | cls.converted(predictor)
+        alike = cls.model_fields.keys() - ModelPart.model_fields.keys() - found.keys()
+        return cls.made(**found, **{name: getattr(predictor, name) for name in alike})
+
+    @staticmethod
+    def converted(predictor: Any) -> dict[str, Any]:
+        """The fields that a predictor has in another form."""
+        return {}
 
     @property
     def calibration(self) -> Calibration:

@@ -35,20 +35,17 @@ class SignatureDocument(LearnedPart):
     #: What was computed before, which takes longer than to read it.
     known: dict[_Processes, _Phases]
 
-    @classmethod
-    def of(cls, predictor: SignaturePredictor) -> SignatureDocument:
-        """What a predictor is kept as."""
-        return cls.made(
-            **cls.learned(predictor),
-            rules=predictor.rules.as_dict(),
-            device=predictor.hardware.device,
-            network=predictor.hardware.network,
-            per_node=predictor.hardware.per_node,
-            problem_size=predictor.problem_size,
-            timed=predictor.timed,
-            notes=list(predictor.notes),
-            known={count: None if each is None else each.tolist() for count, each in predictor.known.items()},
-        )
+    @staticmethod
+    def converted(predictor: SignaturePredictor) -> dict[str, Any]:
+        """The rules as their own document, the hardware by its parts, and arrays as lists."""
+        hardware = predictor.hardware
+        return {
+            "rules": predictor.rules.as_dict(),
+            "device": hardware.device,
+            "network": hardware.network,
+            "per_node": hardware.per_node,
+            "known": {count: None if each is None else each.tolist() for count, each in predictor.known.items()},
+        }
 
     def build(self) -> SignaturePredictor:
         """The predictor; its factors are fitted again to the runs."""

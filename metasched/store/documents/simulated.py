@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, FiniteFloat
@@ -60,19 +60,11 @@ class SimulatedDocument(LearnedPart):
     #: N, P, and what was simulated of them: computation, latencies and bytes (s), or None where it cannot run.
     known: Annotated[list[tuple[Positive, _Count, tuple[_Time, _Time, _Time] | None]], Field(max_length=MOST_KNOWN)]
 
-    @classmethod
-    def of(cls, predictor: SimulatedPredictor) -> SimulatedDocument:
-        """What a predictor is kept as."""
-        return cls.made(
-            **cls.learned(predictor),
-            system=predictor.system,
-            text=predictor.text,
-            label=predictor.label,
-            size=predictor.size,
-            processes=predictor.processes,
-            variables=predictor.variables,
-            known=[(n, p, None if each is None else tuple(each.tolist())) for (n, p), each in predictor.known.items()],
-        )
+    @staticmethod
+    def converted(predictor: SimulatedPredictor) -> dict[str, Any]:
+        """The results so far, whose arrays become tuples."""
+        found = [(n, p, None if each is None else tuple(each.tolist())) for (n, p), each in predictor.known.items()]
+        return {"known": found}
 
     def build(self) -> SimulatedPredictor:
         """The predictor; its factors are fitted again to the runs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, FiniteFloat
@@ -61,15 +61,10 @@ class SpmdDocument(LearnedPart):
     disks: Annotated[int, Field(ge=1, le=100_000)]
     fit: _Fit | None
 
-    @classmethod
-    def of(cls, predictor: SpmdPredictor) -> SpmdDocument:
-        """What a predictor is kept as."""
-        return cls.made(
-            **cls.learned(predictor),
-            template=predictor.template,
-            disks=predictor.disks,
-            fit=None if predictor.fitted is None else _Fit.of(predictor.fitted),
-        )
+    @staticmethod
+    def converted(predictor: SpmdPredictor) -> dict[str, Any]:
+        """What was fitted, whose arrays become lists."""
+        return {"fit": None if predictor.fitted is None else _Fit.of(predictor.fitted)}
 
     def build(self) -> SpmdPredictor:
         """The predictor that was written, ready to predict and to learn."""
