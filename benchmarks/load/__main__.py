@@ -83,7 +83,8 @@ def compared(folder: Path, options: argparse.Namespace, lengths: list[int]) -> d
             requests = len(asked.seconds) + len(sent.seconds)
             took[name] = server.cpu() - used
             print(f"{name:10} {took[name] / requests * 1e3:.3f} ms of processor time a request, "
-                  f"{requests / (time.monotonic() - began):.0f} requests a second", file=sys.stderr)  # fmt: skip
+                  f"{requests / (time.monotonic() - began):.0f} requests a second, "
+                  f"{asked.put_off + sent.put_off} of them put off", file=sys.stderr)  # fmt: skip
         finally:
             server.stop()
     ratio = took["daemon"] / took["framework"]
