@@ -49,8 +49,9 @@ def port_verb(
 ) -> None:
     """Port a model to every platform in the target runs, and estimate the error of each port."""
     check_level(level)
+    fitted = read_model(model)
     with Located(str(model)):
-        known = as_reference(read_model(model))
+        known = as_reference(fitted)
     own = [run for run in _of(read_runs(reference), known.application, reference) if run.cluster == known.cluster]
     if not own:
         raise InputError(f"holds no runs on {known.cluster}, the cluster of the model", where=str(reference))

@@ -103,6 +103,12 @@ def test_port_refuses_what_it_cannot_do_and_writes_nothing(folder, capsys, optio
     assert not (folder / "p.json").exists()
 
 
+def test_a_damaged_model_is_named_once(folder, capsys) -> None:
+    (folder / "m.json").write_text((folder / "m.json").read_text()[:-9])
+    assert port("--target", "fast16.csv", "-o", "p.json") == 2
+    assert capsys.readouterr().err.count("m.json: ") == 1
+
+
 def test_port_refuses_a_cluster_whose_name_would_lead_elsewhere(folder, capsys) -> None:
     write_runs(folder / "evil.csv", [replace(run, cluster="../evil") for run in idle(FAST)])
     assert port("--target", "evil.csv", "-o", "{cluster}.json") == 2
