@@ -137,7 +137,7 @@ def test_a_document_answers_and_learns_as_before() -> None:
 
 
 def test_it_wins_a_tournament_of_few_runs_and_is_kept_with_it() -> None:
-    tournament = Tournament([RobustPredictor(), predictor()]).fit(runs())
+    tournament = Tournament([RobustPredictor(), predictor()]).fit(runs(count=8))
     assert tournament.chosen.name == "simulated"
     again = documents.parse(documents.dump(tournament))
     asked = Request(1700, 32, 0.8, 700.0)

@@ -103,6 +103,13 @@ def test_a_serial_part_shows_as_a_plateau() -> None:
     assert at_16 / at_64 < 2.0
 
 
+def test_a_perfect_speedup_is_expected_to_go_on() -> None:
+    perfect = [Run("a", "c", 1e3, p, 1.0, 100.0, 1e3 / p) for p in (1, 2, 4, 8, 16)]
+    at_32, at_64 = RobustPredictor().fit(perfect).expect_many(1e3, [32, 64], 1.0, 100.0) * np.array([32, 64]) / 1e3
+    assert 1.0 <= at_32 < 1.05
+    assert at_32 <= at_64 < 1.15
+
+
 def test_one_wild_run_does_not_bend_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = runs(40, noise=0.02)
     wild = [*usual[:7], replace(usual[7], execution_time=3.0 * usual[7].execution_time), *usual[8:]]
