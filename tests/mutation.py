@@ -29,7 +29,9 @@ from pathlib import Path
 from tests.executed_lines import PRODUCT, ExecutedLines, copied, environment, record
 
 ROOT = Path(__file__).parents[1]
-SEEDS_WORKED_ON: tuple[int, ...] = (11, 2027, 2028, 6113, 7001, 7002, 9241, 40417, 86028, 260123, 515151)
+SEEDS_WORKED_ON: tuple[int, ...] = (
+    11, 2027, 2028, 6113, 7001, 7002, 9241, 40417, 86028, 120001, 120003, 260123, 515151,
+)  # fmt: skip
 #: Seconds that all tests of a mutant may take; each test has a limit of its own besides.
 LIMIT = 1800.0
 #: The test that failed, or the file that could not be imported, in pytest's summary; then why.
