@@ -16,9 +16,8 @@ from metasched.cli.signature_prediction import MOST_PROCESSES, plot_verb, predic
 from metasched.cli.signature_synthetic import run_verb
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
-from metasched.signature.traces import Trace
 from metasched.store.files.otf2_archives import ANCHOR, read_otf2
-from metasched.store.files.recorded_traces import read_recorded
+from metasched.store.files.recorded_traces import Recorded, read_recorded
 from metasched.store.files.signatures import (
     APPLICATION,
     SIGNATURE,
@@ -62,7 +61,7 @@ def record_verb(
         line = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
         output.say(f"{line} written to {to}")
     if found.cut:
-        output.to_stderr(f"warning: {len(found.cut)} processes did not end normally, process {found.cut[0]} first")
+        output.to_stderr(f"warning: {found.told}")
     if status:
         output.to_stderr(f"{launcher[0]} ended with status {status}")
         raise typer.Exit(1)
@@ -104,9 +103,11 @@ def extract_verb(
     if measured is not None and not 0.0 < measured < 1e30:
         raise InputError(f"--time is {measured:g}, expected a number above 0")
     with output.working("reading"):
-        read, duration = _trace_of(trace)
-        measured = measured or duration
-        measured_point = None if timed is None else point(read, _trace_of(timed)[0])
+        recorded = _recorded(trace)
+        read = recorded.trace
+        # How long a run took that ended early says nothing.
+        measured = measured or (None if recorded.cut else recorded.duration or None)
+        measured_point = None if timed is None else point(read, _recorded(timed).trace)
         found = phases_of(read, Machine(speed, bandwidth, latency))
         document = signature_document(read, found)
     document["instructions"] = "time" if trace.is_dir() or trace.suffix == ANCHOR else "counted"
@@ -114,10 +115,13 @@ def extract_verb(
         document["execution_time"] = measured
     if measured_point is not None:
         document["point"] = asdict(measured_point)
+    if recorded.cut:
+        document["cut"] = list(recorded.cut)
+        output.to_stderr(f"warning: {recorded.told}")
     write_document(to, document)
     if as_json:
         shown = ("processes", "events", "duration", "coverage", "phases")
-        output.print_json({key: document[key] for key in shown} | {"signature": str(to)})
+        output.print_json({key: document[key] for key in shown} | {"cut": [*recorded.cut], "signature": str(to)})
         return
     table = Table(box=box.SIMPLE)
     for heading in ("phase", "weight", "share", "time s", "instructions", "bytes", "events", ""):
@@ -141,12 +145,13 @@ def extract_verb(
     output.say(f"signature written to {to}")
 
 
-def _trace_of(path: Path) -> tuple[Trace, float | None]:
-    """A trace, and how long its run took (s), where it says so."""
-    if not path.is_dir() and path.suffix != ANCHOR:
-        return read_ti_trace(path).steadied(), None
-    recorded = read_recorded(path) if path.is_dir() else read_otf2(path)
-    return recorded.trace, recorded.duration or None
+def _recorded(path: Path) -> Recorded:
+    """A trace of any format; durations are 0 where it has none."""
+    if path.is_dir():
+        return read_recorded(path)
+    if path.suffix == ANCHOR:
+        return read_otf2(path)
+    return Recorded(read_ti_trace(path).steadied(), (0.0,), ())
 
 
 @signature.command("mark")
@@ -229,6 +234,9 @@ def fit_verb(
     from metasched.signature.reporting import equations, open_rules, unruled, valid_counts, weights
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
+    for each, path in zip(documents, signatures, strict=True):
+        if each.get("cut"):
+            raise InputError("is of a run that did not end normally, expected complete runs", where=str(path))
     with output.working("fitting"):
         traces = [trace_of_signature(each, str(path)) for each, path in zip(documents, signatures, strict=True)]
         found = fit(traces, any(each.get("instructions") == "time" for each in documents))

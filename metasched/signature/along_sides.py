@@ -46,20 +46,51 @@ Stretch = tuple[Call, ...]
 
 
 @dataclass(frozen=True)
+class Partners:
+    """The partners of the processes of a role in one run, those of actions that all of them repeat only once.
+
+    Parameters
+    ----------
+    ranks : of the role.
+    peers : an array of shape (ranks, columns, 2), -1 for none.
+    asked : how many partners the actions of a column have, an array of shape (columns,).
+    which : the column of each event, an array of shape (events,).
+    """
+
+    ranks: Ints
+    peers: Ints
+    asked: Ints
+    which: Ints
+
+    @classmethod
+    def of(cls, trace: Trace, ranks: Ints) -> Partners:
+        """The partners of some ranks of a trace."""
+        actions, which = np.unique(
+            np.stack([trace.processes[rank] for rank in ranks.tolist()]), axis=1, return_inverse=True
+        )
+        table = trace.table
+        of_shape = [shape.peers for shape in table.shapes]
+        peers = np.full((len(table.shape), 2), -1, dtype=np.int64)
+        for action, shape in enumerate(table.shape):
+            if places := of_shape[shape]:
+                peers[action, : len(places)] = [table.numbers[action][place] for place in places]
+        many = np.array([len(each) for each in of_shape], dtype=np.int64)
+        return cls(ranks, peers[actions], many[trace.shapes[actions[0]]], which.reshape(-1))
+
+
+@dataclass(frozen=True)
 class Seen:
     """The calls of the processes of a role in one run.
 
     Parameters
     ----------
-    trace : of all processes.
-    ranks : of the role.
+    partners : of all of them.
     shapes : of the actions of each of them, an array of shape (events,).
     amounts, partnered : of each shape, whether it is a computation, and whether it has partners.
     sides : of the grid.
     """
 
-    trace: Trace
-    ranks: Ints
+    partners: Partners
     shapes: Ints
     amounts: NDArray[np.bool_]
     partnered: NDArray[np.bool_]
@@ -159,16 +190,8 @@ def holds(guard: str, length: int) -> bool:
 
 def _calls(seen: Seen) -> list[tuple[int, Call]]:
     """Calls in order, each with the side that it goes along, -1 for none."""
-    actions = np.stack([seen.trace.processes[rank] for rank in seen.ranks.tolist()])
-    table = seen.trace.table
-    peers = np.full((len(table.shape), 2), -1, dtype=np.int64)
-    many = np.zeros(len(table.shape), dtype=np.int64)
-    for action, shape in enumerate(table.shape):
-        places = table.shapes[shape].peers
-        many[action] = len(places)
-        peers[action, : len(places)] = [table.numbers[action][place] for place in places]
-    own = coordinates(seen.ranks, seen.sides)
-    found = peers[actions]  # (ranks, events, partners)
+    ranks, found, asked = seen.partners.ranks, seen.partners.peers, seen.partners.asked
+    own = coordinates(ranks, seen.sides)
     known = found >= 0
     theirs = coordinates(np.where(known, found, 0), seen.sides)
     shifts = np.stack(
@@ -178,21 +201,21 @@ def _calls(seen: Seen) -> list[tuple[int, Call]]:
     steady = np.all(shifts == shifts[:, :1], axis=(0, 1, 3)) & np.all(known == known[:1], axis=(0, 2))
     first, here = shifts[:, 0], known[0]
     moved = np.any(first > 0, axis=2)
-    asked = many[actions[0]]
     directed = steady & (moved.sum(axis=0) == 1) & (asked > 0) & (here.sum(axis=1) == asked)
-    side = np.where(directed, np.argmax(moved, axis=0), -1)
+    side = np.where(directed, np.argmax(moved, axis=0), -1).tolist()
     calls: list[tuple[int, Call]] = []
     before: list[int] = []
-    for at, shape in enumerate(seen.shapes.tolist()):
+    amounts = seen.amounts.tolist()
+    for column, shape in zip(seen.partners.which.tolist(), seen.shapes.tolist(), strict=True):
         before.append(shape)
-        if seen.amounts[shape]:
+        if amounts[shape]:
             continue
-        dimension = int(side[at])
+        dimension = side[column]
         if dimension < 0:
             calls.append((-1, Call(tuple(before))))
         else:
             length = seen.sides[dimension]
-            by = [int(each) for each in first[dimension, at, : asked[at]]]
+            by = [int(each) for each in first[dimension, column, : asked[column]]]
             calls.append((dimension, Call(tuple(before), tuple(b - length if 2 * b > length else b for b in by))))
         before = []
     if before:
@@ -274,9 +297,11 @@ def program_along_sides(runs: Sequence[Seen]) -> Sided | None:
     ----------
     runs : of a role, one of each count.
     """
-    parts = [_stretches(_calls(run)) for run in runs]
     full = [place for place, run in enumerate(runs) if min(run.sides) > 1]
-    if not full or not any(side >= 0 for side, _ in parts[full[0]]):
+    if not full:
+        return None
+    parts = [_stretches(_calls(run)) for run in runs]
+    if not any(side >= 0 for side, _ in parts[full[0]]):
         return None
     if any(len(parts[place]) != len(parts[full[0]]) for place in full):
         return None

@@ -260,13 +260,39 @@ def _exact(made: Floats, values: Floats, tolerance: float) -> bool:
     return bool(np.all(np.abs(made - values) <= ROUNDING * np.maximum(np.abs(values), 1.0) + 1e-7))
 
 
-def _congruent(matrix: Floats, constant: float, slope: float, values: Floats, side: Floats) -> Ints:
-    """Which rows of a matrix, with a slope and a constant, equal the values modulo a side; few columns come first."""
-    left = np.arange(len(matrix))
+def _level(values: Floats, tolerance: float) -> bool:
+    """Whether all values are the middle one."""
+    low, high = float(values.min()), float(values.max())
+    # A middle that is near to both is no farther from one than half their distance.
+    near = tolerance or ROUNDING
+    if high - low > 2.0 * (near * max(abs(low), abs(high), 1.0) + 1e-7):
+        return False
+    return low == high or _exact(np.full(1, float(np.median(values))), values, tolerance)
+
+
+def _congruent(
+    matrix: Floats, lines: Sequence[tuple[float, float]], values: Floats, side: Floats
+) -> tuple[int, float, float] | None:
+    """The first row of a matrix that equals the values modulo a side on the first line on which any does.
+
+    Parameters
+    ----------
+    lines : constants and slopes, in the order in which they are believed.
+
+    Returns
+    -------
+    The row, the constant and the slope; None where no row does.
+    """
+    constants, slopes = np.array(lines).reshape(-1, 2).T
+    line, row = (each.ravel() for each in np.indices((len(lines), len(matrix))))
+    # Most rows fail on a few columns already.
     for some in (slice(None, None, max(values.size // TRIED_FIRST, 1)), slice(None)):
-        made = np.round(constant + slope * matrix[left][:, some])
-        left = left[np.all(np.mod(made - values[some], side[some]) == 0, axis=1)]
-    return left
+        made = np.round(constants[line, None] + slopes[line, None] * matrix[:, some][row])
+        left = np.all(np.mod(made - values[some], side[some]) == 0, axis=1)
+        line, row = line[left], row[left]
+        if not row.size:
+            return None
+    return int(row[0]), float(constants[line[0]]), float(slopes[line[0]])
 
 
 class Rows:
@@ -336,7 +362,7 @@ class Rows:
         tolerance : relative, for values that are no whole numbers.
         """
         first = float(values[0])
-        if np.all(values == first) or _exact(np.full(1, float(np.median(values))), values, tolerance):
+        if _level(values, tolerance):
             return Expression(float(np.median(values)) if tolerance else first)
         found = self._multiple(values, tolerance)
         if found is None:
@@ -344,10 +370,14 @@ class Rows:
         return found
 
     def _first(self, slopes: Floats, constants: Floats, values: Floats, tolerance: float) -> Expression | None:
-        made = slopes[:, None] * self.matrix + constants[:, None]
-        error = np.abs(made - values[None, :])
         allowed = tolerance * np.abs(values) + 1e-12 if tolerance else ROUNDING * np.maximum(np.abs(values), 1.0) + 1e-7
-        good = np.flatnonzero(np.all(error <= allowed[None, :], axis=1) & (slopes != 0) & np.isfinite(slopes))
+        good = np.flatnonzero((slopes != 0) & np.isfinite(slopes))
+        # Most atoms fail on a few rows already.
+        for some in (slice(None, None, max(values.size // TRIED_FIRST, 1)), slice(None)):
+            made = slopes[good, None] * self.matrix[good, some] + constants[good, None]
+            good = good[np.all(np.abs(made - values[some]) <= allowed[some], axis=1)]
+            if not good.size:
+                return None
         chosen = good.tolist()
         if tolerance:
             # Work is shared among all processes before it is anything else.
@@ -438,13 +468,13 @@ class Rows:
             side = self.env[modulus]
             if np.any(values >= side) or np.any(values < 0):
                 continue
-            for constant, slope in product((0.0, 1.0, -1.0, 2.0, -2.0), (1.0, -1.0, 2.0)):
-                if (good := _congruent(self.matrix, constant, slope, values, side)).size:
-                    found = Expression(constant, ((slope, self.names[int(good[0])]),), modulus)
-                    return self.from_above(found, values, side)
+            lines = [*product((0.0, 1.0, -1.0, 2.0, -2.0), (1.0, -1.0, 2.0))]
+            if (good := _congruent(self.matrix, lines, values, side)) is not None:
+                at, constant, slope = good
+                return self.from_above(Expression(constant, ((slope, self.names[at]),), modulus), values, side)
             pairs, sums = self._sums
-            if (good := _congruent(sums, 0.0, 1.0, values, side)).size:
-                one, other, sign = pairs[int(good[0])]
+            if (good := _congruent(sums, [(0.0, 1.0)], values, side)) is not None:
+                one, other, sign = pairs[good[0]]
                 return Expression(0.0, ((1.0, self.names[one]), (sign, self.names[other])), modulus)
         return None
 
@@ -459,11 +489,11 @@ class Rows:
     def stepped(self, values: Floats, side: Floats) -> Expression | None:
         """A distance round a side as a whole atom, one more or one less."""
         whole = np.flatnonzero(self._whole)
-        for constant, slope in product((0.0, 1.0, -1.0), (1.0, -1.0)):
-            if (good := _congruent(self.matrix[whole], constant, slope, values, side)).size:
-                found = Expression(constant, ((slope, self.names[int(whole[good[0]])]),))
-                return self.from_above(found, values, side)
-        return None
+        good = _congruent(self.matrix[whole], [*product((0.0, 1.0, -1.0), (1.0, -1.0))], values, side)
+        if good is None:
+            return None
+        at, constant, slope = good
+        return self.from_above(Expression(constant, ((slope, self.names[int(whole[at])]),)), values, side)
 
     @cached_property
     def _whole(self) -> NDArray[np.bool_]:

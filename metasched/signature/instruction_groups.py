@@ -243,13 +243,12 @@ def profiled(
     -------
     The parts, and the amount of each relative to the mean, an array of shape (``LEVELS``,).
     """
-    numbers = np.arange(LEVELS)
-    ends = tuple(Expression(0.0, ((float(each) / LEVELS, "n"),)) for each in numbers[1:].tolist())
     relative = np.concatenate([each / max(float(each.mean()), 1e-300) for each in amounts.values()])
+    named = {n: ranks[n].astype(np.int64).tobytes() for n in amounts}
     for topology in topologies:
         for dimension in range(len(TOPOLOGIES[topology](next(iter(amounts))))):
-            where = Placement("parts", topology, dimension, tuple(numbers.tolist()), ends)
-            parts = np.concatenate([where({"r": ranks[n].astype(np.float64)}, n) for n in amounts])
+            where = _leveled(topology, dimension)
+            parts = np.concatenate([_parts_of(where, each, n) for n, each in named.items()])
             many = np.bincount(parts, minlength=LEVELS)
             factors = np.bincount(parts, relative, LEVELS) / np.maximum(many, 1)
             if many.all() and np.all(
@@ -257,6 +256,19 @@ def profiled(
             ):
                 return where, factors
     return None
+
+
+@lru_cache(maxsize=64)
+def _leveled(topology: str, dimension: int) -> Placement:
+    """As many parts of a side as there are levels."""
+    ends = tuple(Expression(0.0, ((each / LEVELS, "n"),)) for each in range(1, LEVELS))
+    return Placement("parts", topology, dimension, (*range(LEVELS),), ends)
+
+
+@lru_cache(maxsize=256)
+def _parts_of(where: Placement, ranks: bytes, count: int) -> Ints:
+    """The group of each rank; the roles of one program are asked for the same ranks again and again."""
+    return where({"r": np.frombuffer(ranks, dtype=np.int64)}, count)
 
 
 def levels(amounts: Sequence[Floats]) -> Floats:

@@ -138,6 +138,51 @@ def _may_begin(repeat: Repeat, sequence: Sequence[int], at: int, size: int) -> b
     return at < size and (not isinstance(first, Leaf) or sequence[at] == first.shape)
 
 
+def merged(one: Sequence[Node], other: Sequence[Node]) -> tuple[Node, ...] | None:
+    """Two folded sequences of one program as one that has the loops of both; None where more than counts differ.
+
+    What one repeats may stand in the other once without being folded, or not at all.
+
+    Examples
+    --------
+    >>> from metasched.signature.folding import folded
+    >>> merged(folded([1, 2, 2, 3, 4]), folded([1, 2, 3, 4, 3, 4]))
+    (1, Loop(count=2, body=(2,)), Loop(count=2, body=(3, 4)))
+    """
+    found, at = _merged(one, other, 0, True) or ((), -1)
+    return found if at == len(other) else None
+
+
+def _merged(one: Sequence[Node], other: Sequence[Node], at: int, whole: bool) -> tuple[tuple[Node, ...], int] | None:
+    """All of one sequence merged with another from a place on, and where that ends; None where they differ."""
+    found: list[Node] = []
+    place = 0
+    while place < len(one) or (whole and at < len(other)):
+        mine = one[place] if place < len(one) else None
+        theirs = other[at] if at < len(other) else None
+        if mine == theirs and mine is not None:
+            found.append(mine)
+            place, at = place + 1, at + 1
+        elif isinstance(mine, Loop) and isinstance(theirs, Loop) and (body := merged(mine.body, theirs.body)):
+            found.append(Loop(max(mine.count, theirs.count), body))
+            place, at = place + 1, at + 1
+        elif isinstance(mine, Loop) and (once := _merged(mine.body, other, at, False)):
+            found.append(Loop(mine.count, once[0]))
+            place, at = place + 1, once[1]
+        elif isinstance(theirs, Loop) and (once := _merged(theirs.body, one, place, False)):
+            found.append(Loop(theirs.count, once[0]))
+            place, at = once[1], at + 1
+        elif isinstance(mine, Loop):
+            found.append(mine)
+            place += 1
+        elif isinstance(theirs, Loop):
+            found.append(theirs)
+            at += 1
+        else:
+            return None
+    return tuple(found), at
+
+
 def likened(program: Program, nodes: Sequence[Node]) -> Places | None:
     """Liken a program to a folded sequence, loop by loop; None where the loops are not the same but for their counts.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.signature.actions import AMOUNTS, PART, PEERS, TURN, ActionTable
+from metasched.signature.actions import AMOUNTS, PART, PEERS, TURN, ActionTable, Shape
 from metasched.signature.exchanges import AMONG_SOME
 from metasched.signature.traces import Trace
 
@@ -48,6 +48,14 @@ class Cut:
         return Trace(table, tuple(processes)).compact()
 
 
+def collective(shapes: Sequence[Shape]) -> NDArray[np.bool_]:
+    """Which calls are operations of all processes, with the start and the end of the run: a mask, shape (shapes,)."""
+    names = [shape.name.lower() for shape in shapes]
+    return np.array(
+        [name not in PEERS and name not in OWN and not name.endswith(AMONG_SOME) for name in names], dtype=np.bool_
+    )
+
+
 def cut(trace: Trace) -> Cut | None:
     """Cut a trace at its collective operations; None where these differ from process to process.
 
@@ -71,9 +79,8 @@ def cut(trace: Trace) -> Cut | None:
     )
     part = _mark(table, PART)
     _mark(table, TURN)
-    names = [shape.name.lower() for shape in trace.table.shapes]
-    together = np.array([name not in PEERS and name not in OWN and not name.endswith(AMONG_SOME) for name in names])
-    working = np.array([name in AMOUNTS for name in names])
+    together = collective(trace.table.shapes)
+    working = np.array([shape.name.lower() in AMOUNTS for shape in trace.table.shapes])
     shapes = trace.shapes
     at = [np.flatnonzero(together[shapes[process]]) for process in trace.processes]
     if not at or not at[0].size:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metasched.signature.actions import AMOUNTS, Shape
-from metasched.signature.along_sides import Seen, Sided, program_along_sides
+from metasched.signature.along_sides import Partners, Seen, Sided, program_along_sides
 from metasched.signature.application import Application, Role, Rule
 from metasched.signature.attributes import Attribute, of_known_lengths, shared_lengths, shifted, turned_to
 from metasched.signature.expressions import Expression
 from metasched.signature.fits import Fit, add, shares_by_name
 from metasched.signature.folding import Loop, Node, folded
-from metasched.signature.matching import Places, likened, matched, program_of
+from metasched.signature.matching import Places, likened, matched, merged, program_of
 from metasched.signature.numbered_runs import spread, whole_of
 from metasched.signature.roles import Cell
 from metasched.signature.rule_search import RANKS, GivenUpError, RuleSearch
@@ -116,13 +116,14 @@ class RoleSearch:
             place: self._by_turns(place, seen[place], sequence) if precisely else folded(sequence)
             for place, sequence in sequences.items()
         }
-        for template in sorted(seen, reverse=True):
-            program = program_of(trees[template])
+        for template in _templates([trees[place] for place in sorted(seen, reverse=True)]):
+            program = program_of(template)
             found = {
                 place: likened(program, trees[place]) or matched(program, sequences[place].tolist()) for place in seen
             }
             places = {place: each for place, each in found.items() if each is not None}
-            if len(places) == len(found):
+            shown = all(any(each.leaves[leaf.number] for each in places.values()) for leaf in program.leaves)
+            if len(places) == len(found) and shown:
                 break
         else:
             return None
@@ -139,15 +140,19 @@ class RoleSearch:
         amounts = np.array([shape.name in AMOUNTS for shape in self.shapes])
         partnered = np.array([bool(shape.peers) for shape in self.shapes])
         best: tuple[str, Sided] | None = None
+        partners = {
+            place: Partners.of(self.runs[place].trace, ranks[spread(ranks.size, RANKS)])
+            for place, ranks in seen.items()
+        }
         for topology in self.search.topologies:
             sides = {place: TOPOLOGIES[topology](self.runs[place].count) for place in seen}
             if len(sides[min(sides)]) < 2:
                 continue
             runs = []
             for place, ranks in seen.items():
-                run, some = self.runs[place], ranks[spread(ranks.size, RANKS)]
+                run = self.runs[place]
                 sequence = run.sequences[run.classes[ranks[0]]]
-                runs.append(Seen(run.trace, some, sequence, amounts, partnered, sides[place]))
+                runs.append(Seen(partners[place], sequence, amounts, partnered, sides[place]))
             sided = program_along_sides(runs)
             if sided is not None and (best is None or sided.astray < best[1].astray):
                 best = topology, sided
@@ -281,6 +286,16 @@ def _of_lengths(
         )
         rules.append(replace(rule, numbers=numbers))
     return replace(role, rules=tuple(rules))
+
+
+def _templates(trees: Sequence[tuple[Node, ...]]) -> Iterator[tuple[Node, ...]]:
+    """What a program may look like: one of its runs, or all together where each lacks a loop that others have."""
+    yield from trees
+    together: tuple[Node, ...] | None = trees[0]
+    for tree in trees[1:]:
+        together = together and merged(together, tree)
+    if together and len(trees) > 1:
+        yield together
 
 
 def _calls_once(sequence: Ints) -> bool:

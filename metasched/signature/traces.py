@@ -80,31 +80,16 @@ class Trace:
 
     def _matched(self) -> None:
         """Refuse messages between two processes of which more are sent than received, or the other way round."""
-        sends = ("send", "isend", "ssend", "issend", "bsend", "ibsend", "rsend")
+        ends, anywhere = ends_of(self.table)
+        if anywhere:
+            return
         balance: dict[tuple[int, int], int] = {}
-        anywhere = False
-        roles = {}
-        for action, shape in enumerate(self.table.shape):
-            name, numbers = self.table.shapes[shape].name.lower(), self.table.numbers[action]
-            peers = self.table.shapes[shape].peers
-            if name in sends and numbers:
-                roles[action] = [(int(numbers[0]), 1)]
-            elif name in ("recv", "irecv") and numbers:
-                roles[action] = [(int(numbers[0]), -1)]
-            elif name == "sendrecv" and len(peers) == 2:
-                roles[action] = [(int(numbers[1]), 1), (int(numbers[3]), -1)]
         for rank, actions in enumerate(self.processes):
             numbers_of, times = np.unique(actions, return_counts=True)
             for action, many in zip(numbers_of.tolist(), times.tolist(), strict=True):
-                for peer, sign in roles.get(action, ()):
-                    if peer < 0:
-                        # SimGrid writes MPI_ANY_SOURCE as it does MPI_PROC_NULL.
-                        anywhere = anywhere or sign < 0
-                        continue
+                for peer, sign in ends.get(action, ()):
                     pair = (rank, peer) if sign > 0 else (peer, rank)
                     balance[pair] = balance.get(pair, 0) + sign * many
-        if anywhere:
-            return
         for (source, to), left in balance.items():
             if left:
                 more, other = ("sent", "received") if left > 0 else ("received", "sent")
@@ -145,6 +130,34 @@ class Trace:
             found[at] = np.array(numbers, dtype=np.int64)[which]
             processes.append(found.astype(np.int32))
         return Trace(table, tuple(processes))
+
+
+#: Calls that send one message.
+SENDS = ("send", "isend", "ssend", "issend", "bsend", "ibsend", "rsend")
+
+
+def ends_of(table: ActionTable) -> tuple[dict[int, list[tuple[int, int]]], bool]:
+    """The ends of messages by action: their partners, with 1 where it sends, -1 where it receives.
+
+    Returns
+    -------
+    The ends, without those of no partner; and whether some receive, perhaps, from any source.
+    """
+    ends: dict[int, list[tuple[int, int]]] = {}
+    anywhere = False
+    for action, shape in enumerate(table.shape):
+        name, numbers = table.shapes[shape].name.lower(), table.numbers[action]
+        found: list[tuple[int, int]] = []
+        if name in SENDS and numbers:
+            found = [(int(numbers[0]), 1)]
+        elif name in ("recv", "irecv") and numbers:
+            found = [(int(numbers[0]), -1)]
+        elif name == "sendrecv" and len(table.shapes[shape].peers) == 2:
+            found = [(int(numbers[1]), 1), (int(numbers[3]), -1)]
+        # SimGrid writes MPI_ANY_SOURCE as it does MPI_PROC_NULL.
+        anywhere = anywhere or any(peer < 0 and sign < 0 for peer, sign in found)
+        ends[action] = [each for each in found if each[0] >= 0]
+    return ends, anywhere
 
 
 def copied(to: ActionTable, table: ActionTable, action: int) -> int:

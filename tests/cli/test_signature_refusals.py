@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from metasched.cli.app import main
+from tests.tracing.test_recorded_traces import halves
 
 Answer = tuple[int, str]
 COUNTS = (4, 8, 16)
@@ -109,6 +110,21 @@ def test_processes_that_are_missing_or_cut_short_are_named(told: Callable[..., A
     trace(Path("cut.ti"), 4)
     Path("cut.ti").write_text(Path("cut.ti").read_text().replace("3 finalize\n", ""))
     refused(told("extract", "cut.ti", "-o", "a.json"), "process 3", "a.json")
+
+
+def test_a_run_that_ended_early_has_phases_but_no_rules(told: Callable[..., Answer]) -> None:
+    for n in COUNTS:
+        extracted(told, n)
+    whole = json.loads(Path("8.json").read_text())
+    folder = halves(Path("cut"), (7, 5))
+    status, err = told("extract", folder, "-o", "cut.json")
+    assert status == 0
+    assert "warning: 2 of 2 processes did not end normally, process 0 first" in err
+    found = json.loads(Path("cut.json").read_text())
+    assert (found["cut"], found["events"], "execution_time" in found) == ([0, 1], 2 * 42, False)
+    assert max(each["weight"] for each in found["phases"]) == 5
+    assert "cut" not in whole
+    refused(told("fit", "4.json", "cut.json", "8.json", "-o", "app.json"), "did not end normally", "app.json")
 
 
 def test_messages_with_one_end_are_refused(told: Callable[..., Answer]) -> None:

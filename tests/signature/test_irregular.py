@@ -130,6 +130,30 @@ def test_loops_without_a_rule_run_as_often_as_a_power_law_says() -> None:
     assert named(made, 7, "reduce", "bcast") == named(timed(32), 7, "reduce", "bcast")
 
 
+def twice_timed(n: int) -> Trace:
+    """Two loops that run as often as the time allows; each run goes round one of them once only."""
+    first, second = {4: (1, 16), 8: (25, 1), 16: (7, 1)}.get(n, (5, 1))
+    draw = np.random.default_rng(n)
+    loop: list[Action] = [("alltoall", (64, 64, -1, -1)), ("barrier", ())]
+    actions: dict[int, list[Action]] = {
+        rank: [("init", ()), *(loop * first), ("bcast", (8, 0, -1))] for rank in range(n)
+    }
+    for _ in range(4 * n):
+        one, other = (int(each) for each in draw.choice(n, 2, replace=False))
+        actions[one].append(("send", (other, 2, 64, -1)))
+        actions[other].append(("recv", (one, 2, 64, -1)))
+    for rank in range(n):
+        actions[rank] += [("reduce", (8, 0, 0, -1)), ("allreduce", (8, 0, -1)), *(loop * second), ("finalize", ())]
+    return trace_of(actions)
+
+
+def test_loops_that_no_run_has_all_of_are_found_in_all_runs_together() -> None:
+    found = fit([twice_timed(n) for n in COUNTS])
+    made = expanded(found.application, 32)
+    assert len(named(made, 7, "alltoall")) == len(named(made, 7, "barrier")) >= 2
+    assert named(made, 7, "reduce", "bcast", "allreduce") == named(twice_timed(32), 7, "reduce", "bcast", "allreduce")
+
+
 def shuffled(n: int, order: bool = True) -> Trace:
     """Three messages to and from each neighbour in a line, started and awaited in another order at every step."""
     draw = np.random.default_rng(n)

@@ -68,6 +68,43 @@ def test_processes_that_were_cut_short_are_named(tmp_path: Path) -> None:
     assert read_recorded(pair(tmp_path / "run", 5, "cut")).cut == (0, 1)
 
 
+def halves(folder: Path, turns: tuple[int, int], call: str = "barrier") -> Path:
+    """Two processes that were written down after different numbers of turns."""
+    files = []
+    for rank, many in enumerate(turns):
+        actions = ["init", f"isend {1 - rank} 0 8 -1", f"irecv {1 - rank} 0 8 -1", "waitall 2", call]
+        files.append(file_of(rank, 2, actions, [0, *([1, 2, 3, 4] * many), 1], "cut"))
+    return written(folder, *files)
+
+
+def test_what_all_processes_did_before_they_were_cut_short_is_kept(tmp_path: Path) -> None:
+    found = read_recorded(halves(tmp_path / "run", (7, 5)))
+    calls = [
+        [text for text in map(found.trace.table.text, each.tolist()) if not text.startswith("compute")]
+        for each in found.trace.processes
+    ]
+    # The message of the next turn, which each has started, was received by nobody.
+    assert [len(each) for each in calls] == [1 + 5 * 4] * 2
+    assert [each[-1] for each in calls] == ["barrier"] * 2
+    assert found.left_out == 2 * (2 * 4 + 1)
+    assert "2 of 2 processes did not end normally, process 0 first" in found.told
+
+
+def test_without_operations_of_all_processes_messages_tell_how_far_they_got(tmp_path: Path) -> None:
+    found = read_recorded(halves(tmp_path / "run", (4, 9), "bsend -333 0 8 -1"))
+    calls = [sum(not found.trace.table.text(action).startswith("compute") for action in each)
+             for each in found.trace.processes]  # fmt: skip
+    # In the fifth turn the slower one has received nothing.
+    assert calls == [1 + 4 * 4] * 2
+
+
+def test_processes_cut_short_before_they_did_anything_together_are_refused(tmp_path: Path) -> None:
+    first, second = (file_of(rank, 2, ["barrier", "barrier"], [0], "cut") for rank in range(2))
+    folder = written(tmp_path / "run", first, second.replace("p 0\n", "p\n"))
+    with pytest.raises(InputError, match="cut short before they had done anything together"):
+        read_recorded(folder)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

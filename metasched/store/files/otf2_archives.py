@@ -280,7 +280,7 @@ class _Events:
             found.append(np.array([numbered[each] for each in process.actions], dtype=np.int32))
             durations.append(1e-9 * self.ticks * max(process.last - process.first, 0))
         cut = tuple(process.rank for process in processes if not process.ended)
-        return Recorded(Trace(table, tuple(found)).checked().steadied(), tuple(durations), cut)
+        return Recorded.of(Trace(table, tuple(found)).steadied(), tuple(durations), cut)
 
 
 _MESSAGES = {

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from metasched.records import InputError
 from metasched.signature.actions import ActionTable
+from metasched.signature.common_beginning import common_beginning
 from metasched.signature.folding import Loop, Node, unfolded
 from metasched.signature.traces import Trace
 from metasched.store.files.ti_traces import LARGEST, LONGEST, MOST_EVENTS, MOST_PROCESSES
@@ -38,19 +39,44 @@ class Recorded:
 
     Parameters
     ----------
-    trace : what each process did; a nanosecond of computing time counts as an instruction.
+    trace : what each process did, up to where all have done it if some did not end by themselves; a nanosecond of
+        computing time counts as an instruction.
     durations : of each process, from the end of MPI_Init to the start of MPI_Finalize (s).
     cut : processes that did not end by themselves.
+    left_out : how many actions stand in the files, but not in the trace.
     """
 
     trace: Trace
     durations: tuple[float, ...]
     cut: tuple[int, ...]
+    left_out: int = 0
+
+    @classmethod
+    def of(cls, whole: Trace, durations: tuple[float, ...], cut: tuple[int, ...]) -> Recorded:
+        """The run of a whole trace, checked.
+
+        Raises
+        ------
+        InputError
+            When messages lack an end, though nothing is cut, or ranks are none of the run.
+        """
+        trace = common_beginning(whole) if cut else whole
+        return cls(trace.checked(), durations, cut, whole.events - trace.events)
 
     @property
     def duration(self) -> float:
         """That of the process that took longest (s)."""
         return max(self.durations)
+
+    @property
+    def told(self) -> str:
+        """What is cut, as a clause; empty where nothing is."""
+        if not self.cut:
+            return ""
+        return (
+            f"{len(self.cut)} of {len(self.durations)} processes did not end normally, process {self.cut[0]} first: "
+            f"the trace is what all did before, without {self.left_out} later actions"
+        )
 
 
 @dataclass
@@ -103,7 +129,7 @@ def read_recorded(folder: Path) -> Recorded:
         if one.how != "end":
             cut.append(rank)
     with Located(str(folder)):
-        return Recorded(Trace(table, tuple(processes)).checked(), tuple(durations), tuple(cut))
+        return Recorded.of(Trace(table, tuple(processes)), tuple(durations), tuple(cut))
 
 
 def _actions(one: _Process, table: ActionTable, known: dict[str, int], works: dict[float, int]) -> NDArray[np.int32]:
