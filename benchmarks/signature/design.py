@@ -100,9 +100,11 @@ def intervals(synthetic: bool) -> list[dict[str, Any]]:
             learned = {n: measured[n] for n in one.counts}
             counts = [n for n in CHOSEN[name] if n in measured]
             found = predictions(by_blocks(application, Hardware(entry, entry)), "blocks", counts, learned, True)
-            for n in counts if synthetic else ():
-                engine = by_synthetic(application, {"": synthetic_result(application, n, Path(folder))})
-                found += predictions(engine, "synthetic", [n], {}, False)
+            if synthetic:
+                rehearsed = max(one.counts)
+                results = {str(n): synthetic_result(application, n, Path(folder)) for n in (rehearsed, *counts)}
+                engine = by_synthetic(application, results)
+                found += predictions(engine, "synthetic", counts, {rehearsed: measured[rehearsed]}, False)
             rows += [
                 {
                     "application": name, "work": work, "processes": each.processes, "engine": each.engine,
