@@ -61,7 +61,7 @@ def record_verb(
         line = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
         output.say(f"{line} written to {to}")
     if found.cut:
-        output.to_stderr(f"warning: {found.told}")
+        output.to_stderr(f"warning: {found.warning}")
     if status:
         output.to_stderr(f"{launcher[0]} ended with status {status}")
         raise typer.Exit(1)
@@ -117,7 +117,7 @@ def extract_verb(
         document["point"] = asdict(measured_point)
     if recorded.cut:
         document["cut"] = list(recorded.cut)
-        output.to_stderr(f"warning: {recorded.told}")
+        output.to_stderr(f"warning: {recorded.warning}")
     write_document(to, document)
     if as_json:
         shown = ("processes", "events", "duration", "coverage", "phases")

@@ -87,7 +87,7 @@ def test_what_all_processes_did_before_they_were_cut_short_is_kept(tmp_path: Pat
     assert [len(each) for each in calls] == [1 + 5 * 4] * 2
     assert [each[-1] for each in calls] == ["barrier"] * 2
     assert found.left_out == 2 * (2 * 4 + 1)
-    assert "2 of 2 processes did not end normally, process 0 first" in found.told
+    assert "2 of 2 processes did not end normally, process 0 first" in found.warning
 
 
 def test_without_operations_of_all_processes_messages_tell_how_far_they_got(tmp_path: Path) -> None:

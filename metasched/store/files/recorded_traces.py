@@ -69,7 +69,7 @@ class Recorded:
         return max(self.durations)
 
     @property
-    def told(self) -> str:
+    def warning(self) -> str:
         """What is cut, as a clause; empty where nothing is."""
         if not self.cut:
             return ""
