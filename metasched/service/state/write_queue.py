@@ -108,6 +108,8 @@ class WriteQueue:
 
     def _hand_in(self, kind: str, rows: Sequence[Any]) -> Future[Any]:
         item = _Item(kind, rows)
+        # Rows are stored even where who waits for them has gone: a future that can be cancelled could not be answered.
+        item.done.set_running_or_notify_cancel()
         self._queue.put(item)
         return item.done
 
