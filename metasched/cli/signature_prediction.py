@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +12,7 @@ from rich import box
 from rich.table import Table
 
 from metasched.cli import output
-from metasched.cli.options import JsonOption
+from metasched.cli.options import JsonOption, grouped
 from metasched.records import InputError
 from metasched.signature.reporting import checked_count, unruled
 from metasched.store.files.hardware import hardware_of
@@ -27,41 +29,59 @@ MOST_PROCESSES = 9_999_999
 
 ApplicationArgument = Annotated[Path, typer.Argument(help="Application written by metasched signature fit.")]
 ProcessesOption = Annotated[str, typer.Option(help="Numbers of processes, separated by commas.")]
-HardwareOption = Annotated[str | None, typer.Option(help="Entry of the hardware database, or a file (TOML).")]
-NetworkOption = Annotated[str | None, typer.Option(help="Entry of the network; by default the hardware's own.")]
-NodeOption = Annotated[int, typer.Option("--processes-per-node", min=1, help="Processes on each node.")]
-PlatformOption = Annotated[Path | None, typer.Option(help="Platform of SimGrid (XML) to replay on.")]
-HostsOption = Annotated[Path | None, typer.Option(help="Hosts of the platform, one a line.")]
-RelevantOption = Annotated[
-    bool, typer.Option("--relevant", help="Replay a few iterations of each loop, and multiply by the weights.")
-]
-SyntheticOption = Annotated[
-    list[Path] | None, typer.Option(help="Result of metasched signature run; once for each number of processes.")
-]
 
 
+@dataclass(frozen=True)
+class EngineOptions:
+    """The options that name an engine: blocks of hardware, a replay, or results of synthetic signatures."""
+
+    hardware: Annotated[str | None, typer.Option(help="Entry of the hardware database, or a file (TOML).")] = None
+    network: Annotated[str | None, typer.Option(help="Entry of the network; by default the hardware's own.")] = None
+    per_node: Annotated[int, typer.Option("--processes-per-node", min=1, help="Processes on each node.")] = 1
+    platform: Annotated[Path | None, typer.Option(help="Platform of SimGrid (XML) to replay on.")] = None
+    hosts: Annotated[Path | None, typer.Option(help="Hosts of the platform, one a line.")] = None
+    relevant: Annotated[
+        bool, typer.Option("--relevant", help="Replay a few iterations of each loop, and multiply by the weights.")
+    ] = False
+    synthetic: Annotated[
+        list[Path] | None, typer.Option(help="Result of metasched signature run; once for each number of processes.")
+    ] = None
+
+    def of(self, known: Application, measured: Mapping[int, float]) -> tuple[str, Engine, dict[int, float]]:
+        """The engine's name, the engine, and those of the measured times (s) that it can be tried on."""
+        if self.synthetic:
+            others = [self.hardware, self.platform, self.hosts, self.network, self.relevant or None]
+            engine, answers = _measured_engine(known, self.synthetic, others)
+            # No rehearsal on numbers that the synthetic signature was not run for.
+            return "synthetic", engine, {count: seconds for count, seconds in measured.items() if count in answers}
+        if (self.hardware is None) == (self.platform is None):
+            raise InputError("give one of --hardware, --platform and --synthetic")
+        if self.hardware is not None:
+            from metasched.signature.prediction import by_blocks
+
+            if self.hosts is not None or self.relevant:
+                raise InputError("--hosts and --relevant belong to --platform")
+            where = hardware_of(self.hardware, self.network, self.per_node)
+            return "blocks", by_blocks(known, where), dict(measured)
+        from metasched.tracing.smpi import by_replay
+
+        if self.platform is None or self.hosts is None:
+            raise InputError("--platform needs --hosts, names of its hosts, one a line")
+        return "replay", by_replay(known, self.platform, self.hosts, self.relevant), dict(measured)
+
+
+@grouped
 def predict_verb(
+    *,
     application: ApplicationArgument,
     processes: ProcessesOption,
-    hardware: HardwareOption = None,
-    network: NetworkOption = None,
-    per_node: NodeOption = 1,
-    platform: PlatformOption = None,
-    hosts: HostsOption = None,
-    relevant: RelevantOption = False,
-    synthetic: SyntheticOption = None,
+    engine: EngineOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Predict execution times for numbers of processes that were not run."""
     known, document = read_application(application)
-    measured = measured_in(document, application)
-    if synthetic:
-        engine, answers = measured_engine(known, synthetic, [hardware, platform, hosts, network, relevant or None])
-        # No rehearsal on numbers that the synthetic signature was not run for.
-        measured = {count: seconds for count, seconds in measured.items() if count in answers}
-    else:
-        engine = engine_from(known, hardware, network, per_node, platform, hosts, relevant)
-    found = answered(known, engine, counts_from(processes), measured)
+    name, predicts, tried = engine.of(known, measured_in(document, application))
+    found = _answered(known, name, predicts, counts_from(processes), tried)
     warnings = [*dict.fromkeys(line for each in found for line in each.warnings), *unruled(document)]
     if as_json:
         output.print_json({"predictions": [each.as_dict() for each in found], "warnings": warnings})
@@ -71,16 +91,13 @@ def predict_verb(
         output.to_stderr(f"warning: {line}")
 
 
+@grouped
 def plot_verb(
+    *,
     application: ApplicationArgument,
     processes: ProcessesOption,
     picture: Annotated[Path, typer.Option("-o", "--output", help="PNG to write.")],
-    hardware: HardwareOption = None,
-    network: NetworkOption = None,
-    per_node: NodeOption = 1,
-    platform: PlatformOption = None,
-    hosts: HostsOption = None,
-    relevant: RelevantOption = False,
+    engine: EngineOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Draw speedup (measured, predicted, ideal) with the knee, and efficiency phase by phase."""
@@ -92,14 +109,16 @@ def plot_verb(
 
     known, document = read_application(application)
     measured = dict(sorted(measured_in(document, application).items()))
-    counts = sorted({*measured, *counts_from(processes)})
+    name, predicts, tried = engine.of(known, measured)
+    counts = sorted({*tried, *counts_from(processes)})
     if len(counts) < 2:
         raise InputError(f"--processes is {processes}, expected at least two numbers for a curve")
-    engine = engine_from(known, hardware, network, per_node, platform, hosts, relevant)
-    found = answered(known, engine, counts, measured)
+    found = _answered(known, name, predicts, counts, tried)
     times = np.array([each.execution_time for each in found])
     # Speedup is relative to the smallest count, which is taken to scale ideally up to there.
-    scaling = Scaling(np.array(counts), times, counts[0] * measured.get(counts[0], float(times[0])))
+    known_times = dict(zip(counts, times.tolist(), strict=True)) | measured
+    first = min(known_times)
+    scaling = Scaling(np.array(counts), times, first * known_times[first])
     figures.save(speedup_and_efficiency(found, measured, scaling, application.stem), picture)
     if as_json:
         output.print_json(
@@ -122,34 +141,9 @@ def plot_verb(
     output.say(f"picture written to {picture}")
 
 
-def engine_from(
-    known: Application,
-    hardware: str | None,
-    network: str | None,
-    per_node: int,
-    platform: Path | None,
-    hosts: Path | None,
-    relevant: bool,
-) -> tuple[str, Engine]:
-    """The engine that options ask for, with its name."""
-    if (hardware is None) == (platform is None):
-        raise InputError("give one of --hardware, --platform and --synthetic")
-    if hardware is not None:
-        from metasched.signature.prediction import by_blocks
-
-        if hosts is not None or relevant:
-            raise InputError("--hosts and --relevant belong to --platform")
-        return "blocks", by_blocks(known, hardware_of(hardware, network, per_node))
-    from metasched.tracing.smpi import by_replay
-
-    if platform is None or hosts is None:
-        raise InputError("--platform needs --hosts, names of its hosts, one a line")
-    return "replay", by_replay(known, platform, hosts, relevant)
-
-
-def measured_engine(
-    known: Application, paths: list[Path], others: list[object]
-) -> tuple[tuple[str, Engine], frozenset[int]]:
+def _measured_engine(
+    known: Application, paths: Sequence[Path], others: Sequence[object]
+) -> tuple[Engine, frozenset[int]]:
     """The engine of results of synthetic signatures, and the numbers of processes that they are for."""
     from metasched.signature.synthetic.result import by_synthetic
     from metasched.store.files.signatures import read_synthetic
@@ -157,11 +151,11 @@ def measured_engine(
     if any(each is not None for each in others):
         raise InputError("give one of --hardware, --platform and --synthetic")
     results = {str(path): read_synthetic(path) for path in paths}
-    return ("synthetic", by_synthetic(known, results)), frozenset(each.processes for each in results.values())
+    return by_synthetic(known, results), frozenset(each.processes for each in results.values())
 
 
-def answered(
-    known: Application, engine: tuple[str, Engine], counts: list[int], measured: dict[int, float]
+def _answered(
+    known: Application, name: str, engine: Engine, counts: list[int], measured: dict[int, float]
 ) -> list[Prediction]:
     """Predictions for numbers of processes for which the rules are valid."""
     from metasched.signature.prediction import predictions
@@ -169,7 +163,7 @@ def answered(
     for count in counts:
         checked_count(known, count)
     with output.working("predicting"):
-        return predictions(engine[1], engine[0], counts, measured, corrected=engine[0] == "blocks")
+        return predictions(engine, name, counts, measured, corrected=name == "blocks")
 
 
 def counts_from(text: str) -> list[int]:

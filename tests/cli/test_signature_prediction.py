@@ -12,7 +12,13 @@ import pytest
 
 from metasched.cli.app import main
 from metasched.records import Run
+from metasched.signature.exchanges import exchanges
+from metasched.signature.expanding import sampled
+from metasched.signature.synthetic.collective_times import Collective
+from metasched.signature.synthetic.message_kinds import kinds_of
+from metasched.signature.synthetic.result import Result, digest
 from metasched.store.files.campaigns import write_runs
+from metasched.store.files.signatures import SYNTHETIC, VERSION, read_application, write_document
 from tests.pages import ROOT
 
 SIGNATURES = [str(ROOT / f"examples/signature/box-{n}.json") for n in (16, 32, 64)]
@@ -58,6 +64,32 @@ def test_a_picture_and_its_curves_are_made(
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert curves["processes"] == [16, 32, 64, 128, 256]
     assert curves["speedup"][0] == pytest.approx(16, rel=0.02)
+
+
+def test_a_picture_is_made_of_results_of_synthetic_signatures(
+    application: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = read_application(application)[0]
+    results = []
+    for count in (64, 256):
+        sample = sampled(known, count, 0)
+        kinds, _ = kinds_of(sample, exchanges(sample.trace), 1)
+        collectives = {Collective("allreduce", 8.0): {2: 1e-5, 4: 1e-5}}
+        result = Result(digest(known), count, 32, 1, 1e-9, dict.fromkeys(kinds, 1e-5), collectives)
+        results += ["--synthetic", str(tmp_path / f"{count}.json")]
+        write_document(results[-1], {"kind": SYNTHETIC, "version": VERSION} | result.as_dict())
+    words = ("--processes", "256", *results, "--json")
+    status, out, err = answer(capsys, "plot", application, *words, "-o", str(tmp_path / "box.png"))
+    assert (status, err) == (0, "")
+    curves = json.loads(out)
+    predicted = json.loads(answer(capsys, "predict", application, *words)[1])["predictions"]
+    # 64 processes are drawn as well, since they were measured; speedup is relative to the smallest run.
+    assert curves["processes"] == [64, 256]
+    assert curves["execution_time"][1] == predicted[0]["execution_time"]
+    first = DOCUMENTS[0]
+    assert curves["speedup"][1] == pytest.approx(16 * first["execution_time"] / predicted[0]["execution_time"])
+    status, _, err = answer(capsys, "plot", application, *words, "-o", str(tmp_path / "x.png"), "--hardware", MACHINE)
+    assert (status, "give one of --hardware" in err, (tmp_path / "x.png").exists()) == (2, True, False)
 
 
 @pytest.mark.parametrize(
