@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -98,6 +99,15 @@ def test_models_are_versioned_and_their_history_is_bounded(store: Store) -> None
         store.models.document("cg", "c8", version=3)
     with pytest.raises(InputError, match="holds no model of fft on c8"):
         store.models.document("fft", "c8")
+
+
+def test_the_list_of_models_has_the_newest_version_of_each_and_its_time(store: Store) -> None:
+    before = time.time()
+    for application, platform in (("fft", "c9"), ("cg", "c8"), ("fft", "c9"), ("cg", "c7")):
+        store.models.save(application, platform, {})
+    listed = store.models.all()
+    assert [row[:3] for row in listed] == [("cg", "c7", 1), ("cg", "c8", 1), ("fft", "c9", 2)]
+    assert all(before <= at <= time.time() for *_, at in listed)
 
 
 def test_a_model_that_is_not_json_is_refused(store: Store) -> None:
