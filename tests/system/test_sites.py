@@ -217,7 +217,7 @@ def test_a_job_is_submitted_by_ssh_and_its_outcome_teaches_the_score(grid: Grid,
     nodes, made_at = placed["nodes"], grid.near.ask("GET", f"/v1/placements/{placed['id']}")["made_at"]
     ended = {"job": "4711", "nodes": nodes, "processors": 4, "start": made_at + 10.0}
     comment = f"metasched:app=cg,n=900,placement={placed['id']}"
-    ended |= {"end": made_at + 500.0, "comment": comment, "scheduler": "east"}
+    ended |= {"end": made_at + 60.0, "comment": comment, "scheduler": "east"}
     grid.near.ask("POST", "/v1/jobs", ended)
     end = time.monotonic() + 60.0
     while True:
@@ -226,10 +226,11 @@ def test_a_job_is_submitted_by_ssh_and_its_outcome_teaches_the_score(grid: Grid,
             break
         assert time.monotonic() < end, jobs
         time.sleep(0.2)
-    assert [each["took"] for each in jobs] == [pytest.approx(500.0), pytest.approx(500.0)]
+    assert [each["took"] for each in jobs] == [pytest.approx(60.0), pytest.approx(60.0)]
     trust = next(each for each in grid.grid.ask("GET", "/v1/sites")["sites"] if each["site"] == "near")["trust"]
     assert trust["outcomes"] == 2
-    assert trust["multiplier"] > 1.5
+    # Six times as long as predicted, twice; a time far beyond what can have passed would not be believed.
+    assert trust["multiplier"] > 1.3
 
 
 def test_what_is_known_of_jobs_and_sites_survives_the_grid_daemon_being_killed(grid: Grid) -> None:
