@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.signature import paper
 from benchmarks.signature.general_equations import completed, distance_form
 from benchmarks.signature.scalability import core_hours, efficiency, prediction_error
-from metasched.signature.instruction_table import difference, instructions_per_process, total_instructions
+from metasched.signature.instruction_table import difference, total_instructions
 from metasched.signature.local_equations import local_equation
 from metasched.signature.transforms import PowerLaw, r_squared, weight_form
 
@@ -73,7 +73,7 @@ def instructions() -> dict[str, Any]:
     weights = [weight_form([*paper.TABLE_3], [paper.TABLE_3[n][phase] for n in paper.TABLE_3]) for phase in range(7)]
     predicted = {
         str(n): [
-            round(instructions_per_process(total, form(n), n))
+            round(total / n / form(n))
             for total, form in zip(paper.TABLE_2_TOTALS[largest], weights, strict=True)
             if form is not None
         ]

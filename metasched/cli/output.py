@@ -161,7 +161,7 @@ def working(what: str) -> AbstractContextManager[Any]:
     return err.status(what) if err.is_terminal else nullcontext()
 
 
-def progress(steps: Iterable[Step], *, total: int, what: str) -> Iterable[Step]:
+def progress(steps: Iterable[Step], total: int, *, what: str) -> Iterable[Step]:
     """Iterate over steps with a progress bar on stderr, shown only on a terminal."""
     from rich.progress import track  # loaded by the verbs that take long only
 

@@ -13,16 +13,19 @@ from rich.table import Table
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.cli.signature_prediction import MOST_PROCESSES, plot_verb, predict_verb
+from metasched.cli.signature_sizes import resize_verb
 from metasched.cli.signature_synthetic import run_verb
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
+from metasched.signature.traces import Trace
 from metasched.store.files.otf2_archives import ANCHOR, read_otf2
-from metasched.store.files.recorded_traces import Recorded, read_recorded
+from metasched.store.files.recorded_traces import PERF, STATED, TIME, VALGRIND, Recorded, read_recorded
 from metasched.store.files.signatures import (
     APPLICATION,
     SIGNATURE,
     VERSION,
     measured_of,
+    one_workload_of,
     points_of,
     read_application,
     read_document,
@@ -31,6 +34,7 @@ from metasched.store.files.signatures import (
     write_document,
 )
 from metasched.store.files.ti_traces import read_ti_trace, write_ti_trace
+from metasched.tracing.recording import Instructions, record
 
 signature = typer.Typer(help="Expand traces of message-passing applications to more processes.", no_args_is_help=True)
 
@@ -40,17 +44,20 @@ def record_verb(
     launcher: Annotated[list[str], typer.Argument(help="Command that starts the program: mpirun -np 16 ./app")],
     to: Annotated[Path, typer.Option("-o", "--output", help="Folder to write the trace to.")],
     compiler: Annotated[str, typer.Option(help="mpicc of the MPI that the program was built with.")] = "mpicc",
+    instructions: Annotated[
+        Instructions,
+        typer.Option(help="How computation is counted: perf if processes can read a counter, else time, by default."),
+    ] = Instructions.auto,
     as_json: JsonOption = False,
 ) -> None:
     """Run an MPI program and record what each process does."""
-    from metasched.tracing.recording import record
-
-    status = record(launcher, to, compiler)
+    status = record(launcher, to, compiler, instructions)
     found = read_recorded(to)
     shown = {
         "processes": len(found.trace.processes),
         "events": found.trace.events,
         "execution_time": found.duration,
+        "instructions": found.instructions,
         "cut": list(found.cut),
         "status": status,
         "trace": str(to),
@@ -59,12 +66,20 @@ def record_verb(
         output.print_json(shown)
     else:
         line = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
-        output.say(f"{line} written to {to}")
+        output.say(f"{line} written to {to}, computation by {COUNTED[found.instructions]}")
     if found.cut:
         output.to_stderr(f"warning: {found.warning}")
     if status:
         output.to_stderr(f"{launcher[0]} ended with status {status}")
         raise typer.Exit(1)
+
+
+#: How computation was counted, in words.
+COUNTED = {
+    TIME: "processor time",
+    PERF: "processor time and the processor's counter of instructions",
+    VALGRIND: "valgrind's count of instructions",
+}
 
 
 @signature.command("extract")
@@ -86,6 +101,9 @@ def extract_verb(
     measured: Annotated[
         float | None, typer.Option("--time", help="Execution time of the run (s), where it was measured.")
     ] = None,
+    problem_size: Annotated[
+        float | None, typer.Option(help="Problem size of the run, for metasched signature resize.")
+    ] = None,
     timed: Annotated[
         Path | None,
         typer.Option(help="Trace of the same run with nanoseconds in place of instructions, for measurable points."),
@@ -100,17 +118,21 @@ def extract_verb(
             raise InputError(f"--{name} is {value:g}, expected a number above 0")
     if not 0.0 <= latency < 1e30:
         raise InputError(f"--latency is {latency:g}, expected a number of at least 0")
-    if measured is not None and not 0.0 < measured < 1e30:
-        raise InputError(f"--time is {measured:g}, expected a number above 0")
+    for name, stated in (("time", measured), ("problem-size", problem_size)):
+        if stated is not None and not 0.0 < stated < 1e30:
+            raise InputError(f"--{name} is {stated:g}, expected a number above 0")
     with output.working("reading"):
         recorded = _recorded(trace)
         read = recorded.trace
-        # How long a run took that ended early says nothing.
-        measured = measured or (None if recorded.cut else recorded.duration or None)
-        measured_point = None if timed is None else point(read, _recorded(timed).trace)
-        found = phases_of(read, Machine(speed, bandwidth, latency))
+        other = recorded if timed is None else _recorded(timed)
+        measured = measured or recorded.execution_time or other.execution_time
+        times = recorded.timed if timed is None else _in_nanoseconds(other, timed)
+        measured_point = None if times is None else point(read, times)
+        found = phases_of(read, Machine(speed, bandwidth, latency), times)
         document = signature_document(read, found)
-    document["instructions"] = "time" if trace.is_dir() or trace.suffix == ANCHOR else "counted"
+    document["instructions"] = recorded.instructions
+    if problem_size is not None:
+        document["problem_size"] = problem_size
     if measured is not None:
         document["execution_time"] = measured
     if measured_point is not None:
@@ -120,7 +142,7 @@ def extract_verb(
         output.to_stderr(f"warning: {recorded.warning}")
     write_document(to, document)
     if as_json:
-        shown = ("processes", "events", "duration", "coverage", "phases")
+        shown = ("processes", "events", "duration", "instructions", "coverage", "phases")
         output.print_json({key: document[key] for key in shown} | {"cut": [*recorded.cut], "signature": str(to)})
         return
     table = Table(box=box.SIMPLE)
@@ -151,7 +173,15 @@ def _recorded(path: Path) -> Recorded:
         return read_recorded(path)
     if path.suffix == ANCHOR:
         return read_otf2(path)
-    return Recorded(read_ti_trace(path).steadied(), (0.0,), ())
+    return Recorded(read_ti_trace(path).steadied(), (0.0,), (), instructions=STATED)
+
+
+def _in_nanoseconds(recorded: Recorded, path: Path) -> Trace:
+    """The trace that --timed names; one in SimGrid's format states nanoseconds."""
+    found = recorded.trace if recorded.instructions == STATED else recorded.in_nanoseconds
+    if found is None:
+        raise InputError("was recorded under valgrind, expected a run with its own times", where=str(path))
+    return found
 
 
 @signature.command("mark")
@@ -172,6 +202,8 @@ def mark_verb(
     recorded = read_recorded(trace)
     if recorded.cut:
         raise InputError(f"process {recorded.cut[0]} did not end normally, expected a complete run", where=str(trace))
+    if recorded.in_nanoseconds is None:
+        raise InputError("was recorded under valgrind, expected a run with its own times", where=str(trace))
     if (campaign / "phases.csv.gz").exists():
         raise InputError("is compressed, expected phases.csv or none", where=str(campaign / "phases.csv.gz"))
     runs, count = read_campaign(campaign).runs, len(recorded.trace.processes)
@@ -185,7 +217,7 @@ def mark_verb(
             + (f", such as {free[0]}" if free else ", and there is none"),
             where=str(campaign),
         )
-    found = phases_of(recorded.trace, Machine())
+    found = phases_of(recorded.in_nanoseconds, Machine())
     # Runs of other counts have the same phases in the same places; those marked first say which matter.
     names = dict.fromkeys(mark.phase for each in runs for mark in each.marks)
     relevant = [int(name) for name in names if name.isascii() and name.isdigit()] if names else [
@@ -199,7 +231,7 @@ def mark_verb(
             where=str(trace),
         )
     relevant.sort()
-    seconds = worked(recorded.trace, recorded.durations, relevant, Machine())
+    seconds = worked(recorded.in_nanoseconds, recorded.durations, relevant, Machine())
     asked = runs[chosen].request
     marks = [
         PhaseMark(str(phase), process, asked.available_cpu, asked.available_bandwidth, max(float(each), 1e-9))
@@ -211,7 +243,8 @@ def mark_verb(
     if as_json:
         output.print_json(shown | {"written": str(campaign / "phases.csv")})
     else:
-        output.say(f"{len(marks)} marks of {len(relevant)} phases of run {chosen} added to {campaign / 'phases.csv'}")
+        phases = f"{len(relevant)} phase{'s' * (len(relevant) != 1)}"
+        output.say(f"{len(marks)} marks of {phases} of run {chosen} added to {campaign / 'phases.csv'}")
 
 
 SignaturesArgument = Annotated[list[Path], typer.Argument(help="Signatures of runs on different numbers of processes.")]
@@ -234,19 +267,28 @@ def fit_verb(
     from metasched.signature.reporting import equations, open_rules, unruled, valid_counts, weights
 
     documents = [read_document(each, SIGNATURE) for each in signatures]
-    for each, path in zip(documents, signatures, strict=True):
+    ways = [each.get("instructions", STATED) for each in documents]
+    for each, way, path in zip(documents, ways, signatures, strict=True):
         if each.get("cut"):
             raise InputError("is of a run that did not end normally, expected complete runs", where=str(path))
+        if (way == TIME) != (ways[0] == TIME):
+            raise InputError(
+                f"holds {'processor time' if way == TIME else 'instructions'}, and {signatures[0]} "
+                f"{'processor time' if ways[0] == TIME else 'instructions'}: expected signatures of one kind",
+                where=str(path),
+            )
+    one_workload_of(documents, signatures)
     with output.working("fitting"):
         traces = [trace_of_signature(each, str(path)) for each, path in zip(documents, signatures, strict=True)]
-        found = fit(traces, any(each.get("instructions") == "time" for each in documents))
+        found = fit(traces, any(way != STATED for way in ways))
     measured = points_of(documents, signatures)
     if points:
         small = points_of([read_document(each, SIGNATURE) for each in points], points)
         if len(small) < len(points):
             raise InputError("--points have no times, expected signatures of metasched signature extract --timed")
         measured += small
-    application = replace(found.application, paces=paces(measured) if points else ())
+    everywhere = len(measured) >= len(documents)
+    application = replace(found.application, paces=paces(measured) if points or everywhere else ())
     groups = {len(each.processes): instruction_table(each, Machine()) for each in traces}
     document: dict[str, Any] = {
         "ruled": found.ruled,
@@ -324,6 +366,7 @@ def expand_verb(
         output.say(f"{trace.events} actions of {processes} processes written to {to}")
 
 
+signature.command("resize")(resize_verb)
 signature.command("run")(run_verb)
 signature.command("predict")(predict_verb)
 signature.command("plot")(plot_verb)

@@ -28,17 +28,6 @@ def total_instructions(per_process: float, weight: float, processes: int) -> flo
     return per_process * weight * processes
 
 
-def instructions_per_process(total: float, weight: float, processes: int) -> float:
-    """Instructions of each process in one execution of a phase (Eq. 4).
-
-    Examples
-    --------
-    >>> round(instructions_per_process(1991661726270220, 31031, 1024))
-    62678681
-    """
-    return total / processes / weight
-
-
 def difference(predicted: float, measured: float) -> float:
     """The difference of a measurable point from the prediction (DIF of Table 5), in percent of the prediction.
 

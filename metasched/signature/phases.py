@@ -7,7 +7,7 @@ shows; its weight is how often the loops around it run it. Traces without times 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -163,8 +163,13 @@ def worked(trace: Trace, durations: Sequence[float], relevant: Sequence[int], ma
     return np.stack([seconds[:, belongs == place].sum(axis=1) for place in range(len(relevant))])
 
 
-def phases_of(trace: Trace, machine: Machine) -> Phases:
+def phases_of(trace: Trace, machine: Machine, timed: Trace | None = None) -> Phases:
     """The phases of a trace.
+
+    Parameters
+    ----------
+    timed : the same actions with nanoseconds in place of instructions, where both are known; computation then takes
+        these, not what the machine would.
 
     Examples
     --------
@@ -176,11 +181,12 @@ def phases_of(trace: Trace, machine: Machine) -> Phases:
     ([(0, 1, False), (1, 10, True), (2, 1, False)], True)
     """
     table = trace.table
-    seconds = machine.seconds(trace)
     actions = range(len(table.shape))
     flops = np.array([table.instructions(action) for action in actions])
     volumes = np.array([table.volume(action) for action in actions])
-    weights, sums = summed(trace, (seconds, flops, volumes, np.ones(len(table.shape))))
+    weights, sums = summed(trace, (machine.seconds(trace), flops, volumes, np.ones(len(table.shape))))
+    if timed is not None:
+        sums[0] = summed(timed, (replace(machine, speed=1e9).seconds(timed),))[1][0]
     total = float(sums[0].sum()) or 1.0
     shares = sums[0].sum(axis=0) / total
     order = np.argsort(-shares, kind="stable")

@@ -39,6 +39,8 @@ DOUBT = {"blocks": (0.004, 0.04), "replay": (0.004, 0.0), "synthetic": (0.004, 0
 UNKNOWN = {"blocks": (0.25, 0.66), "replay": (0.08, 0.0), "synthetic": (0.08, 0.66)}
 #: By how much runs may correct what blocks say of communication.
 CORRECTION = (0.5, 2.0)
+#: A run that took so many times as long as predicted, or as short, ran on another machine than the engine describes.
+STRANGE = 2.0
 #: Bytes of messages whose times tell the bandwidth of a link.
 LONG = (2.0**20, 2.0**21)
 LABEL = "process"
@@ -138,7 +140,7 @@ def predictions(
     """
     timed = {count: engine(count) for count in sorted({*measured, *counts})}
     learned = sorted(measured)
-    factor, worse = 1.0, 1.0
+    factor, worse, most = 1.0, 1.0, 0.0
     doubt = DOUBT[name] if learned else UNKNOWN[name]
     warnings: tuple[str, ...] = ()
     if learned:
@@ -147,8 +149,15 @@ def predictions(
         *some, last = learned
         before = _factor([timed[n] for n in some], [measured[n] for n in some]) if corrected and some else 1.0
         rehearsed = [(last, before), *((n, factor) for n in some)]
-        misses = (_miss(timed[n], by, measured[n]) / _doubt(timed[n], by, doubt) for n, by in rehearsed)
-        worse = max(1.0, *misses)
+        misses = {n: _miss(timed[n], by, measured[n]) for n, by in rehearsed}
+        worse = max(1.0, *(misses[n] / _doubt(timed[n], by, doubt) for n, by in rehearsed))
+        most, at = max((miss, n) for n, miss in misses.items())
+        if most > math.log(STRANGE):
+            ratio = measured[at] / _time(timed[at], dict(rehearsed)[at])
+            warnings = (
+                f"the run on {at} processes took {ratio:.3g} times as long as predicted: was it on such hardware, with "
+                "a processor for each process?",
+            )
     else:
         warnings = ("no run was timed: the interval is that of the engine in general",)
     found = []
@@ -167,7 +176,9 @@ def predictions(
         time = sum(each.weight * each.time for each in phases)
         # Every doubling beyond what was seen adds as much doubt again.
         beyond = max(math.log2(count / learned[-1]), 0.0) if learned else 0.0
-        width = math.exp(worse * _doubt(of_count, factor, doubt) * (1.0 + beyond))
+        # Another machine is as much another one for more processes: its miss does not grow with them.
+        doubled = 1.0 + beyond
+        width = math.exp(min(worse * _doubt(of_count, factor, doubt) * doubled, most + math.log(STRANGE) * doubled))
         found.append(
             Prediction(
                 count,

@@ -16,8 +16,10 @@ from metasched.records import InputError
 TIMEOUT = 120.0
 
 
-def compiled(source: Path, compiler: str, options: Sequence[str], suffix: str = "") -> Path:
-    """The program of a source, compiled once for each state of the source and each compiler.
+def compiled(
+    source: Path, compiler: str, options: Sequence[str], suffix: str = "", headers: Sequence[Path] = ()
+) -> Path:
+    """The program of a source, compiled once for each state of the source and its headers, and each compiler.
 
     Parameters
     ----------
@@ -25,6 +27,7 @@ def compiled(source: Path, compiler: str, options: Sequence[str], suffix: str = 
     compiler : name or path of the compiler.
     options : of the compiler.
     suffix : of the program's name.
+    headers : files of ours that the source includes.
 
     Raises
     ------
@@ -36,7 +39,7 @@ def compiled(source: Path, compiler: str, options: Sequence[str], suffix: str = 
         raise InputError(f"{compiler} is not installed; on Debian: apt-get install libopenmpi-dev or libmpich-dev")
     # A link may come to name another compiler; wrappers of one name differ by their folder.
     named = "\0".join([found, os.path.realpath(found), *options])
-    state = hashlib.sha256(source.read_bytes() + named.encode()).hexdigest()[:16]
+    state = hashlib.sha256(b"".join(each.read_bytes() for each in (source, *headers)) + named.encode()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metasched"
     target = cache / f"{source.stem}-{state}{suffix}"
     if not target.exists():
@@ -52,5 +55,7 @@ def compiled(source: Path, compiler: str, options: Sequence[str], suffix: str = 
                 raise InputError(f"{compiler} cannot build {source.name}: {error}") from None
             if done.returncode:
                 raise InputError(f"{compiler} cannot build {source.name}: {done.stderr.strip()[-300:]}")
+            if not made.is_file():
+                raise InputError(f"{compiler} made no program of {source.name}")
             made.replace(target)
     return target

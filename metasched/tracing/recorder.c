@@ -1,6 +1,6 @@
-// Records what one process does through MPI, with its computing time between calls: preloaded into programs in C and Fortran.
+// Records what one process does through MPI, with its computation between calls: preloaded into programs in C and Fortran.
 //
-//   METASCHED_TRACE=DIR LD_PRELOAD=recorder.so mpirun -np 16 ./app
+//   METASCHED_TRACE=DIR METASCHED_INSTRUCTIONS=auto LD_PRELOAD=recorder.so mpirun -np 16 ./app
 //
 // Each call becomes an action in the notation of SimGrid's time-independent traces (ranks of the world, bytes). Different
 // actions are numbered, and the sequence of numbers is folded into loops while it grows: a loop of a million turns is
@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "instruction_counter.h"
 
 enum { LONGEST_PERIOD = 128, MOST_NODES = 1 << 22, NULL_RANK = -333, BYTES = -1, FRESH = 10000 /* ns */ };
 
@@ -97,10 +99,17 @@ enum Name {
 };
 
 static Table actions, bodies, betweens;
-static Words nodes, counts, totals; // of the program; of betweens: how often, nanoseconds
+static Words nodes, counts, totals, executed; // of the program; of betweens: how often, nanoseconds, instructions
 static int rank = -1, processes, whole;
-static int64_t last = -1, left, begun, wall, written, write_cost;
+static int64_t last = -1, begun, wall, written, write_cost;
 static char folder[4096];
+
+// What a process computes: processor time (ns), and instructions if they are counted.
+typedef struct {
+  int64_t time, instructions;
+} Work;
+static Work left; // when the last call ended
+#define NOTHING ((Work){0, 0})
 
 static int64_t now(clockid_t clock)
 {
@@ -173,7 +182,8 @@ static void write_all(const char* how)
   FILE* file = fopen(part, "w");
   if (!file)
     return;
-  fprintf(file, "metasched-trace 1\nprocess %d %d\ninstructions time\nduration %.9f\n", rank, processes,
+  const char* counted = counted_by();
+  fprintf(file, "metasched-trace 1\nprocess %d %d\ninstructions %s\nduration %.9f\n", rank, processes, counted,
           1e-9 * (double)(now(CLOCK_MONOTONIC) - begun));
   for (size_t i = 0; i < actions.starts.size; i++) {
     const int64_t* key = actions.keys.at + actions.starts.at[i];
@@ -187,8 +197,11 @@ static void write_all(const char* how)
   }
   for (size_t i = 0; i < betweens.starts.size; i++) {
     const int64_t* key = betweens.keys.at + betweens.starts.at[i];
-    fprintf(file, "t %lld %lld %lld %lld\n", (long long)key[0], (long long)key[1], (long long)counts.at[i],
+    fprintf(file, "t %lld %lld %lld %lld", (long long)key[0], (long long)key[1], (long long)counts.at[i],
             (long long)totals.at[i]);
+    if (strcmp(counted, "time") != 0)
+      fprintf(file, " %lld", (long long)executed.at[i]);
+    fputc('\n', file);
   }
   for (size_t i = 0; i <= bodies.starts.size; i++) {
     const int last_one = i == bodies.starts.size;
@@ -209,18 +222,30 @@ static void write_all(const char* how)
     unlink(part);
 }
 
-// Begins a call: the computing time since the last one.
-static int64_t entered(void)
+// Begins a call: what was computed since the last one.
+static Work entered(void)
 {
-  return rank < 0 ? 0 : processor_time() - left;
+  if (rank < 0)
+    return NOTHING;
+  const int64_t instructions = count_at_begin() - left.instructions;
+  return (Work){processor_time() - left.time, instructions};
+}
+
+// Ends a call; what no action has taken up of the computation before it is the next one's.
+static void ended_owing(Work owing)
+{
+  if (rank < 0)
+    return;
+  left.time         = processor_time() - owing.time;
+  left.instructions = count_at_end() - owing.instructions;
 }
 
 static void ended(void)
 {
-  left = processor_time();
+  ended_owing(NOTHING);
 }
 
-static void add(const int64_t* key, size_t size, int64_t computed)
+static void add(const int64_t* key, size_t size, Work computed)
 {
   if (rank < 0 || nodes.size >= MOST_NODES)
     return;
@@ -230,9 +255,11 @@ static void add(const int64_t* key, size_t size, int64_t computed)
   while (counts.size <= (size_t)between) {
     push(&counts, 0);
     push(&totals, 0);
+    push(&executed, 0);
   }
   counts.at[between]++;
-  totals.at[between] += computed > 0 ? computed : 0;
+  totals.at[between] += computed.time > 0 ? computed.time : 0;
+  executed.at[between] += computed.instructions > 0 ? computed.instructions : 0;
   last = action;
   push(&nodes, action);
   fold();
@@ -248,7 +275,7 @@ static void add(const int64_t* key, size_t size, int64_t computed)
   do {                                                                                                                 \
     const int64_t key_[] = {__VA_ARGS__};                                                                              \
     add(key_, sizeof key_ / sizeof *key_, computed);                                                                   \
-    computed = 0;                                                                                                      \
+    computed = NOTHING;                                                                                                \
   } while (0)
 
 // Communicators: ranks of the world, and a number of their own, the same for all members since it is of the members.
@@ -340,12 +367,25 @@ static void forget(MPI_Request request)
     *found = asked[--asked_size];
 }
 
-static void waited(MPI_Request request, int64_t* computed)
+static void waited(MPI_Request request, Work* computed)
 {
   const Asked* found = find(request);
   if (found && found->tag >= 0)
     ADD(*computed, WAIT, 0, found->source, found->target, found->tag);
   forget(request);
+}
+
+// Ends the run before it has begun, and leaves the reason.
+static void refuse(const char* why)
+{
+  char path[4200];
+  snprintf(path, sizeof path, "%s/refused", folder);
+  FILE* file = fopen(path, "w");
+  if (file) {
+    fprintf(file, "instructions cannot be counted: %s\n", why);
+    fclose(file);
+  }
+  PMPI_Abort(MPI_COMM_WORLD, 2);
 }
 
 static void start(int was_initialized)
@@ -355,8 +395,11 @@ static void start(int was_initialized)
   snprintf(folder, sizeof folder, "%s", getenv("METASCHED_TRACE"));
   PMPI_Comm_size(MPI_COMM_WORLD, &processes);
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  begun = written  = now(CLOCK_MONOTONIC);
-  int64_t computed = 0;
+  const char* why = start_counter(folder);
+  if (why)
+    refuse(why);
+  begun = written = now(CLOCK_MONOTONIC);
+  Work computed   = NOTHING;
   ADD(computed, INIT, 0);
   ended();
 }
@@ -375,7 +418,7 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided)
 }
 int MPI_Finalize(void)
 {
-  int64_t computed = entered();
+  Work computed = entered();
   ADD(computed, FINALIZE, 0);
   if (rank >= 0)
     write_all("end");
@@ -396,7 +439,7 @@ __attribute__((destructor)) static void leave(void)
 }
 
 #define CALLED(call, ...)                                                                                              \
-  int64_t computed = entered();                                                                                        \
+  Work computed = entered();                                                                                           \
   __VA_ARGS__;                                                                                                         \
   const int status = call;                                                                                             \
   ended();                                                                                                             \
@@ -417,7 +460,7 @@ SENDING(Rsend, RSEND)
   int MPI_##function(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,                 \
                      MPI_Request* request)                                                                             \
   {                                                                                                                    \
-    int64_t computed = entered();                                                                                      \
+    Work computed = entered();                                                                                         \
     const int64_t to = world_rank(comm, peer);                                                                         \
     ADD(computed, name, 0, to, tag, bytes(count, type), BYTES);                                                        \
     const int status = PMPI_##function(data, count, type, peer, tag, comm, request);                                   \
@@ -431,7 +474,7 @@ POSTING(Issend, ISSEND)
 
 int MPI_Recv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* result)
 {
-  int64_t computed = entered();
+  Work computed = entered();
   MPI_Status own;
   const int status = PMPI_Recv(data, count, type, peer, tag, comm, &own);
   if (status == MPI_SUCCESS && rank >= 0) {
@@ -448,7 +491,7 @@ int MPI_Recv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Co
 }
 int MPI_Irecv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request)
 {
-  int64_t computed   = entered();
+  Work computed = entered();
   const int64_t from = world_rank(comm, peer);
   ADD(computed, IRECV, 0, from, tag, bytes(count, type), BYTES);
   const int status = PMPI_Irecv(data, count, type, peer, tag, comm, request);
@@ -478,7 +521,8 @@ int MPI_Wait(MPI_Request* request, MPI_Status* result)
 }
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-  int64_t computed = entered(), known = 0;
+  Work computed = entered();
+  int64_t known = 0;
   for (int i = 0; i < count; i++) {
     known += find(requests[i]) != NULL;
     forget(requests[i]);
@@ -491,7 +535,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 }
 // Which of several requests has ended is known behind the call only.
 #define WAITED_FOR(call, complete, indices)                                                                            \
-  int64_t computed   = entered();                                                                                      \
+  Work computed = entered();                                                                                           \
   MPI_Request* ahead = malloc((size_t)(count ? count : 1) * sizeof *ahead);                                            \
   memcpy(ahead, requests, (size_t)count * sizeof *ahead);                                                              \
   const int status = call;                                                                                             \
@@ -500,7 +544,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
       if ((indices) >= 0)                                                                                              \
         waited(ahead[indices], &computed);                                                                             \
   free(ahead);                                                                                                         \
-  left = processor_time() - computed; /* what no action has taken up is the next one's */                  \
+  ended_owing(computed);                                                                                               \
   return status
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* result)
@@ -544,7 +588,7 @@ int MPI_Recv_init(void* data, int count, MPI_Datatype type, int peer, int tag, M
     remember(*request, world_rank(comm, peer), rank, tag, bytes(count, type), 2);
   return status;
 }
-static void started(MPI_Request request, int64_t* computed)
+static void started(MPI_Request request, Work* computed)
 {
   const Asked* found = find(request);
   if (found && found->persistent == 1)
@@ -621,7 +665,7 @@ TO_ALL(Allgather, ALLGATHER)
 TO_ALL(Alltoall, ALLTOALL)
 
 // Actions with lists as long as the communicator.
-static void add_list(int64_t computed, int64_t name, MPI_Comm comm, const Words* numbers)
+static void add_list(Work computed, int64_t name, MPI_Comm comm, const Words* numbers)
 {
   Words key = {0};
   push(&key, name);
@@ -656,7 +700,7 @@ static void push_rest(Words* words, int64_t types)
 int MPI_Alltoallv(const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in,
                   const int in_counts[], const int in_at[], MPI_Datatype in_type, MPI_Comm comm)
 {
-  const int64_t computed = entered();
+  const Work computed = entered();
   Words key = {0}, received = {0};
   push(&key, 0);
   key.at[0] = push_counts(&key, out_counts, out_type, comm, 1);
@@ -673,7 +717,7 @@ int MPI_Alltoallv(const void* out, const int out_counts[], const int out_at[], M
 int MPI_Allgatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[],
                    const int in_at[], MPI_Datatype in_type, MPI_Comm comm)
 {
-  const int64_t computed = entered();
+  const Work computed = entered();
   Words key              = {0};
   int own;
   PMPI_Comm_rank(comm, &own);
@@ -688,7 +732,7 @@ int MPI_Allgatherv(const void* out, int out_count, MPI_Datatype out_type, void* 
 int MPI_Gatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[],
                 const int in_at[], MPI_Datatype in_type, int root, MPI_Comm comm)
 {
-  const int64_t computed = entered();
+  const Work computed = entered();
   Words key              = {0};
   int own;
   PMPI_Comm_rank(comm, &own);
@@ -704,7 +748,7 @@ int MPI_Gatherv(const void* out, int out_count, MPI_Datatype out_type, void* in,
 int MPI_Scatterv(const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in,
                  int in_count, MPI_Datatype in_type, int root, MPI_Comm comm)
 {
-  const int64_t computed = entered();
+  const Work computed = entered();
   Words key              = {0};
   int own;
   PMPI_Comm_rank(comm, &own);
@@ -719,7 +763,7 @@ int MPI_Scatterv(const void* out, const int out_counts[], const int out_at[], MP
 }
 int MPI_Reduce_scatter(const void* out, void* in, const int in_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-  const int64_t computed = entered();
+  const Work computed = entered();
   Words key              = {0};
   push_counts(&key, in_counts, type, comm, 1);
   push(&key, 0);

@@ -6,27 +6,59 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 
 from metasched.records import InputError
 from metasched.tracing.compiled import compiled
 
-SOURCE = Path(__file__).with_name("recorder.c")
+SOURCE, COUNTER = (Path(__file__).with_name(name) for name in ("recorder.c", "instruction_counter.h"))
+#: Callgrind collects between calls only, which the recorder switches; of its results only the log is used.
+VALGRIND = (
+    "--callgrind:collect-atstart=no",
+    "--callgrind:callgrind-out-file=/dev/null",
+    "--log-file=%q{METASCHED_TRACE}/.valgrind-%p",
+)
+#: Where a process leaves the reason for not being recorded.
+REFUSED = "refused"
 
 
-def recorder(compiler: str = "mpicc") -> Path:
-    """The recorder for a compiler of MPI, compiled once for each state of its source.
+class Instructions(StrEnum):
+    """How the instructions between calls are counted: auto is perf where processes can read a counter, else time."""
+
+    auto = "auto"
+    perf = "perf"
+    valgrind = "valgrind"
+    time = "time"
+
+
+def recorder(compiler: str = "mpicc", options: Sequence[str] = ()) -> Path:
+    """The recorder for a compiler of MPI, compiled once for each state of its source and its options.
 
     Raises
     ------
     InputError
         When there is no such compiler, or it fails.
     """
-    return compiled(SOURCE, compiler, ["-shared", "-fPIC", "-O2"], ".so")
+    return compiled(SOURCE, compiler, ["-shared", "-fPIC", "-O2", *options], ".so", [COUNTER])
 
 
-def record(launcher: Sequence[str], to: Path, compiler: str = "mpicc") -> int:
+def record(
+    launcher: Sequence[str],
+    to: Path,
+    compiler: str = "mpicc",
+    instructions: Instructions = Instructions.auto,
+    options: Sequence[str] = (),
+) -> int:
     """Run a launcher with its program; every process of it that starts MPI leaves a file in a folder.
+
+    Parameters
+    ----------
+    launcher : the command, word by word.
+    to : the folder, which is empty or not there.
+    compiler : of the MPI that the program was built with.
+    instructions : how they are counted.
+    options : of the compiler, beside its own.
 
     Returns
     -------
@@ -35,19 +67,32 @@ def record(launcher: Sequence[str], to: Path, compiler: str = "mpicc") -> int:
     Raises
     ------
     InputError
-        When the folder holds other things, the launcher cannot be started, or no process has left a file.
+        When the folder holds other things, the launcher cannot be started, instructions cannot be counted as asked
+        for, or no process has left a file.
     """
-    library = recorder(compiler)
+    under_valgrind = instructions is Instructions.valgrind
+    library = recorder(compiler, [*options, "-DWITH_VALGRIND"] if under_valgrind else options)
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise InputError("is there and not an empty folder", where=str(to))
     if shutil.which(launcher[0]) is None:
         raise InputError(f"{launcher[0]} is not installed, expected the command that starts the MPI program")
     to.mkdir(parents=True, exist_ok=True)
     preload = " ".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")]))
-    environment = {**os.environ, "METASCHED_TRACE": str(to.resolve()), "LD_PRELOAD": preload}
+    environment = {
+        **os.environ,
+        "METASCHED_TRACE": str(to.resolve()),
+        "METASCHED_INSTRUCTIONS": instructions,
+        "LD_PRELOAD": preload,
+    }
+    if under_valgrind:
+        environment["VALGRIND_OPTS"] = " ".join([os.environ.get("VALGRIND_OPTS", ""), *VALGRIND]).strip()
     status = subprocess.run(list(launcher), env=environment, check=False).returncode  # noqa: S603
-    for part in to.glob(".rank-*.part"):
+    for part in (*to.glob(".rank-*.part"), *to.glob(".valgrind-*")):
         part.unlink()
+    if (to / REFUSED).exists():
+        why = (to / REFUSED).read_text(encoding="ascii").strip()
+        shutil.rmtree(to)
+        raise InputError(why)
     if not any(to.glob("rank-*")):
         to.rmdir()
         raise InputError(

@@ -207,6 +207,22 @@ def test_intervals_are_as_wide_as_the_rehearsal_was_wrong() -> None:
     assert width[1.0] < width[1.1] < width[1.3]
 
 
+@pytest.mark.parametrize("slower", [0.05, 20.0])
+def test_an_engine_for_another_machine_is_told_and_its_intervals_stay_believable(slower: float) -> None:
+    def engine(n: int) -> Timed:
+        return timed(100.0 / n, 0.01 * n)
+
+    measured = {n: slower * (engine(n).computation + engine(n).communication) for n in (4, 8, 16)}
+    found = predictions(engine, "blocks", [16, 64, 256], measured, True)
+    assert len(found) == 3
+    for each in found:
+        low, high = each.interval
+        assert low < slower * each.execution_time < high
+        assert high / low < 1e6
+        (line,) = each.warnings
+        assert "times as long as predicted" in line
+
+
 def test_intervals_are_wide_where_processes_communicate() -> None:
     def engine(n: int) -> Timed:
         return timed(100.0 / n, 0.01 * n)

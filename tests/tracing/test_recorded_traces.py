@@ -113,6 +113,10 @@ def test_processes_cut_short_before_they_did_anything_together_are_refused(tmp_p
         (lambda text: text.replace("p 0 ", "p 77 "), "none of the recorder's lines"),
         (lambda text: text.replace("x5", "x5000000000"), "more than"),
         (lambda text: text.replace("end\n", ""), "has no last line"),
+        (lambda text: text.replace("instructions time", "instructions perf"), "none of the recorder's lines"),
+        (lambda text: text.replace("instructions time", "instructions guessed"), "none of the recorder's lines"),
+        (lambda text: text.replace("1 2000000", "1 2000000 7"), "none of the recorder's lines"),
+        (lambda text: text.replace("1 2000000", "1 2" + 400 * "0"), "none of the recorder's lines"),
         (lambda text: text.replace("duration 1.5", "duration nan"), "none of the recorder's lines"),
         (lambda text: text.replace("isend 1", "isend 7"), "names rank 7, expected one of 2 processes"),
     ],
@@ -125,8 +129,53 @@ def test_files_of_another_form_are_refused(tmp_path: Path, change: object, told:
         read_recorded(folder)
 
 
+def counted(folder: Path, *ways: str) -> Path:
+    """Processes that compute 3 ms, 2,000 instructions a microsecond, before each of ten barriers."""
+    texts = []
+    for rank, way in enumerate(ways):
+        text = file_of(rank, len(ways), ["init", "barrier", "finalize"], [0, *([1] * 10), 2])
+        rows = [f"t 0 1 1 3000000{'' if way == 'time' else ' 6000000'}"]
+        rows += [f"t 1 1 9 27000000{'' if way == 'time' else ' 54000000'}"]
+        text = text.replace("instructions time", f"instructions {way}").replace("t 0 1 1 2000000", "\n".join(rows))
+        texts.append(text)
+    return written(folder, *texts)
+
+
+def test_instructions_come_back_beside_the_times(tmp_path: Path) -> None:
+    found = read_recorded(counted(tmp_path / "run", "perf", "perf"))
+    assert found.timed is not None
+    for trace, first in ((found.trace, "compute 6e+06"), (found.timed, "compute 3e+06")):
+        texts = [trace.table.text(action) for action in trace.processes[1].tolist()]
+        assert texts[:4] == ["init", first, "barrier", first]
+    assert (found.instructions, found.execution_time) == ("perf", 1.5)
+
+
+def test_times_are_taken_where_some_processes_have_no_counter(tmp_path: Path) -> None:
+    found = read_recorded(counted(tmp_path / "run", "perf", "time"))
+    assert (found.instructions, found.timed) == ("time", None)
+    assert found.trace.table.text(int(found.trace.processes[0][1])) == "compute 3e+06"
+
+
+def test_times_under_valgrind_are_not_the_programs(tmp_path: Path) -> None:
+    found = read_recorded(counted(tmp_path / "run", "valgrind", "valgrind"))
+    assert found.trace.table.text(int(found.trace.processes[0][1])) == "compute 6e+06"
+    assert (found.instructions, found.in_nanoseconds, found.execution_time) == ("valgrind", None, None)
+    with pytest.raises(InputError, match="process 1 was not counted by valgrind to its end"):
+        read_recorded(counted(tmp_path / "mixed", "valgrind", "time"))
+
+
 def test_a_missing_process_is_named(tmp_path: Path) -> None:
     folder = pair(tmp_path / "run", 5)
     (folder / "rank-1").unlink()
     with pytest.raises(InputError, match="process 1 of 2 is missing"):
+        read_recorded(folder)
+
+
+@pytest.mark.parametrize("place", [1, 5, 8])
+def test_a_line_that_is_none_of_the_recorders_is_named_with_its_row(tmp_path: Path, place: int) -> None:
+    folder = pair(tmp_path / "run", 5)
+    file = sorted(each for each in folder.iterdir() if each.is_file())[0]
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:place], "x y z", *lines[place:], ""]))
+    with pytest.raises(InputError, match=f"{file.name}, row {place + 1}: "):
         read_recorded(folder)

@@ -1,14 +1,14 @@
 """Reads what the recorder of ``metasched signature record`` writes: a folder with a file for each process.
 
-A file holds different actions by number (``a``), computing time between two of them (``t``: how often, nanoseconds),
-bodies of loops (``b``) and the program (``p``), whose words are actions or ``BODYxTIMES``. Its last line is ``end``, or
-``cut`` where the process did not end by itself.
+A file holds different actions by number (``a``), computation between two of them (``t``: how often, nanoseconds, and
+instructions if they were counted), bodies of loops (``b``) and the program (``p``), whose words are actions or
+``BODYxTIMES``. Its last line is ``end``, or ``cut`` where the process did not end by itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +27,10 @@ from metasched.validation import Located
 Ints = NDArray[np.int64]
 
 HEADER = "metasched-trace 1"
+#: How computation is known: by processor time alone, by a counter beside it, or counted by valgrind, which is slow.
+TIME, PERF, VALGRIND = WAYS = ("time", "perf", "valgrind")
+#: That of traces that state instructions.
+STATED = "counted"
 #: Most lines of a file, and bytes of one that holds a program.
 MOST_LINES, LONGEST_PROGRAM = 5_000_000, 256 * LONGEST
 _WORD = re.compile(r"(\d{1,9})x(\d{1,10})|(\d{1,9})")
@@ -40,19 +44,30 @@ class Recorded:
     Parameters
     ----------
     trace : what each process did, up to where all have done it if some did not end by themselves; a nanosecond of
-        computing time counts as an instruction.
+        computing time counts as an instruction where instructions were not counted.
     durations : of each process, from the end of MPI_Init to the start of MPI_Finalize (s).
     cut : processes that did not end by themselves.
     left_out : how many actions stand in the files, but not in the trace.
+    instructions : how they are known: "time", "perf", "valgrind" or "counted".
+    timed : the same actions with nanoseconds in place of instructions, where both are known.
     """
 
     trace: Trace
     durations: tuple[float, ...]
     cut: tuple[int, ...]
     left_out: int = 0
+    instructions: str = TIME
+    timed: Trace | None = None
 
     @classmethod
-    def of(cls, whole: Trace, durations: tuple[float, ...], cut: tuple[int, ...]) -> Recorded:
+    def of(
+        cls,
+        whole: Trace,
+        durations: tuple[float, ...],
+        cut: tuple[int, ...],
+        instructions: str = TIME,
+        timed: Trace | None = None,
+    ) -> Recorded:
         """The run of a whole trace, checked.
 
         Raises
@@ -61,12 +76,23 @@ class Recorded:
             When messages lack an end, though nothing is cut, or ranks are none of the run.
         """
         trace = common_beginning(whole) if cut else whole
-        return cls(trace.checked(), durations, cut, whole.events - trace.events)
+        timed = common_beginning(timed) if cut and timed is not None else timed
+        return cls(trace.checked(), durations, cut, whole.events - trace.events, instructions, timed)
 
     @property
     def duration(self) -> float:
         """That of the process that took longest (s)."""
         return max(self.durations)
+
+    @property
+    def execution_time(self) -> float | None:
+        """Of the whole run (s), unless it is not known, ended early or took longer because it was observed."""
+        return None if self.cut or self.instructions == VALGRIND else self.duration or None
+
+    @property
+    def in_nanoseconds(self) -> Trace | None:
+        """The trace with nanoseconds in place of instructions, where times are known."""
+        return self.trace if self.instructions == TIME else self.timed
 
     @property
     def warning(self) -> str:
@@ -87,7 +113,8 @@ class _Process:
     count: int = 0
     duration: float = 0.0
     actions: list[str] = field(default_factory=list)
-    between: dict[tuple[int, int], float] = field(default_factory=dict)
+    way: str = TIME
+    between: dict[tuple[int, int], tuple[float, ...]] = field(default_factory=dict)
     bodies: list[tuple[Node, ...]] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     program: tuple[Node, ...] = ()
@@ -106,12 +133,8 @@ def read_recorded(folder: Path) -> Recorded:
     first = _read(folder / "rank-0")
     if not 1 <= first.count <= MOST_PROCESSES:
         raise InputError(f"has {first.count} processes, expected from 1 to {MOST_PROCESSES}", where=str(folder))
-    table = ActionTable()
-    known: dict[str, int] = {}
-    works: dict[float, int] = {}
-    processes = []
-    durations: list[float] = []
-    cut, events = [], 0
+    processes: list[_Process] = []
+    events = 0
     for rank in range(first.count):
         path = folder / f"rank-{rank}"
         if not path.is_file():
@@ -124,16 +147,35 @@ def read_recorded(folder: Path) -> Recorded:
         events += one.size
         if events > MOST_EVENTS:
             raise InputError(f"holds more than {MOST_EVENTS} actions", where=str(folder))
-        processes.append(_actions(one, table, known, works))
-        durations.append(one.duration)
-        if one.how != "end":
-            cut.append(rank)
+        processes.append(one)
+    ways = {one.way for one in processes}
+    if len(ways) > 1 and VALGRIND in ways:
+        rank = next(rank for rank, one in enumerate(processes) if one.way != VALGRIND)
+        raise InputError(f"process {rank} was not counted by valgrind to its end, as others were", where=str(folder))
+    # Where some processes have no counter, times are what all have.
+    way = ways.pop() if len(ways) == 1 else TIME
     with Located(str(folder)):
-        return Recorded.of(Trace(table, tuple(processes)), tuple(durations), tuple(cut))
+        return Recorded.of(
+            _trace(processes, 0 if way == TIME else 1),
+            tuple(one.duration for one in processes),
+            tuple(rank for rank, one in enumerate(processes) if one.how != "end"),
+            way,
+            _trace(processes, 0) if way == PERF else None,
+        )
 
 
-def _actions(one: _Process, table: ActionTable, known: dict[str, int], works: dict[float, int]) -> NDArray[np.int32]:
-    """A process's actions by their numbers in the table, with the computing time between them."""
+def _trace(processes: Sequence[_Process], column: int) -> Trace:
+    """What all processes did, with one of the columns that tell their computation: nanoseconds, instructions."""
+    table = ActionTable()
+    known: dict[str, int] = {}
+    works: dict[float, int] = {}
+    return Trace(table, tuple(_actions(one, column, table, known, works) for one in processes))
+
+
+def _actions(
+    one: _Process, column: int, table: ActionTable, known: dict[str, int], works: dict[float, int]
+) -> NDArray[np.int32]:
+    """A process's actions by their numbers in the table, with the computation between them."""
     numbers = []
     for text in one.actions:
         if text not in known:
@@ -147,7 +189,7 @@ def _actions(one: _Process, table: ActionTable, known: dict[str, int], works: di
     for place, code in enumerate(codes.tolist()):
         last, after = divmod(code, len(one.actions))
         # Between any two calls there is some, so that runs that differ by a tick of the clock have one program.
-        amount = float(f"{max(one.between.get((last, after), 0.0), 1.0):.6g}")
+        amount = float(f"{max(one.between.get((last, after), (0.0, 0.0))[column], 1.0):.6g}")
         if last >= 0 and amount not in works:
             works[amount] = table.add("compute", (amount,))
         before[place] = works[amount] if last >= 0 else -1
@@ -181,7 +223,7 @@ def _read(path: Path) -> _Process:
             _take(one, line)
         except InputError as error:
             raise InputError(str(error), where=f"{path}, row {row}") from None
-        except (ValueError, IndexError):
+        except (ValueError, IndexError, OverflowError):
             raise InputError(f"{line[:60]!r} is none of the recorder's lines", where=f"{path}, row {row}") from None
     if one.how not in ("end", "cut"):
         raise InputError("has no last line, expected a whole file of the recorder", where=str(path))
@@ -189,7 +231,7 @@ def _read(path: Path) -> _Process:
 
 
 def _take(one: _Process, line: str) -> None:
-    """One line of a file; ValueError or IndexError where it is of another form."""
+    """One line of a file; ValueError, IndexError or OverflowError where it is of another form."""
     kind, _, rest = line.partition(" ")
     if one.how:
         raise ValueError
@@ -204,10 +246,12 @@ def _take(one: _Process, line: str) -> None:
             raise ValueError
         one.actions.append(rest)
     elif kind == "t":
-        last, after, times, total = (int(word) for word in rest.split())
-        if not (-1 <= last < len(one.actions) and 0 <= after < len(one.actions) and times > 0 and total >= 0):
+        last, after, times, *totals = (int(word) for word in rest.split())
+        if not (-1 <= last < len(one.actions) and 0 <= after < len(one.actions) and times > 0 and min(totals) >= 0):
             raise ValueError
-        one.between[last, after] = min(total / times, LARGEST)
+        if len(totals) != (1 if one.way == TIME else 2):
+            raise ValueError
+        one.between[last, after] = tuple(min(total / times, LARGEST) for total in totals)
     elif kind in ("b", "p"):
         nodes, size = _nodes(one, rest)
         if kind == "b":
@@ -217,7 +261,9 @@ def _take(one: _Process, line: str) -> None:
             one.program, one.size = nodes, size
     elif line in ("end", "cut"):
         one.how = line
-    elif line not in (HEADER, "instructions time"):
+    elif kind == "instructions" and rest in WAYS:
+        one.way = rest
+    elif line != HEADER:
         raise ValueError
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 #: What the first keys of the documents hold.
 SIGNATURE, APPLICATION, VERSION = "metasched-signature", "metasched-scaled-application", 1
 SYNTHETIC = "metasched-synthetic-signature"
-#: Deepest nesting of loops, and most bytes of a file.
-DEEPEST, MOST_BYTES = 32, 512 * 2**20
+#: Deepest nesting of loops.
+DEEPEST = 32
 
 
 def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
@@ -41,8 +42,6 @@ def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
         When it is not JSON, of another kind, or of a version that is not known.
     """
     where = str(path)
-    if Path(path).is_file() and Path(path).stat().st_size > MOST_BYTES:
-        raise InputError(f"has more than {MOST_BYTES} bytes", where=where)
     try:
         document = json.loads(read_text(path), parse_constant=_refused)
     except (ValueError, RecursionError) as error:
@@ -182,6 +181,37 @@ def points_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> lis
         if not sound:
             raise InputError("point is of another form than extract --timed writes", where=str(path))
     return found
+
+
+def problem_size_of(document: dict[str, Any], path: Path) -> float | None:
+    """The problem size that a signature states; None where it states none."""
+    size = document.get("problem_size")
+    if size is None:
+        return None
+    if type(size) not in (int, float) or not 0.0 < size < 1e30:
+        raise InputError(f"problem_size is {str(size)[:40]}, expected a number above 0", where=str(path))
+    return float(size)
+
+
+def one_workload_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> None:
+    """Refuse problem sizes that neither stay nor grow with the number of processes.
+
+    Raises
+    ------
+    InputError
+        With the signature whose size is another one.
+    """
+    known = [
+        (int(each["processes"]), problem_size_of(each, path), path) for each, path in zip(documents, paths, strict=True)
+    ]
+    stated = sorted((n, size, str(path)) for n, size, path in known if size is not None)
+    if len({size for _, size, _ in stated}) > 1 and any(after[1] <= before[1] for before, after in pairwise(stated)):
+        n, size, path = next(each for each in stated if each[1] != stated[0][1])
+        raise InputError(
+            f"is of problem size {size:g} on {n} processes, and {stated[0][2]} of {stated[0][1]:g} on {stated[0][0]}: "
+            "expected one size, or sizes that grow with the processes",
+            where=path,
+        )
 
 
 def _seconds(time: Any, path: Path) -> float:

@@ -1,0 +1,67 @@
+"""``metasched signature resize``: the signature of a run at a problem size that was not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from metasched.cli import output
+from metasched.cli.options import JsonOption
+from metasched.records import InputError
+from metasched.signature.phases import Machine, phases_of
+from metasched.store.files.recorded_traces import STATED
+from metasched.store.files.signatures import (
+    SIGNATURE,
+    problem_size_of,
+    read_document,
+    signature_document,
+    trace_of_signature,
+    write_document,
+)
+
+
+def resize_verb(
+    signatures: Annotated[
+        list[Path], typer.Argument(help="Signatures (extract --problem-size) of runs on as many processes.")
+    ],
+    problem_size: Annotated[float, typer.Option(help="Problem size of the signature to write.")],
+    to: Annotated[Path, typer.Option("-o", "--output", help="Signature to write (JSON).")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write the signature of another problem size, from those of at least two."""
+    from metasched.signature.problem_sizes import resized
+
+    documents = [read_document(each, SIGNATURE) for each in signatures]
+    runs = {}
+    for document, path in zip(documents, signatures, strict=True):
+        size = problem_size_of(document, path)
+        if size is None:
+            raise InputError("states no problem size, expected that of extract --problem-size", where=str(path))
+        if size in runs:
+            raise InputError(f"is of problem size {size:g}, as another signature, expected others", where=str(path))
+        if document.get("cut"):
+            raise InputError("is of a run that did not end normally, expected complete runs", where=str(path))
+        runs[size] = trace_of_signature(document, str(path))
+    ways = {str(document.get("instructions", STATED)) for document in documents}
+    if len(ways) > 1:
+        raise InputError(f"instructions are known by {' and '.join(sorted(ways))}, expected one way")
+    if not 0.0 < problem_size < 1e30:
+        raise InputError(f"--problem-size is {problem_size:g}, expected a number above 0")
+    with output.working("resizing"):
+        trace = resized(runs, problem_size)
+        document = signature_document(trace, phases_of(trace, Machine()))
+    document |= {"instructions": ways.pop(), "problem_size": problem_size, "problem_sizes": sorted(runs)}
+    write_document(to, document)
+    warnings = []
+    if not min(runs) <= problem_size <= max(runs):
+        warnings = [f"problem size {problem_size:g} is outside of those that were run, {min(runs):g} to {max(runs):g}"]
+    shown: dict[str, Any] = {name: document[name] for name in ("processes", "events", "problem_size", "problem_sizes")}
+    if as_json:
+        output.print_json(shown | {"warnings": warnings, "signature": str(to)})
+    else:
+        output.say(f"{trace.events} actions of {shown['processes']} processes with problem size {problem_size:g}")
+        output.say(f"signature written to {to}")
+        for line in warnings:
+            output.to_stderr(f"warning: {line}")
