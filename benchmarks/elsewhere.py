@@ -2,8 +2,9 @@
 
 The twelve ports of the paper's Table 6 on the judged campaigns, from none, one and three ordinary runs of the target,
 drawn at random from its training runs, whatever their loads; no idle runs of either cluster are read. With ``--data
-DIR`` also the largest run of each series of UK systems in ``DIR/uk_hpc_runs.csv`` (hpc-uk/archer-benchmarks), of which
-the project holds no copy: alone, and with the other systems' runs of the application.
+DIR`` also the largest runs of series on UK systems in ``DIR/uk_hpc_runs.csv`` (hpc-uk/archer-benchmarks), and of those
+on Spark clusters that ``benchmarks.real_parameters`` reads, of which the project holds no copy: alone, and with the
+other platforms' runs of the application.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks import real_parameters
 from benchmarks.porting import TABLE_6
 from benchmarks.testbed.catalogue import DESIGN, JUDGED
 from benchmarks.verdicts import Target, table
@@ -28,8 +30,13 @@ from metasched.store.files.campaigns import read_campaign
 
 #: Runs of the target learned first, seeds of the draws, and runs followed.
 FIRST, SEEDS, FOLLOWED = (0, 1, 3), (1, 2, 3), 40
-#: Bandwidth (Mbit/s) and size of the UK runs, which recorded neither.
+#: Bandwidth (Mbit/s) and size of the runs of series, which recorded no bandwidth and are each of one size.
 BANDWIDTH, SIZE = 1000.0, 1000.0
+#: The ways in which the largest runs of series are predicted.
+WAYS = ("alone", "with other platforms")
+
+#: Times (s) by application and platform, then by number of nodes.
+Series = dict[tuple[str, str], dict[int, float]]
 
 
 def ports(campaigns: Path) -> dict[int, list[list[Outcome]]]:
@@ -52,26 +59,45 @@ def ports(campaigns: Path) -> dict[int, list[list[Outcome]]]:
     return found
 
 
-def systems(path: Path) -> tuple[list[Outcome], list[Outcome]]:
-    """The largest run of each series, predicted from the smaller ones alone, and with the other systems' runs."""
-    series: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    with path.open(newline="", encoding="utf-8") as file:
+def uk_systems(folder: Path) -> Series:
+    """Times of the UK runs, with the best layout on each number of nodes."""
+    series: Series = defaultdict(dict)
+    with (folder / "uk_hpc_runs.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             times, nodes = series[row["application"], row["cluster"]], int(row["nodes"])
-            times[nodes] = min(float(row["execution_time"]), times.get(nodes, np.inf))  # the best layout counts
+            times[nodes] = min(float(row["execution_time"]), times.get(nodes, np.inf))
+    return series
+
+
+def machine_types(folder: Path) -> Series:
+    """Median times of the jobs on clusters of one type of machine, each size and setting an application of its own."""
+    repeated: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for (application, machine), runs in real_parameters.read(folder).items():
+        for run in runs:
+            name = f"{application} {run.problem_size:g} {run.settings.parameters}"
+            repeated[name, machine, run.processors].append(run.execution_time)
+    series: Series = defaultdict(dict)
+    for (name, machine, count), times in repeated.items():
+        series[name, machine][count] = float(np.median(times))
+    return series
+
+
+def largest(series: Series) -> tuple[list[Outcome], list[Outcome]]:
+    """Each run from the third of its series on, predicted from the smaller ones alone, and with lent runs."""
     made = {
-        key: [Run(*key, SIZE, nodes, 1.0, BANDWIDTH, times[nodes]) for nodes in sorted(times)]
+        key: [Run(*key, SIZE, count, 1.0, BANDWIDTH, times[count]) for count in sorted(times)]
         for key, times in series.items()
     }
     alone, lent = [], []
-    for (application, system), runs in made.items():
-        others = [run for (name, other), own in made.items() if name == application and other != system for run in own]
-        for end in range(2, len(runs)):
-            own = RobustPredictor(application, system).fit(runs[:end])
+    for (application, platform), runs in made.items():
+        others = [
+            run for (name, other), own in made.items() for run in own if name == application and other != platform
+        ]
+        for end in range(2, len(runs) if others else 0):
+            own = RobustPredictor(application, platform).fit(runs[:end])
             alone.append(Outcome(runs[end], own.predict(runs[end].request)))
-            if others:
-                own = RobustPredictor(application, system).borrowing(others).fit(runs[:end])
-                lent.append(Outcome(runs[end], own.predict(runs[end].request)))
+            own = RobustPredictor(application, platform).borrowing(others).fit(runs[:end])
+            lent.append(Outcome(runs[end], own.predict(runs[end].request)))
     return alone, lent
 
 
@@ -86,7 +112,7 @@ def line(name: str, outcomes: Sequence[Outcome]) -> dict[str, float]:
 def main() -> None:
     """Judge, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder with uk_hpc_runs.csv")
+    parser.add_argument("--data", type=Path, help="folder with uk_hpc_runs.csv, grep.tsv, sort.tsv and kmeans.tsv")
     parser.add_argument("--design", action="store_true", help="the campaigns of the design")
     arguments = parser.parse_args()
     targets = []
@@ -101,10 +127,11 @@ def main() -> None:
                     what = f"from {count} runs, predictions {begin + 1} to {end}"
                     targets.append(Target(what, f"<= {most:g} %", f"{error:.1f} %", error <= most))
         if arguments.data is not None:
+            for name, outcomes in zip(WAYS, largest(machine_types(arguments.data)), strict=True):
+                line(f"Spark clusters, {name}", outcomes)
             for name, outcomes, asked in zip(
-                ("alone", "with other systems"), systems(arguments.data / "uk_hpc_runs.csv"), ((15, 10), (10, 5.6)),
-                strict=True,
-            ):  # fmt: skip
+                WAYS, largest(uk_systems(arguments.data)), ((15, 10), (10, 5.6)), strict=True
+            ):
                 found = line(f"UK systems, {name}", outcomes)
                 mean, median = found["ppe_mean"], found["ppe_median"]
                 reached = mean <= asked[0] and median <= asked[1]

@@ -18,7 +18,7 @@ the formula.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -86,19 +86,21 @@ class ScalePrior:
 class Kinship:
     """How runs on other platforms are correlated with those on the target platform.
 
-    The coefficients of the basis are common to all platforms but for small differences; the smooth part and scaling are
-    independent on each platform. Relative to the target platform, the coefficients of another one differ by two such
-    differences: its own, and that of the target platform, which the runs on all others have in common.
+    The coefficients of the basis are common to all platforms but for small differences. Relative to the target
+    platform, the coefficients of another one differ by two such differences: its own, and that of the target platform,
+    which the runs on all others have in common. Smooth part and scaling are independent on each platform, but one
+    Wiener process in log P, which is part of the scaling, is common to all.
 
     Parameters
     ----------
     platforms : array of shape (n,), the platform of each run by number, 0 for the target platform.
     apart : array of shape (l,), standard deviation of each coefficient between platforms.
+    shared : standard deviation, over one unit of log P, of the Wiener process that all platforms have in common.
 
     Examples
     --------
     >>> kin = Kinship(np.array([1, 1, 2, 0]), np.array([0.5]))
-    >>> kin.differences(np.ones((4, 1)))
+    >>> kin.covariance(np.zeros((4, 2)), np.ones((4, 1)))
     array([[0.5 , 0.5 , 0.25, 0.  ],
            [0.5 , 0.5 , 0.25, 0.  ],
            [0.25, 0.25, 0.5 , 0.  ],
@@ -107,6 +109,7 @@ class Kinship:
 
     platforms: NDArray[np.intp]
     apart: Floats
+    shared: float = 0.0
 
     @cached_property
     def asked(self) -> NDArray[np.bool_]:
@@ -118,10 +121,16 @@ class Kinship:
         """Which runs are of one platform, shape (n, n)."""
         return np.equal.outer(self.platforms, self.platforms)
 
-    def differences(self, basis: Floats) -> Floats:
-        """Covariance of log times due to other coefficients on other platforms, (n, n), from the basis (n, l)."""
+    def covariance(self, points: Floats, basis: Floats) -> Floats:
+        """Covariance of log times due to other coefficients on other platforms, and to what all share, (n, n).
+
+        Parameters
+        ----------
+        points : of the runs, the second coordinate being log P, shape (n, d).
+        basis : derivatives of their log time by the coefficients, shape (n, l).
+        """
         away = basis * self.apart * ~self.asked[:, None]
-        return np.asarray(away @ away.T * (1.0 + self.same))
+        return away @ away.T * (1.0 + self.same) + self.shared**2 * np.minimum.outer(points[:, 1], points[:, 1])
 
 
 class ResidualProcess:
@@ -168,6 +177,8 @@ class ResidualProcess:
         self._noise = np.ones(len(error)) if noise is None else noise
         self._extra = np.zeros(len(error)) if extra is None else extra
         self._kinship = kinship
+        # On the target platform, its own scaling and that of all platforms add up to one Wiener process.
+        self._whole = replace(scales, scaling=math.hypot(scales.scaling, kinship.shared if kinship else 0.0))
         covariance = run_covariance(scales, points, basis, scales.noise**2 * self._noise + self._extra, kinship)
         self._factor = scipy.linalg.cholesky(covariance, lower=True)
         white = scipy.linalg.solve_triangular(self._factor, np.column_stack([basis, error]), lower=True)
@@ -191,7 +202,7 @@ class ResidualProcess:
         seen = across @ self._asked
         known = seen[:, 1 + len(self.spreads) :]
         known *= across
-        variance = self.scales.bend**2 + self.scales.scaling**2 * points[:, 1]
+        variance = self._whole.bend**2 + self._whole.scaling**2 * points[:, 1]
         variance -= known.sum(axis=1)
         return seen[:, 0], np.maximum(variance, 0.0, out=variance), seen[:, 1 : 1 + len(self.spreads)]
 
@@ -205,7 +216,7 @@ class ResidualProcess:
         """
         across = self._form(points)
         inverse = self._asked[:, 1 + len(self.spreads) :]
-        return across @ inverse @ across.T, across @ self.absorbed, form_covariance(self.scales, points, points)
+        return across @ inverse @ across.T, across @ self.absorbed, form_covariance(self._whole, points, points)
 
     def mean(self, points: Floats) -> Floats:
         """Mean of smooth part and scaling alone at points (m, d)."""
@@ -296,6 +307,7 @@ class ResidualProcess:
         across = form_covariance(self.scales, points, self.points)
         if self._kinship is not None:
             across *= self._kinship.asked
+            across += self._kinship.shared**2 * np.minimum.outer(points[:, 1], self.points[:, 1])
         return across
 
 
@@ -310,7 +322,7 @@ def run_covariance(scales: Scales, points: Floats, basis: Floats, alone: Floats,
     covariance = form_covariance(scales, points, points)
     if kinship is not None:
         covariance *= kinship.same
-        covariance += kinship.differences(basis)
+        covariance += kinship.covariance(points, basis)
     covariance[np.diag_indices(len(points))] += alone
     return covariance
 
@@ -376,7 +388,7 @@ def most_probable(
     if kinship is not None:
         same = kinship.same
         wiener = wiener * same
-        fixed += kinship.differences(basis)
+        fixed += kinship.covariance(points, basis)
     identity, medians = np.eye(len(error)), prior.medians.logs
     free = np.array([True, *(place >= prior.fixed_lengths for place in range(inputs)), True, True])
     full = np.where(free, start.logs, medians)

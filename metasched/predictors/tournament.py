@@ -114,7 +114,8 @@ class Tournament(ByColumns):
             else:
                 lines.append(f"{entrant.name} not judged yet")
         runs = len(self.errors[chosen.name])
-        return f"{chosen.name} predicts, mean error over the last {runs} runs: {', '.join(lines)}"
+        over = f", mean error over the last {runs} run{'s' * (runs > 1)}" if runs else ""
+        return f"{chosen.name} predicts{over}: {', '.join(lines)}"
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:
         """Predict with the chosen entrant; the model names it and the reason."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metasched.predictors.contract import Predictor
+from metasched.predictors.contract import Predictor, computing_share
 from metasched.predictors.formulas import published as published_module
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.peers import GaussianProcess, RidgeQuadratic
@@ -257,3 +257,16 @@ def test_predictions_from_several_threads_while_learning_are_all_sound() -> None
     for asker in askers:
         asker.join()
     assert not wrong
+
+
+def test_the_share_of_computation_is_that_of_the_terms_of_each_request() -> None:
+    predictor = PublishedPredictor().fit(runs(60))
+    asked = [(1000.0, 4), (3000.0, 1), (1000.0, 4), (500.0, 8)]
+    found = computing_share(predictor, [n for n, _ in asked], [p for _, p in asked], 0.5, 50.0)
+    terms = [predictor.breakdown(Request(n, p, 0.5, 50.0)) for n, p in asked]
+    expected = [
+        sum(each.seconds for each in some if each.name.startswith("computation")) / sum(each.seconds for each in some)
+        for some in terms
+    ]
+    assert found.tolist() == pytest.approx(expected)
+    assert len(set(expected)) == 3

@@ -16,6 +16,7 @@ from metasched.predictors.judging.conditions import observed
 from metasched.predictors.judging.evaluation import evaluate
 from metasched.predictors.judging.groups import Group
 from metasched.predictors.judging.peers import RidgeQuadratic
+from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Placement, Request, ResourceSet, Run
 
@@ -93,6 +94,11 @@ def test_the_entrant_with_the_least_recent_error_answers_and_the_reason_names_al
     assert tournament.reason.startswith("good predicts, mean error over the last 10 runs: good ")
     assert ", bad " in tournament.reason
     assert tournament.reason in tournament.predict(Request(1000, 4, 0.8, 80.0)).model
+
+
+def test_no_error_is_named_before_one_is_known() -> None:
+    tournament = Tournament([RobustPredictor(), RidgeQuadratic()]).fit(runs(3))
+    assert tournament.reason.startswith("robust predicts: robust not judged yet, ")
 
 
 def test_the_choice_follows_errors_that_change() -> None:

@@ -31,6 +31,7 @@ from metasched.predictors.gaussian_process import (
 from metasched.predictors.memory.setting_columns import SettingColumns
 from metasched.predictors.robust.effects import Effects
 from metasched.predictors.robust.loads import Loads
+from metasched.predictors.robust.shared_scaling import sharing
 from metasched.predictors.robust.structure import Numbers, Structure, factors
 from metasched.records import DEFAULT_SETTINGS, Settings
 
@@ -135,7 +136,7 @@ class Model:
         expected, spreads = formula.vector, formula.spreads
         for turn in range(rounds):
             noise, extra = sample.noise / weights, sample.disturbed(formula)
-            slopes, kin = sample.left_by(formula)[0], sample.kinship(formula)
+            slopes, kin = sample.left_by(formula)[0], sample.kinship(formula, scales, weights)
             covariance = run_covariance(scales, sample.points, slopes, scales.noise**2 * noise + extra, kin)
             formula = formula.fitted(sample.runs, expected, covariance, sample.rows)
             if search and turn < rounds - 1:
@@ -453,11 +454,15 @@ class _Sample:
         """Whether all runs are of the target platform."""
         return not self.platforms.any()
 
-    def kinship(self, formula: Structure) -> Kinship | None:
-        """Correlation with runs on other platforms; None if there are none."""
+    def kinship(self, formula: Structure, scales: Scales, weights: Floats) -> Kinship | None:
+        """Correlation with runs on other platforms; None if there are none. Parameters as of :meth:`process`."""
         if self.alone:
             return None
-        return Kinship(self.platforms, np.array([*APART, *(APART_OF_EFFECTS for _ in formula.powers)]))
+        kinship = Kinship(self.platforms, np.array([*APART, *(APART_OF_EFFECTS for _ in formula.powers)]))
+        slopes, error = self.left_by(formula)
+        error += slopes @ (formula.vector - Structure.around(self.runs, self.effects, self.rows).vector)
+        alone = scales.noise**2 * self.noise / weights + self.disturbed(formula)
+        return sharing(kinship, scales, self.points, slopes, formula.spreads, error, alone)
 
     def weighed(self, formula: Structure, scales: Scales, weights: Floats) -> Floats:
         """Weights of the runs, below 1 for outliers and for runs of platforms that differ from the others.
@@ -507,5 +512,5 @@ class _Sample:
             noise=self.noise / weights,
             extra=self.disturbed(formula),
             moved=False,
-            kinship=self.kinship(formula),
+            kinship=self.kinship(formula, scales, weights),
         )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from candidate_functions.terms import Observations
 from metasched.predictors.porting.factors import bandwidth_factor, cpu_factor, dedicated
+from metasched.predictors.porting.link_sharing import LinkSharing
 from metasched.records import InputError, Run
 
 
@@ -83,3 +84,10 @@ def test_loaded_runs_are_not_taken_for_dedicated_ones() -> None:
     assert dedicated([loaded, free], 1, where="here") == [free]
     with pytest.raises(InputError, match="here: no dedicated run on one processor"):
         dedicated([loaded], 1, where="here")
+
+
+@pytest.mark.parametrize("side", ["reference", "target"])
+def test_links_are_shared_by_one_node_or_more(side: str) -> None:
+    with pytest.raises(InputError, match=f"^the {side} has 0 nodes, expected 1 or more$"):
+        LinkSharing(**{side: 0})
+    assert LinkSharing(**{side: 1}).congestion(np.array([1.0])).tolist() == [1.0]

@@ -143,3 +143,20 @@ def test_runs_go_to_the_model_of_their_platform(known: PlatformsPredictor) -> No
         several.learn(run)
     assert {name: model.window.seen for name, model in several.models.items()} == {"old": 6, "new": 2}
     assert several.cluster == "old"
+
+
+def test_scaling_that_other_platforms_share_is_carried() -> None:
+    # From eight processors on all are faster than the formula says, as where data begin to fit into caches.
+    def stepped(platform: str, most: int) -> list[Run]:
+        return [
+            Run("made", platform, 1000.0, p, 1.0, 1000.0, SCALES[platform] * 100.0 / p * (0.85 if p >= 8 else 1.0))
+            for p in (1, 2, 4, 8, 16)
+            if p <= most
+        ]
+
+    lent = [*stepped("old", 16), *stepped("slow", 16)]
+    borrowed = RobustPredictor("made", "new").borrowing(lent).fit(stepped("new", 4))
+    alone = RobustPredictor("made", "new").fit(stepped("new", 4))
+    asked = stepped("new", 16)[3:]
+    assert errors(borrowed, asked).max() < 0.05
+    assert errors(alone, asked).min() > 0.2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -203,3 +204,15 @@ def test_the_types_of_gpus_that_runs_name_have_times_of_their_own() -> None:
     asked = [Request(600, 2, 1.0, 1000.0, Settings.of(parameters={"gpu": gpu})) for gpu in part]
     found = [predictor.predict(each).execution_time for each in asked]
     assert found == pytest.approx([share * 1e-3 * 600**1.5 / 2 for share in part.values()], rel=0.05)
+
+
+def test_the_formula_shows_each_setting_with_its_effect() -> None:
+    text = RobustPredictor("cg", "c8").fit(laid_out(40)).state.model.formula.text
+    computation, _, communication = text.partition(" / cpu")
+    assert computation
+    number = r"-?[\d.e+-]+"
+    assert re.search(rf" k\^{number} \({number} \+ {number} \(P - k\) / \(P - 1\)\)", communication)
+    assert re.search(rf" threads\^{number}", text)
+    assert len(re.findall(rf" \({number} if solver is \w+\)", text)) == 2 * len(
+        set(re.findall(r"if solver is (\w+)", text))
+    )

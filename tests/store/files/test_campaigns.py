@@ -159,6 +159,21 @@ def test_a_bad_table_is_named(tmp_path: Path, text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("header", "row"), [("", ""), (",min_avg_avail_cpu,min_avg_avail_bw", ",1,1000"), (",start_time", ",")]
+)
+def test_equal_rows_on_idle_nodes_without_a_start_are_repetitions(tmp_path: Path, header: str, row: str) -> None:
+    text = f"problem_size,processors,execution_time{header}\n1400,4,12{row}\n1400,4,12{row}\n"
+    assert len(read_runs(write(tmp_path, text))) == 2
+
+
+def test_equal_rows_on_loaded_nodes_are_one_run(tmp_path: Path) -> None:
+    row = "1400,4,12,0.8,93.5"
+    text = f"problem_size,processors,execution_time,min_avg_avail_cpu,min_avg_avail_bw\n{row}\n{row}\n"
+    with pytest.raises(InputError, match="row 3: is the same run as row 2"):
+        read_runs(write(tmp_path, text))
+
+
 def test_bytes_that_are_not_utf8_are_named_by_row(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_bytes(f"{HEADER}\n".encode() + b"caf\xe9,c8,1,1,1,1,1,1,n0,train\n")
