@@ -131,18 +131,24 @@ def tabulate_shaken(
     ])  # fmt: skip
 
 
-def main(
-    logs: Annotated[list[str], typer.Argument(help="Log, and after a colon the processors of its cluster.")],
-    shakes: Annotated[int, typer.Option(min=0, help="Shaken replays of the third table.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the shaking and the bootstrap.")] = 20,
-    only_shaken: Annotated[bool, typer.Option("--only-shaken", help="Make the third table alone.")] = False,
-) -> None:
+def read_logs(logs: Iterable[str]) -> dict[str, tuple[JobLog, int]]:
+    """Each log by its name, with the processors of its cluster, which may follow its path after a colon."""
     read: dict[str, tuple[JobLog, int]] = {}
     for each in logs:
         path, _, size = each.partition(":")
         log = read_job_log(path)
         processors = int(size) if size else log.capacity or log.likely_capacity()
         read[path.rpartition("/")[2].partition(".")[0]] = log.fitting(processors), processors
+    return read
+
+
+def main(
+    logs: Annotated[list[str], typer.Argument(help="Log, and after a colon the processors of its cluster.")],
+    shakes: Annotated[int, typer.Option(min=0, help="Shaken replays of the third table.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides the shaking and the bootstrap.")] = 20,
+    only_shaken: Annotated[bool, typer.Option("--only-shaken", help="Make the third table alone.")] = False,
+) -> None:
+    read = read_logs(logs)
     done = {
         name: {
             (policy, kind): replay(log, processors, Policy(policy), PREDICTORS[kind](log))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import getpass
 import time
 from collections import Counter
-from collections.abc import Iterable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,10 +72,7 @@ def evaluate(
     with output.working(f"reading {log.name}"):
         recorded = read_job_log(log)
     jobs, size, said = _on(recorded, processors)
-
-    def bar(steps: Iterable[int], total: int) -> Iterable[int]:
-        return output.progress(steps, total=total, what="replaying")
-
+    bar = partial(output.progress, what="replaying")
     found: dict[str, Any] = judge(
         jobs, size, policy, PREDICTORS[predictor.value], shakes=shakes, seed=seed, progress=bar
     )
@@ -113,10 +110,7 @@ def import_verb(
     begun, settings = time.perf_counter(), configuration(config)
     location = database or settings.database
     where = cluster if cluster is not None else settings.slurm[0].name if len(settings.slurm) == 1 else ""
-
-    def bar(steps: Iterable[int], total: int) -> Iterable[int]:
-        return output.progress(steps, total=total, what="storing")
-
+    bar = partial(output.progress, what="storing")
     read = []
     for path in logs:  # all are read before any is stored
         with output.working(f"reading {path.name}"):
@@ -232,10 +226,7 @@ def report_verb(
             recorded = store.past_jobs.log(known if cluster is None else [cluster])
         title = f"Jobs of {cluster or next(iter(known), '') or 'the cluster'}"
     jobs, size, said = _on(recorded, processors)
-
-    def bar(steps: Iterable[int], total: int) -> Iterable[int]:
-        return output.progress(steps, total=total, what="replaying")
-
+    bar = partial(output.progress, what="replaying")
     document = report(jobs, size, replayed=replayed, progress=bar) | {"wrong": dict(jobs.wrong), "notes": said}
     if html is not None:
         from metasched.cli.history_report import page

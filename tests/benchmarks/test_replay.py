@@ -1,13 +1,15 @@
-"""The tables of replays: fairness, the bootstrap by weeks, and the shaken replays behind them."""
+"""The tables of replays: fairness, the bootstrap by weeks, shaken replays, and run times predicted by trees."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.replay.__main__ import largest_user, main, shaken_slowdowns, weekly_bound, worst_tenth
+from benchmarks.replay.bound import Described, bounds, delayed, waiting_together
 from benchmarks.replay.made_log import made_log
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy, Replay, replay
@@ -43,6 +45,45 @@ def test_shaken_replays_compare_the_predictors_on_the_same_logs() -> None:
     assert [list(each) for each in found] == [["requests", "metasched", "clairvoyant"]] * 2
     assert found == again
     assert found[0] != found[1]
+
+
+def test_a_job_is_described_by_jobs_that_ended_before_its_submission() -> None:
+    log = made_log(300, seed=2)
+    seen, later = Described(log), replace(log, run_time=log.run_time.copy())
+    start = replay(log, 64, Policy.easy, seen).start
+    last = int(np.argmax(log.submit_time == log.submit_time[-1]))
+    unknown = start + log.run_time > log.submit_time[last]
+    assert unknown.sum() > 1
+    later.run_time[unknown] += 1e6
+    again = Described(later)
+    replay(later, 64, Policy.easy, again)
+    np.testing.assert_array_equal(seen.described[: last + 1], again.described[: last + 1])
+
+
+def test_trees_are_compared_with_the_predictors_on_the_same_replay() -> None:
+    log = made_log(1500, seed=1)
+    errors, slowdowns = bounds(log, 64)
+    seen = Described(log)
+    replay(log, 64, Policy.easy, seen)
+    assert errors["metasched"] == np.abs(seen.expected - log.run_time).mean()
+    assert errors["keyed"] == np.abs(seen.keyed - log.run_time).mean()
+    trees = errors["trees trained on all other weeks"]
+    assert trees != errors["metasched"]
+    assert trees < errors["keyed"]
+    assert slowdowns["known run times"] == min(slowdowns.values()) < slowdowns["requests"] == max(slowdowns.values())
+
+
+def test_pairs_wait_at_the_same_time_and_are_of_different_users() -> None:
+    done = waited([0.0, 5.0, 4.0, 3.0, 0.5], [0, 0, 1, 1, 0])
+    assert [each.tolist() for each in waiting_together(done.log, done.start)] == [[1, 1, 2, 3], [2, 3, 4, 4]]
+
+
+def test_the_second_of_a_pair_is_delayed_by_the_first() -> None:
+    run, pairs = np.array([5.0, 100.0]), (np.array([0]), np.array([1]))
+    short_first, long_first = 5.0 / 100.0, 100.0 / 10.0
+    assert delayed(run, run, pairs) == short_first
+    assert delayed(-run, run, pairs) == long_first
+    assert delayed(np.ones(2), run, pairs) == (short_first + long_first) / 2.0
 
 
 def test_the_table_of_shaken_replays_is_made_alone_and_each_replay_is_told_as_it_ends(

@@ -145,3 +145,10 @@ def test_a_table_with_the_line_ends_of_old_macintoshes_is_refused_in_a_line(tmp_
     path.write_bytes(b"submit_time,run_time,processors\r0,60,4\r5,30,8\r")
     with pytest.raises(InputError, match=r"log.csv: is not CSV"):
         read_job_log(path)
+
+
+def test_names_alike_in_their_first_thousand_characters_are_one() -> None:
+    rows = ["submit_time,run_time,processors,user"]
+    rows += [f"{number},10,1,{name}" for number, name in enumerate([1000 * "a", 1001 * "a", 999 * "a"])]
+    log = read_log(rows)
+    assert log.named("user") == [1000 * "a", 1000 * "a", 999 * "a"]

@@ -96,3 +96,14 @@ def test_what_was_imported_is_reported_too(tmp_path: Path, capsys: pytest.Captur
     assert _run(capsys, "report", str(log), "--from-store")[0] == 2
     assert _run(capsys, "import", str(log), "--database", database, "--cluster", "other")[0] == 0
     assert "expected --cluster" in _run(capsys, "report", "--from-store", "--database", database)[2]
+
+
+def test_waits_are_listed_by_classes_of_processors_and_requested_times() -> None:
+    widths, limits = np.array([1, 2, 8, 9, 64, 65, 512, 513]), np.array([3600, 3601, 21600, 21601, 86400, 86401, 9, 9])
+    log = JobLog(
+        np.arange(8) * 1e6, np.full(8, 5.0), widths, limits.astype(float), 2.0 ** np.arange(8),
+    )  # fmt: skip
+    found = waits(log, 1000)
+    assert [each["jobs"] for each in found["by_processors"]] == [1, 2, 2, 2, 1]
+    assert [each["jobs"] for each in found["by_requested_time"]] == [3, 2, 2, 1]
+    assert [round(each["mean"], 3) for each in found["by_processors"]] == [1.0, 3.0, 12.0, 48.0, 128.0]

@@ -9,6 +9,7 @@ from benchmarks.replay.made_log import made_log
 from metasched.history.evaluation import Recorder, evaluate
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy, replay
+from metasched.history.run_times import neighbours
 from metasched.history.run_times.known import PREDICTORS
 from metasched.history.run_times.learned import SHARES, Learned
 from metasched.history.run_times.neighbours import Neighbours
@@ -288,3 +289,16 @@ def test_jobs_of_one_name_are_told_apart_by_their_executables_where_these_are_kn
         return float(found.expect(Submission("ada", 4, 3600.0, "run//", executable), 90_000.0).quantiles @ SHARES)
 
     assert mean("fast.sh") < 0.8 * mean("") < 0.8 * 0.8 * mean("slow.sh")
+
+
+def test_no_more_names_are_kept_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "MOST_NAMES", 3)
+    found = Neighbours()
+    kept = []
+    for number in range(7):
+        job = Submission("ada", 4, 3600.0, name=f"job{chr(97 + number)}")
+        found.submitted(number, job, float(number))
+        found.started(number, float(number))
+        found.ended(number, 10.0, number + 10.0)
+        kept.append(len(found._stems))
+    assert max(kept) == 3
