@@ -201,6 +201,11 @@ class Constraints(BaseModel):
         kept: Flags = ~np.logical_or.reduce(list(self.excluded(cluster).values()), axis=0)
         return kept
 
+    def offered(self, cluster: ClusterState) -> Ints:
+        """The processors of each node of a cluster that the job may take, shape (n,); 0 where it is ruled out."""
+        free = cluster.processors if self.per_node is None else np.minimum(cluster.processors, self.per_node)
+        return np.where(self.admitted(cluster), free, 0)
+
 
 def made(demands: Mapping[str, Any]) -> dict[str, Any]:
     """The demands that are set: those that are not None, False or empty.

@@ -111,6 +111,17 @@ class Topology:
             np.concatenate([level[2] for level in levels]),
         )
 
+    def narrowed_above(self, switch: Ints, width: Floats) -> NDArray[np.bool_]:
+        """Which entries of domains, shape (m,), no domain above has with the same width.
+
+        A set with any other entry is also found below the switch above, with the same bandwidth: the uplink is as wide.
+
+        Parameters
+        ----------
+        switch, width : of each entry, as :meth:`domains` gives them.
+        """
+        return np.asarray((self.parent.take(switch) < 0) | (width > self.uplink.take(switch)))
+
     def groups(self, link: ArrayLike) -> tuple[Groups, None]:
         """The domains, and nothing to bound: in a tree they hold the optimum."""
         return self.domains(link), None

@@ -18,7 +18,7 @@ from metasched.contention.equal_shares import equal_shares
 from metasched.contention.shared_cluster import SharedCluster, Work
 from metasched.contention.slowdown import Effects, effects
 from metasched.placement.clusters.running_jobs import BOUNDLESS, LEAST_WIDTH, RunningJob
-from metasched.placement.clusters.state import ClusterState
+from metasched.placement.clusters.state import ClusterState, places
 from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.loads.recent_placements import SETTLING
 from metasched.placement.ranking.contention import Share, Shared
@@ -106,7 +106,7 @@ class Coscheduled:
         shares : alternatives of nodes and processors, k of them.
         computation, communication : seconds of the job alone on each, shape (k,).
         """
-        number = {name: index for index, name in enumerate(cluster.nodes)}
+        number = places(cluster.nodes)
         jobs = [job for job in self.running[cluster.name] if any(name in number for name in job.nodes)]
         asked = [dict(zip(share.nodes.tolist(), share.processors.tolist(), strict=True)) for share in shares]
         there = [_taken(job, number) for job in jobs]
@@ -143,8 +143,11 @@ class Coscheduled:
         Between the two the same cluster without the loads that the running jobs make.
         """
         whole = self.clusters.get(cluster.name, cluster)
-        number = {name: index for index, name in enumerate(whole.nodes)}
-        if whole is not cluster and all(name in number for name in cluster.nodes):
+        number = places(whole.nodes)
+        if whole.nodes is cluster.nodes:  # no node is ruled out
+            cpu, width = cluster.available_cpu, cluster.available_bandwidth
+            whole = replace(whole, available_cpu=cpu, available_bandwidth=width)
+        elif all(name in number for name in cluster.nodes):
             position = np.array([number[name] for name in cluster.nodes], dtype=np.int64)
             cpu, width = whole.available_cpu.copy(), whole.available_bandwidth.copy()
             cpu[position], width[position] = cluster.available_cpu, cluster.available_bandwidth
@@ -160,7 +163,7 @@ def _without(cluster: ClusterState, jobs: Sequence[RunningJob]) -> ClusterState:
 
     A job takes of a processor and of its link what its terms say: the part of its time in which it uses them.
     """
-    number = {name: index for index, name in enumerate(cluster.nodes)}
+    number = places(cluster.nodes)
     crowd, sent = np.zeros(len(cluster.nodes)), np.zeros(len(cluster.nodes))
     for job in jobs:
         total = job.computation + job.communication

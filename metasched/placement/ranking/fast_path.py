@@ -58,13 +58,13 @@ def fronts_of(
 
     Parameters
     ----------
-    before : what :func:`metasched.placement.ranking.preparation.before_recent` gave for the cluster, the horizon and
+    before : what :func:`metasched.placement.loads.counted.expected` gave for the cluster and the horizon, its nodes in
         the rotation of the question; it may be kept while placements are added.
     question : what is asked.
     needed : finds the nodes that the question may need; fronts for other questions, too, need all.
     """
     state, warnings = with_recent(*before, question.loads)
-    return Fronts(state if needed is None else needed.of(state), question.constraints, warnings)
+    return Fronts(state, question.constraints, warnings, needed)
 
 
 def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question: Question) -> Quickest | None:
@@ -79,7 +79,7 @@ def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question:
     Examples
     --------
     >>> from metasched.placement.clusters.constraints import Constraints
-    >>> from metasched.placement.ranking.preparation import before_recent
+    >>> from metasched.placement.loads.counted import expected
     >>> from metasched.predictors.formulas.published import PublishedPredictor
     >>> from metasched.records import Run
     >>> conditions = [(n, p, cpu) for n in range(100, 900, 100) for p in (1, 2, 4) for cpu in (0.25, 0.5, 1.0)]
@@ -88,7 +88,7 @@ def quickest(fronts_at: FrontsAt, predictors: Mapping[str, Predictor], question:
     >>> state = ClusterState.make("c", ["n0", "n1", "n2"], available_cpu=[1.0, 0.5, 0.25], available_bandwidth=90.0)
     >>> question = Question(400, Constraints(max_processors=2))
     >>> def fronts_at(horizon):
-    ...     return [fronts_of(before_recent(state, question.loads, horizon, question.rotation), question)]
+    ...     return [fronts_of(expected(state, question.loads, horizon), question)]
     >>> found = quickest(fronts_at, {"c": model}, question)
     >>> found.placement.resource_set.nodes, round(found.placement.prediction.execution_time, 3)
     (('n0',), 4.0)

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.counted import Loads, expected
+from metasched.placement.loads.counted import Loads
 from monitors.forecasters.fixed_point import solve_horizon
 
 Found = TypeVar("Found")
@@ -21,27 +21,13 @@ ROUNDS, AGREED = 4, 0.1
 LEAST_HORIZON = 1e-3
 
 
-def before_recent(
-    cluster: ClusterState, loads: Loads, horizon: float | None, rotation: str | None
-) -> tuple[ClusterState, tuple[str, ...]]:
-    """A cluster with the loads that a ranking counts with, but for recently placed jobs, and warnings about them.
-
-    Parameters
-    ----------
-    cluster : as measured.
-    loads : what counts besides: forecasts, jobs just placed, when loads are stale.
-    horizon : how far ahead loads are forecast (s); None for those of now.
-    rotation : decides which of equal nodes come first; None leaves their order.
-    """
-    state, warnings = expected(cluster, loads, horizon)
-    return state if rotation is None else rotated(state, rotation), warnings
-
-
-def rotated(cluster: ClusterState, rotation: str) -> ClusterState:
-    """The cluster with another order of its nodes among equal ones.
+def rotated(cluster: ClusterState, rotation: str | None) -> ClusterState:
+    """The cluster with another order of its nodes among equal ones; None leaves their order.
 
     The nodes themselves stay where they are: to move a hundred thousand names takes a tenth of a second.
     """
+    if rotation is None:
+        return cluster
     seed = int.from_bytes(hashlib.blake2b(f"{rotation}/{cluster.name}".encode(), digest_size=8).digest(), "big")
     return replace(cluster, turn=np.random.default_rng(seed).permutation(len(cluster.nodes)))
 

@@ -73,7 +73,7 @@ def rank(
         return known[-1][1]
 
     def of(before: Sequence[tuple[ClusterState, tuple[str, ...]]]) -> Ranking:
-        turned = [(state if rotation is None else rotated(state, rotation), warnings) for state, warnings in before]
+        turned = [(rotated(state, rotation), warnings) for state, warnings in before]
         states = [with_recent(*each, question.loads) for each in turned]
         fastest: Placement | None = None
         if question.max_slowdown is not None:

@@ -3,6 +3,10 @@
 If a predictor never predicts a longer time for more CPU or more bandwidth, its smallest time is on the front, for any
 application and problem size. So the fronts are computed once for a state of the cluster, and each question then costs a
 few dozen predictions. They are derived from the same staircases as in the exact search: docs/placement.md.
+
+Below a switch only those nodes are searched whose way up to it is wider than the link to the switch above: any set with
+another node is found below that one, too. So in a tree whose uplinks are as wide as the links of nodes, the search is
+made once, and not for each switch.
 """
 
 from __future__ import annotations
@@ -15,7 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from metasched.placement.clusters.constraints import Constraints, admit
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.search.exact_search import Domains
+from metasched.placement.clusters.switch_tree import Topology
+from metasched.placement.search.exact_search import Domains, fastest
+from metasched.placement.search.needed_nodes import NeededNodes
 from metasched.records import ResourceSet
 
 Floats = NDArray[np.float64]
@@ -94,6 +100,13 @@ class Fronts:
     cluster : its state.
     constraints : which nodes may be used, and how many processors of each.
     warnings : warnings about the state, for the user.
+    needed : finds the nodes that the sets asked for may need; where None, all sets may be asked for.
+
+    Attributes
+    ----------
+    cluster : the state; in a network that is no tree with the admitted nodes only.
+    exact : whether the domains contain the best set of all; this is not certain if the network is not a tree.
+    largest : the most processors of a set, at most those that the sets asked for may need.
 
     Examples
     --------
@@ -108,17 +121,22 @@ class Fronts:
         cluster: ClusterState,
         constraints: Constraints,
         warnings: tuple[str, ...] = (),
+        needed: NeededNodes | None = None,
     ) -> None:
         self.warnings = warnings
-        self.cluster = admitted = admit(cluster, constraints).cluster
-        (group, node, width), bound = admitted.network.groups(admitted.available_bandwidth)
-        #: Whether the domains contain the best set of all; this is not certain if the network is not a tree.
+        tree = cluster.network if isinstance(cluster.network, Topology) else None
+        self.cluster = cluster if tree is not None else admit(cluster, constraints).cluster
+        self._offered, self._speed = constraints.offered(self.cluster), self.cluster.effective_cpu
+        (group, node, width), bound = self.cluster.network.groups(self.cluster.available_bandwidth)
         self.exact = bound is None
-        processors, speed = admitted.processors, admitted.effective_cpu
-        if constraints.per_node is not None:
-            processors = np.minimum(processors, constraints.per_node)
-        self.largest = int(np.bincount(group, processors[node]).max(initial=0))
-        self._domains = Domains(group, node, width, speed[node], processors[node], admitted.turn)
+        self._entries = group, node, width
+        if tree is not None:
+            wanted = self._offered > 0 if needed is None else needed.of(self.cluster, self._offered)
+            kept = np.flatnonzero(wanted.take(node) & tree.narrowed_above(group, width))
+            group, node, width = group.take(kept), node.take(kept), width.take(kept)
+        processors = self._offered.take(node)
+        self.largest = int(np.bincount(group, processors).max(initial=0))
+        self._domains = Domains(group, node, width, self._speed.take(node), processors, self.cluster.turn)
         self._found, self._counts = Front.empty(), frozenset[int]()
         self._joined: dict[tuple[int, ...], Front] = {}
         self._sets: dict[tuple[int, int, int], ResourceSet] = {}
@@ -159,14 +177,33 @@ class Fronts:
         return Ends(processors, np.stack(cpu), np.stack([domains.step_width.take(step) for step in (first, last)]))
 
     def resource_set(self, front: Front, position: int) -> ResourceSet:
-        """The set at a position of a front: as it is, it can only be better than the front says."""
+        """The set at a position of a front: as it is, it can only be better than the front says.
+
+        Of the domains that hold it, that with the least number counts.
+        """
         which = int(front.processors[position]), int(front.domain[position]), int(front.step[position])
         found = self._sets.get(which)
         if found is None:
             processors, domain, step = which
-            nodes, counts = self._domains.members(domain, processors, step, float(front.cpu[position]))
+            nodes, counts = self._members(processors, domain, step, float(front.cpu[position]))
             found = self._sets[which] = self.cluster.resource_set(nodes, int(counts.sum()))
         return found
+
+    def _members(self, processors: int, domain: int, step: int, cpu: float) -> tuple[Ints, Ints]:
+        """The nodes of a set on a front, and the processors taken on each."""
+        group, node, width = self._entries
+        earlier = group < self._domains.ids[domain]
+        if earlier.any():
+            able = np.flatnonzero(earlier & (self._speed.take(node) >= cpu) & (width >= self._domains.step_width[step]))
+            taken = np.bincount(group.take(able), self._offered.take(node.take(able)))
+            enough = np.flatnonzero(taken >= processors)
+            if enough.size:
+                able = able[group.take(able) == enough[0]]
+                able = able[self._offered.take(node.take(able)) > 0]
+                own = node.take(able)
+                turn = own if self.cluster.turn is None else self.cluster.turn.take(own)
+                return fastest(own, width.take(able), self._speed.take(own), self._offered.take(own), turn, processors)
+        return self._domains.members(domain, processors, step, cpu)
 
     def _find(self, counts: list[int]) -> Front:
         """The fronts of these numbers of processors, ascending, in one pass over the domains."""

@@ -13,12 +13,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.clusters.switch_tree import Topology
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 #: Entries that are compared with each other, and the part that at most is left by a round after which another is made.
 BLOCK, WORTH = 64, 0.8
@@ -32,51 +32,48 @@ class NeededNodes:
 
     Parameters
     ----------
-    constraints : which nodes may be used, and how many processors of each.
     most : the largest number of processors.
 
     Examples
     --------
-    >>> needed = NeededNodes(Constraints(), most=1)
+    >>> needed, offered = NeededNodes(most=1), np.ones(3, np.int64)
     >>> state = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.9, 0.8, 0.7])
     >>> later = ClusterState.make("c", ["a", "b", "c"], available_cpu=[0.4, 0.8, 0.7])
-    >>> needed.of(state).nodes, needed.of(later).nodes
-    (('a',), ('b',))
+    >>> needed.of(state, offered).tolist(), needed.of(later, offered).tolist()
+    ([True, False, False], [False, True, False])
     """
 
-    def __init__(self, constraints: Constraints, most: int) -> None:
-        self._constraints, self._most = constraints, most
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._columns, self._kept = np.empty((3, 0)), np.empty(0, np.bool_)
         self._group, self._node, self._spare = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
 
-    def of(self, cluster: ClusterState) -> ClusterState:
-        """The cluster with these nodes only; all where its network is no tree.
+    def of(self, cluster: ClusterState, offered: Ints) -> Flags:
+        """Which nodes these are, shape (n,); all that offer processors where the network is no tree.
 
         Parameters
         ----------
         cluster : in any state with the same nodes, network and turns as before.
+        offered : the processors that the job may take on each node, shape (n,).
         """
         if not isinstance(cluster.network, Topology):
-            return cluster
-        constraints = self._constraints
-        offered = cluster.processors
-        if constraints.per_node is not None:
-            offered = np.minimum(offered, constraints.per_node)
-        offered = np.where(constraints.admitted(cluster), offered, 0)
+            return np.asarray(offered > 0)
         columns = np.stack([offered, cluster.effective_cpu, cluster.available_bandwidth])
         if columns.shape != self._columns.shape:
             self._find(cluster, cluster.network, columns)
         better = (columns > self._columns).any(axis=0)
         worse = np.where((columns < self._columns).any(axis=0), self._columns[0], 0.0)
-        if (np.bincount(self._group, worse.take(self._node)) > self._spare).any():
+        if (np.bincount(self._group, worse.take(self._node), self._spare.size) > self._spare).any():
             self._find(cluster, cluster.network, columns)
-            better = np.zeros_like(better)
-        return cluster.select(np.flatnonzero(self._kept | better))
+            return self._kept
+        return (self._kept | better) & (offered > 0)
 
     def _find(self, cluster: ClusterState, network: Topology, columns: Floats) -> None:
         """Find them for a state, with processors to spare in each group."""
         offered, speed, link = columns
         group, node, width = network.domains(link)
+        kept = np.flatnonzero(network.narrowed_above(group, width))
+        group, node, width = group.take(kept), node.take(kept), width.take(kept)
         spare = np.minimum(SPARE * np.bincount(group, offered.take(node)), SPARE_OF_BLOCK * BLOCK * offered.mean())
         turn = np.arange(link.size) if cluster.turn is None else cluster.turn
         entries = needed(group, node, width, speed, offered, turn, self._most + np.floor(spare))

@@ -24,8 +24,8 @@ Counts = NDArray[np.int32]
 
 #: What sums begin with.
 ZERO: Counts = np.zeros(1, dtype=np.int32)
-#: Places of a group at which queries may end to be answered without a tree.
-FEW_ENDS = 12
+#: Places of a group at which queries may end to be answered without a tree, or as many as make so many counts.
+FEW_ENDS, MOST_COUNTED = 12, 1 << 16
 
 
 class PrefixQuantiles:
@@ -121,7 +121,7 @@ class PrefixQuantiles:
         return self._equal.take(found)
 
     def _places_of_few(self, group: Ints, end: Ints, q: Ints) -> Ints | None:
-        """The places by counting, one pass for each end in a group; None if these are many.
+        """The places by counting, a row for each end in a group; None if these are many.
 
         Parameters
         ----------
@@ -131,19 +131,23 @@ class PrefixQuantiles:
         ends = np.flatnonzero(np.bincount(end))
         owner = self._group.take(ends - 1)
         turn = np.arange(ends.size) - np.searchsorted(owner, owner)
-        turns = int(turn.max(initial=-1)) + 1
-        if turns > FEW_ENDS:
+        rows, entries = int(turn.max(initial=-1)) + 1, self._order.size
+        if rows > FEW_ENDS and rows * entries > MOST_COUNTED:
             return None
-        at = turn.take(np.searchsorted(ends, end))
-        place, bound = np.empty_like(group), np.zeros(self._start.size, dtype=np.int64)
-        for number in range(turns):
-            here = turn == number
-            bound[owner[here]] = ends[here]
-            inside = self._order < bound.take(self._group)
-            running = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._falling_weights * inside)])
-            mine = np.flatnonzero(at == number)
-            sought = running.take(self._start.take(group.take(mine))) + q.take(mine)
-            place[mine] = np.searchsorted(running, sought) - 1
+        bounds = np.zeros((rows, self._start.size), dtype=np.int64)
+        bounds[turn, owner] = ends
+        at, first = turn.take(np.searchsorted(ends, end)), self._start.take(group)
+        place, together = np.empty_like(group), max(1, MOST_COUNTED // max(entries, 1))
+        for begin in range(0, rows, together):
+            inside = self._order < bounds[begin : begin + together].take(self._group, axis=1)
+            # All rows in one rising sequence, so that one search finds the places in each.
+            running = np.zeros((len(inside), entries + 1), dtype=np.int64)
+            np.cumsum(self._falling_weights * inside, axis=1, out=running[:, 1:])
+            running += np.arange(len(inside))[:, None] * (self._before[-1] + 1)
+            mine = slice(None) if together >= rows else np.flatnonzero((at >= begin) & (at < begin + together))
+            row = (at[mine] - begin) * (entries + 1)
+            sought = running.ravel().take(row + first[mine]) + q[mine]
+            place[mine] = np.searchsorted(running.ravel(), sought) - 1 - row
         return place
 
 

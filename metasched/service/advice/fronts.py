@@ -170,7 +170,7 @@ def _needed(kept: _Kept, key: Key, question: Question) -> NeededNodes | None:
     most = max(ALIKE, 1 << (most - 1).bit_length())
     if len(kept.needed) >= MOST_FRONTS:
         kept.needed.clear()
-    return kept.needed.setdefault((key, most), NeededNodes(key[1], most))
+    return kept.needed.setdefault((key, most), NeededNodes(most))
 
 
 def rotation_of(view: View) -> str:
@@ -185,7 +185,7 @@ def _before(
     key = cluster.name, _step(horizon)
     if key not in kept.rotated:
         state, warnings = _expected(kept, cluster, question.loads, horizon)
-        kept.rotated[key] = state if question.rotation is None else rotated(state, question.rotation), warnings
+        kept.rotated[key] = rotated(state, question.rotation), warnings
     return kept.rotated[key]
 
 

@@ -49,7 +49,8 @@ def ranked(asked: RankIn, view: View, models: Models | WithLent, placer: Placer,
     known = models.on(asked.application, usable, asked.settings)
     if not known:
         learned = sorted({application for application, _ in models.all()})
-        why = f"no model of {asked.application} yet, only of: {', '.join(learned) or 'none'}"
+        others = f"only of: {', '.join(learned)}" if learned else "nor of any other application"
+        why = f"no model of {asked.application} yet, {others}"
         if asked.later:  # a grid may lend runs, and asks again
             return infeasible_document(asked.application, asked.problem_size, InfeasibleError(why))
         raise InputError(why)

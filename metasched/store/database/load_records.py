@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import aliased
@@ -13,7 +12,7 @@ from sqlalchemy.orm import aliased
 from metasched.records import Load
 from metasched.store.database import load_blocks as packed
 from metasched.store.database.engine import reading, writing
-from metasched.store.database.rows import insert_new
+from metasched.store.database.rows import insert_many_new, insert_new
 from metasched.store.database.tables import FIVE_MINUTES, LateSlotRow, LoadRow, table
 from metasched.store.files.campaigns import Loads
 
@@ -26,20 +25,12 @@ class LoadRecords:
 
     def add(self, loads: Iterable[Load]) -> int:
         """Store loads, all or none; a node has one load a moment, the first stored. Return how many were new."""
-        rows: list[dict[str, Any]] = [
-            {
-                "node": load.node,
-                "time": load.time,
-                "available_cpu": load.available_cpu,
-                "available_bandwidth": load.available_bandwidth,
-            }
-            for load in loads
-        ]
+        rows = [(load.node, load.time, load.available_cpu, load.available_bandwidth) for load in loads]
         with writing(self._engine) as connection:
-            late = packed.drop(connection, {load["time"] for load in rows}, time.time())
+            late = packed.drop(connection, {at for _, at, *_ in rows}, time.time())
             slots = [{"slot": slot} for slot in {minute // FIVE_MINUTES * FIVE_MINUTES for minute in late}]
             insert_new(connection, table(LateSlotRow), slots)
-            return insert_new(connection, table(LoadRow), rows)
+            return insert_many_new(connection, table(LoadRow), rows)
 
     def all(self, *, node: str | None = None, since: float | None = None, until: float | None = None) -> Loads:
         """The loads of one node or of all, from ``since`` up to and without ``until`` (s).

@@ -16,6 +16,18 @@ def insert_new(connection: Connection, into: Table, rows: Sequence[Mapping[str, 
     return connection.execute(statement, rows, execution_options={"preserve_rowcount": True}).rowcount
 
 
+def insert_many_new(connection: Connection, into: Table, rows: Sequence[tuple[Any, ...]]) -> int:
+    """The same for rows of text and numbers, which hold a value for each column of the table, in its order.
+
+    The driver takes them as they are: to prepare the parameters of each row takes longer than to write it.
+    """
+    if not rows:
+        return 0
+    statement = _insert(connection, into).compile(dialect=connection.dialect)
+    given = list(rows) if statement.positional else [dict(zip(into.c.keys(), row, strict=True)) for row in rows]
+    return connection.exec_driver_sql(str(statement), given, execution_options={"preserve_rowcount": True}).rowcount
+
+
 def insert_new_by(connection: Connection, into: Table, rows: Iterable[Mapping[str, Any]], key: str) -> frozenset[Any]:
     """The same; return the keys, values of a unique column, that were new."""
     apart = {row[key]: row for row in rows}

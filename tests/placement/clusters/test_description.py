@@ -137,3 +137,22 @@ def test_all_of_a_link_is_available_where_nothing_else_is_told() -> None:
     described = build_description({"cluster": [{"name": "east", "nodes": groups}]})
     assert described.clusters[0].available_bandwidth.tolist() == [100.0, 50.0, 50.0, 1000.0]
     assert described.links == {"a": 100.0, "b1": 100.0, "b2": 400.0}
+
+
+def test_a_description_from_elsewhere_names_no_files() -> None:
+    with pytest.raises(InputError, match="names further files, expected groups of nodes only"):
+        build_description({"cluster": [{"name": "east", "slurm": {"sinfo": "sinfo.json"}}]}, where="request")
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"processors": 4, "seconds": 10.0}, {"processors": 2, "seconds": 20.0}],
+        [{"processors": 2, "seconds": 20.0}, {"processors": 4, "seconds": 10.0}],
+    ],
+)
+def test_a_wait_that_cannot_be_is_refused_with_its_place(steps) -> None:
+    document = one()
+    document["cluster"][0]["queue_wait"] = steps
+    with pytest.raises(InputError, match="queue_wait: "):
+        build_description(document, where="request")

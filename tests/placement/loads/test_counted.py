@@ -10,10 +10,9 @@ from known_model import Known
 
 from metasched.placement.clusters.constraints import Constraints
 from metasched.placement.clusters.state import ClusterState
-from metasched.placement.loads.counted import Loads, counted
+from metasched.placement.loads.counted import Loads, counted, expected
 from metasched.placement.loads.recent_placements import RecentPlacement
 from metasched.placement.ranking.fast_path import fronts_of, quickest
-from metasched.placement.ranking.preparation import before_recent
 from metasched.placement.ranking.query import Question
 from metasched.placement.ranking.ranker import rank
 
@@ -36,7 +35,7 @@ def test_ranker_and_fast_path_prefer_the_node_that_will_be_free_to_the_silent_on
     question = Question(1.0, Constraints(processors=(1,)), top=1, loads=Loads(busy_soon))
     [best] = rank([SILENT], Known(), question).placements
     quick = quickest(
-        lambda horizon: [fronts_of(before_recent(SILENT, question.loads, horizon, question.rotation), question)],
+        lambda horizon: [fronts_of(expected(SILENT, question.loads, horizon), question)],
         {"c": Known()},
         question,
     )

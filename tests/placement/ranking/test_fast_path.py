@@ -20,7 +20,7 @@ from metasched.placement.loads.recent_placements import RecentPlacement
 from metasched.placement.ranking import fast_path
 from metasched.placement.ranking.fast_path import MOST_COUNTS, Quickest, fronts_of, quickest
 from metasched.placement.ranking.objective import Objective
-from metasched.placement.ranking.preparation import before_recent, rotated
+from metasched.placement.ranking.preparation import rotated
 from metasched.placement.ranking.query import InfeasibleError, Question
 from metasched.placement.ranking.ranker import rank
 from metasched.placement.search.cpu_bandwidth_fronts import Fronts
@@ -81,7 +81,8 @@ def loads_of(draw: np.random.Generator, sites: Sequence[ClusterState]) -> Loads:
 
 def quick(sites: Sequence[ClusterState], models: dict[str, Known], question: Question) -> Quickest | None:
     def fronts_at(horizon: float | None) -> list[Fronts]:
-        return [fronts_of(before_recent(each, question.loads, horizon, question.rotation), question) for each in sites]
+        before = [expected(each, question.loads, horizon) for each in sites]
+        return [fronts_of((rotated(each, question.rotation), warnings), question) for each, warnings in before]
 
     return quickest(fronts_at, models, question)
 
@@ -113,9 +114,9 @@ def test_the_quick_answer_is_the_rankers(seed: int) -> None:
     numbers = np.array([state.nodes.index(node) for node in chosen.nodes])
     assert chosen == state.resource_set(numbers, chosen.processors)
     counted = ranking.clusters[chosen.cluster]
-    assert dict(zip(state.nodes, state.available_cpu, strict=True)) == pytest.approx(
-        dict(zip(counted.nodes, counted.available_cpu, strict=True))
-    )
+    loads = dict(zip(state.nodes, state.available_cpu, strict=True))
+    assert [loads[node] for node in counted.nodes] == pytest.approx(counted.available_cpu)
+    assert set(chosen.nodes) <= set(counted.nodes)
     assert sum(state.processors[numbers]) >= chosen.processors >= constraints.min_processors
     if chosen == best.resource_set:
         assert answered.prediction == best.prediction

@@ -58,9 +58,9 @@ def test_small_sets_have_the_fronts_of_the_whole_cluster(block: int, spare: floa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(needed_nodes, "BLOCK", block)
         patch.setattr(needed_nodes, "SPARE", spare)
-        nodes = needed_nodes.NeededNodes(constraints, most)
+        nodes = needed_nodes.NeededNodes(most)
         for _ in range(6):
-            small, whole = Fronts(nodes.of(state), constraints), Fronts(state, constraints)
+            small, whole = Fronts(state, constraints, needed=nodes), Fronts(state, constraints)
             assert min(small.largest, most) == min(whole.largest, most)
             found, expected = small.of(range(1, most + 1)), whole.of(range(1, most + 1))
             for name in ("processors", "cpu", "bandwidth"):
@@ -76,10 +76,10 @@ def test_nodes_are_searched_again_only_after_many_changes(monkeypatch: pytest.Mo
     whole = needed_nodes.needed
     monkeypatch.setattr(needed_nodes, "needed", lambda *given: searches.append(0) or whole(*given))
     state = ClusterState.make("c", [f"n{number}" for number in range(400)], available_cpu=draw.uniform(0.1, 1.0, 400))
-    nodes = needed_nodes.NeededNodes(Constraints(), 4)
+    nodes = needed_nodes.NeededNodes(4)
     for number in range(1, 51):
-        kept = nodes.of(state)
-        assert len(kept.nodes) < 100
+        kept = nodes.of(state, state.processors)
+        assert kept.sum() < 100
         fastest = np.argsort(-state.available_cpu)[0]
         state = replace(state, available_cpu=np.where(np.arange(400) == fastest, 0.01, state.available_cpu))
         assert len(searches) == 1 + (number - 1) // 17

@@ -29,9 +29,11 @@ def test_counting_trees_and_sorting_agree(seed: int, ends: int) -> None:
         part = slice(start[own], start[own] + many)
         order = np.argsort(-values[part], kind="stable")
         expected.append(values[part][order][np.searchsorted(np.cumsum(weights[part][order]), sought)])
-    for most in (prefix_quantiles.FEW_ENDS, 1000, 0):
+    # All rows together, each by itself, a few at a time, and trees.
+    for few, counted in ((0, prefix_quantiles.MOST_COUNTED), (1000, 1), (1000, 150), (0, 1)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(prefix_quantiles, "FEW_ENDS", most)
+            patch.setattr(prefix_quantiles, "FEW_ENDS", few)
+            patch.setattr(prefix_quantiles, "MOST_COUNTED", counted)
             found = PrefixQuantiles(values, weights, start)
             assert found.largest(group, count, q).tolist() == expected
             part = count < sizes[group]
@@ -41,6 +43,7 @@ def test_counting_trees_and_sorting_agree(seed: int, ends: int) -> None:
 
 def test_no_tree_is_built_for_few_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefix_quantiles, "_Trees", None)
+    monkeypatch.setattr(prefix_quantiles, "MOST_COUNTED", 1000)
     best = PrefixQuantiles(np.arange(100.0), np.ones(100), [0, 50])
     group, count = np.repeat([0, 1], 10), np.tile([10, 20], 10)
     assert best.largest(group, count, np.full(20, 3)).tolist() == [7.0, 17.0] * 5 + [57.0, 67.0] * 5
