@@ -131,6 +131,6 @@ api-docs: $(VENV)/.installed ## the reference of all public names, from their do
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	$(BIN)/python -m pdoc --docformat numpy -o api-docs metasched candidate_functions monitors
 
-mutation: $(VENV)/.installed-test ## which inserted faults the tests detect; SAMPLE=3 of each package, SEED=1, ROOMS="a b"
+mutation: $(VENV)/.installed-test ## which inserted faults the tests detect; SAMPLE=3 of each package, SEED=1, ROOMS="a b", NEAR=1 at once with few tests
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ROOMS),--rooms $(ROOMS))
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ROOMS),--rooms $(ROOMS)) $(if $(NEAR),--near)

@@ -7,6 +7,7 @@ each counts as executed by every test that executes anything of the module.
 from __future__ import annotations
 
 import ast
+import compileall
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from py_compile import PycInvalidationMode
 from typing import TypedDict
 
 import coverage
@@ -43,9 +45,14 @@ disable_warnings = no-data-collected,module-not-measured,module-not-imported,cou
 
 
 def copied(root: Path, folder: str) -> Path:
-    """A copy of the tree in a folder, without what is no source."""
+    """A copy of the tree in a folder, without what is no source, compiled.
+
+    Its byte code is checked by content: a change within the same second is noticed.
+    """
     copy = Path(folder) / root.name
     shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    for top in PRODUCT:
+        compileall.compile_dir(copy / top, quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
     return copy
 
 
@@ -250,11 +257,12 @@ def _head(node: ast.stmt | ast.ExceptHandler | ast.match_case) -> range:
 
 def importers(root: Path, module: Path) -> list[Path]:
     """The modules of the product that import a module, directly or by a name that a package passes on."""
-    name = _dotted(root, module)
+    name = dotted(root, module)
     return [path for path in sources(root) if path != module and name in imported(root, path)]
 
 
-def _dotted(root: Path, module: Path) -> str:
+def dotted(root: Path, module: Path) -> str:
+    """The name by which a module of a tree is imported."""
     return ".".join(module.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
 
 

@@ -2,6 +2,7 @@
 
 Every room (a folder of modules) gets a seeded sample of mutants. For each the tests that execute its line are run,
 fastest first, until one fails (:mod:`tests.executed_lines` records them once); that test must pass without the mutant.
+Recording takes longer than the quick tests; ``--near`` begins at once, with fewer tests.
 All of it happens in a copy of the tree, so that no mutant stays behind. A mutant that exceeds the time limit counts as
 killed, and is shown.
 
@@ -12,13 +13,8 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import itertools
-import os
 import random
-import re
-import signal
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -27,15 +23,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.executed_lines import PRODUCT, ExecutedLines, copied, environment, record
+from tests.nearby_tests import nearby
+from tests.prepared_pytest import PreparedPytest
 
 ROOT = Path(__file__).parents[1]
 SEEDS_WORKED_ON: tuple[int, ...] = (
-    11, 2027, 2028, 6113, 7001, 7002, 9241, 40417, 86028, 120001, 120003, 260123, 515151,
+    11, 2027, 2028, 6113, 7001, 7002, 9241, 40417, 86028, 120001, 120003, 260123, 515151, 730211, 884407,
 )  # fmt: skip
 #: Seconds that all tests of a mutant may take; each test has a limit of its own besides.
 LIMIT = 1800.0
-#: The test that failed, or the file that could not be imported, in pytest's summary; then why.
-FAILED = re.compile(r"^(?:FAILED|ERROR) (.+)", re.MULTILINE)
 #: Operators whose faults change nothing here: names are compared by ``is`` with what exists once (None, enumerations).
 SAME = ("core/ReplaceComparisonOperator_Is_Eq", "core/ReplaceComparisonOperator_IsNot_NotEq")
 #: From this size on a constant of a module is as good with one more or less.
@@ -65,10 +61,10 @@ class Mutant:
         return str(mutated)
 
     def readable(self) -> bool:
-        """Whether Python reads the module with the fault: what it does not read, every test would notice."""
+        """Whether the fault can be made and Python reads the module then: else every test would notice."""
         try:
             ast.parse(self.apply(self.module.read_text(encoding="utf-8")))
-        except SyntaxError:
+        except (SyntaxError, AttributeError):  # cosmic-ray fails at ``except (module.Error, ...)``
             return False
         return True
 
@@ -173,45 +169,6 @@ def drawn(root: Path, room: str, sample: int, seed: int) -> list[Mutant]:
     return list(itertools.islice((mutant for mutant in readable if mutant is not None), sample))
 
 
-def run(root: Path, tests: Sequence[str], limit: float = LIMIT) -> tuple[str, tuple[str, ...]]:
-    """Run tests of a copy of the tree one after the other until one fails.
-
-    Returns
-    -------
-    ``survived`` where all pass, ``killed`` where one fails, or ``timeout``; and the test that failed, or the tests of
-    the file that could not be imported.
-    """
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as chosen:
-        chosen.write("\n".join(tests))
-        chosen.flush()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-p", "no:cacheprovider", f"@{chosen.name}"],
-            cwd=root,
-            env=environment(root),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            text=True,
-        )
-        try:
-            said, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            return "timeout", ()
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    if process.returncode == 0:
-        return "survived", ()
-    failed = FAILED.search(said)
-    named = failed[1] if failed else ""
-    return "killed", tuple(
-        [test for test in tests if named == test or named.startswith(f"{test} - ")]
-        or [test for test in tests if named.startswith(test.partition("::")[0])]
-        or tests
-    )
-
-
 def changed_line(before: str, after: str) -> int:
     """The first line that differs, from 0."""
     old, new = before.splitlines(), after.splitlines()
@@ -225,32 +182,42 @@ def change(root: Path, mutant: Mutant, before: str, after: str) -> str:
     return f"{mutant.module.relative_to(root)}:{at + 1}: {old[at].strip()}  ->  {new[at].strip()}"
 
 
-def judge(root: Path, chosen: Sequence[str], sample: int, seed: int) -> Iterator[tuple[str, Verdict]]:
-    """Put a sample of faults into each room of a copy of the tree, one at a time, and say what became of each."""
-    recorded = ExecutedLines(root)
+def judge(
+    root: Path, chosen: Sequence[str], sample: int, seed: int, near: bool = False
+) -> Iterator[tuple[str, Verdict]]:
+    """Put a sample of faults into each room of a copy of the tree, one at a time, and say what became of each.
+
+    The tests of a fault are those recorded to execute its line; where ``near``, those of :mod:`tests.nearby_tests`.
+    """
+    recorded = None if near else ExecutedLines(root)
     with tempfile.TemporaryDirectory() as folder:
         copy = copied(root, folder)
-        sound: dict[tuple[str, ...], bool] = {}
-        for room in chosen:
-            for mutant in drawn(copy, room, sample, seed):
-                before = mutant.module.read_text(encoding="utf-8")
-                after = mutant.apply(before)
-                at = changed_line(before, after)
-                tests = recorded.tests(root / mutant.module.relative_to(copy), at + 1)
-                mutant.module.write_text(after, encoding="utf-8")
-                outcome, failed = "survived", ()
-                for few in filter(None, (tests[:FEW], tests[FEW:])):
-                    if outcome == "survived":
-                        outcome, failed = run(copy, few)
-                mutant.module.write_text(before, encoding="utf-8")
-                line = change(copy, mutant, before, after) + ("" if tests else "  (no test executes it)")
-                if outcome == "killed":
-                    if failed not in sound:  # Twice, since on a busy machine a test may run out of time.
-                        sound[failed] = any(run(copy, failed)[0] == "survived" for _ in range(2))
-                    if not sound[failed]:
-                        outcome = "unjudged"
-                        line += f"  ({failed[0]} fails without it)"
-                yield room, Verdict(mutant, outcome, line)
+        with PreparedPytest(copy, environment(copy)) as prepared:
+            sound: dict[str, bool] = {}
+            for room in chosen:
+                for mutant in drawn(copy, room, sample, seed):
+                    before = mutant.module.read_text(encoding="utf-8")
+                    after = mutant.apply(before)
+                    if recorded is None:
+                        groups = nearby(copy, mutant.module)
+                    else:
+                        at = changed_line(before, after)
+                        tests = recorded.tests(root / mutant.module.relative_to(copy), at + 1)
+                        groups = [group for group in (tests[:FEW], tests[FEW:]) if group]
+                    mutant.module.write_text(after, encoding="utf-8")
+                    outcome, failed = "survived", ""
+                    for group in groups:
+                        if outcome == "survived":
+                            outcome, failed = prepared.run(group, LIMIT)
+                    mutant.module.write_text(before, encoding="utf-8")
+                    line = change(copy, mutant, before, after) + ("" if groups else "  (no test executes it)")
+                    if outcome == "killed" and failed:
+                        if failed not in sound:  # Twice, since on a busy machine a test may run out of time.
+                            sound[failed] = any(prepared.run([failed], LIMIT)[0] == "survived" for _ in range(2))
+                        if not sound[failed]:
+                            outcome = "unjudged"
+                            line += f"  ({failed} fails without it)"
+                    yield room, Verdict(mutant, outcome, line)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -260,18 +227,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=3, help="mutants in each room")
     parser.add_argument("--rooms", nargs="+", default=rooms(ROOT), metavar="ROOM", help="such as metasched/store/files")
     parser.add_argument("--workers", type=int, default=2, help="processes that record which tests execute which line")
-    parser.add_argument(
-        "--recorded", action="store_true", help="run only tests recorded so far; others might kill more"
-    )
+    tests = parser.add_mutually_exclusive_group()
+    tests.add_argument("--recorded", action="store_true", help="run only tests recorded so far; others might kill more")
+    tests.add_argument("--near", action="store_true", help="record none, and run few tests that import the module")
     options = parser.parse_args(arguments)
     if unknown := sorted({room.rstrip("/") for room in options.rooms} - set(rooms(ROOT))):
         parser.error(f"--rooms names {unknown[0]}, expected a folder of modules such as {rooms(ROOT)[0]}")
     if options.sample < 1:
         parser.error(f"--sample is {options.sample}, expected at least 1")
-    if not options.recorded:
+    if not (options.recorded or options.near):
         record(ROOT, options.workers)
     counts: dict[str, Counter[str]] = {}
-    for room, verdict in judge(ROOT, [room.rstrip("/") for room in options.rooms], options.sample, options.seed):
+    chosen = [room.rstrip("/") for room in options.rooms]
+    for room, verdict in judge(ROOT, chosen, options.sample, options.seed, options.near):
         counts.setdefault(room, Counter())[verdict.outcome] += 1
         print(f"{verdict.outcome:9} {verdict.change}", flush=True)
     total = sum(counts.values(), Counter[str]())

@@ -13,7 +13,9 @@ import pytest
 
 pytest.importorskip("cosmic_ray", reason="cosmic-ray is in the extra mutation")
 from tests import mutation
-from tests.executed_lines import FOLDER, ExecutedLines, importers, record
+from tests.executed_lines import FOLDER, ExecutedLines, environment, importers, record
+from tests.nearby_tests import nearby
+from tests.prepared_pytest import PreparedPytest
 
 #: Every mutant starts a pytest of its own.
 pytestmark = pytest.mark.timeout(600)
@@ -125,10 +127,40 @@ def test_a_run_in_the_background_of_a_shell_heeds_an_interruption_as_one_in_the_
     assert ended.stdout == "True\n"
 
 
-def test_tests_that_do_not_end_are_stopped(tree: Path) -> None:
-    test = "tests/monitors/toy/test_double.py"
-    (tree / test).write_text("def test_double():\n    while True:\n        pass\n")
-    assert mutation.run(tree, [f"{test}::test_double"], limit=0.5) == ("timeout", ())
+def test_runs_see_the_modules_as_they_are_then_name_what_failed_and_are_stopped_at_the_limit(tree: Path) -> None:
+    tests = ["tests/monitors/toy/test_double.py"]
+    module = tree / "monitors/toy/sums.py"
+    with PreparedPytest(tree, environment(tree)) as prepared:
+        assert prepared.run(tests, 60.0) == ("survived", "")
+        sound = module.read_text()
+        module.write_text(sound.replace("value + value", "value * value"))
+        assert prepared.run(tests, 60.0) == ("killed", f"{tests[0]}::test_double")
+        module.write_text(sound.replace("value + value", "while"))
+        assert prepared.run(tests, 60.0) == ("killed", tests[0])
+        module.write_text(sound)
+        (tree / tests[0]).write_text("import os\n\n\ndef test_double():\n    os.abort()\n")
+        assert prepared.run(tests, 60.0) == ("killed", "")
+        (tree / tests[0]).write_text("def test_double():\n    while True:\n        pass\n")
+        assert prepared.run(tests, 0.5) == ("timeout", "")
+
+
+def test_near_a_module_are_its_examples_and_what_imports_it(tree: Path) -> None:
+    write(
+        tree,
+        {
+            "monitors/toy/shown.py": 'def one():\n    """\n    >>> one()\n    1\n    """\n    return 1\n',
+            "tests/monitors/toy/test_shown.py": "from monitors.toy.shown import one\n",
+        },
+    )
+    assert nearby(tree, tree / "monitors/toy/shown.py") == [
+        ["monitors/toy/shown.py", "tests/monitors/toy/test_shown.py"]
+    ]
+    assert nearby(tree, tree / "monitors/toy/sums.py") == [
+        ["tests/monitors/toy/test_double.py", "tests/other/test_through_the_package.py"]
+    ]
+    found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=9, seed=3, near=True)]
+    assert {verdict.outcome for verdict in found if "value + value" in verdict.change} == {"killed"}
+    assert {verdict.outcome for verdict in found if "value - 1" in verdict.change} == {"survived"}
 
 
 def test_a_line_is_tested_by_whatever_executes_it(tree: Path) -> None:
@@ -308,8 +340,11 @@ def test_what_changes_no_behaviour_is_no_mutant(tmp_path: Path) -> None:
     }
 
 
-def test_a_fault_that_python_cannot_read_is_not_drawn(tmp_path: Path) -> None:
+def test_a_fault_that_cannot_be_made_or_that_python_cannot_read_is_not_drawn(tmp_path: Path) -> None:
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "star.py").write_text("def double(value, *, times=2):\n    return value\n")
+    (tmp_path / "toy" / "tried.py").write_text(
+        "def tried(value):\n    try:\n        value()\n    except (os.Error, os.Other):\n        return\n"
+    )
     drawn = mutation.drawn(tmp_path, "toy", 9, 1)
     assert {mutant.operator for mutant in drawn} == {"core/NumberReplacer"}
