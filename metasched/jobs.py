@@ -133,6 +133,7 @@ class Fate:
     threads : processors for each process where they are several; None where one, or not known.
     energy, energy_covers : what its nodes took (J) as the scheduler measured it, and of what; None where it did not.
     devices : see :data:`Devices`; None where its scheduler knows of none that it could have had.
+    ended : when its last run ended (s), None where that is not known.
     """
 
     completed: bool | None
@@ -145,6 +146,7 @@ class Fate:
     energy: float | None = None
     energy_covers: str = ""
     devices: Devices | None = None
+    ended: float | None = None
 
 
 def plain(name: bytes) -> str:

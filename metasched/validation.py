@@ -109,11 +109,16 @@ def first_error(error: ValidationError) -> str:
     if chosen["type"] == "missing":
         return f"{path} is missing"
     if chosen["type"] == "too_short":
-        return f"{path} is empty, expected at least one"
+        return f"{path} is empty, expected at least one{' character' * isinstance(chosen['input'], str)}"
     if chosen["type"] == "value_error":
         return chosen["msg"].removeprefix("Value error, ")
-    expected = chosen["msg"].removeprefix("Input should be ")
-    return f"{path or 'the document'} is {_short(chosen['input'])}, expected {expected}"
+    return f"{path or 'the document'} is {_short(chosen['input'])}, expected {_expected(chosen['msg'])}"
+
+
+def _expected(message: str) -> str:
+    """What was expected, from pydantic's sentence about it, such as "String should match pattern '...'"."""
+    expected = re.sub(r"^\w+ should (be |have |match )?", "", message)
+    return re.sub(r"^pattern ", "text that matches ", expected)
 
 
 def _short(value: object) -> str:

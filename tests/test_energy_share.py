@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metasched import energy_share
 from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.energy_share import Occupant, as_node, share_of_run, shares
 from metasched.jobs import EndedJob
@@ -168,3 +169,12 @@ def test_jobs_of_a_metered_node_share_it_by_the_processor_time_that_their_schedu
     assert told[0] == pytest.approx(share * 300.0 * 50.0)
     assert sum(told) == pytest.approx(300.0 * 50.0, rel=0.01)
     assert accounting.asked == {"1", "2"}
+
+
+def test_of_too_many_measurements_the_longest_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(energy_share, "MOST_TOGETHER", 1)
+    drawn = energy_share.steadiest(
+        "node", [energy_share.Measured(0.0, 1.0, 900.0), energy_share.Measured(0.0, 10.0, 1000.0)]
+    )
+    assert drawn.joules(0.0, 10.0) == pytest.approx(1000.0)
+    assert drawn.joules(0.0, 1.0) == pytest.approx(100.0)

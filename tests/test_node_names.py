@@ -43,3 +43,9 @@ def test_more_nodes_than_are_taken_are_refused_in_a_short_line(names: str) -> No
     with pytest.raises(InputError, match="is more than 20000 nodes") as raised:
         unfold(names, where="exclude", most=20_000)
     assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize("names", ["", ",", " "])
+def test_no_name_at_all_is_refused(names: str) -> None:
+    with pytest.raises(InputError, match=r"^nodes: .* names no node$"):
+        unfold(names, where="nodes")

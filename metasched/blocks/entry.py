@@ -89,6 +89,10 @@ MEASURES = {name: _measure(name) for names in TABLE_1.values() for name in names
     "node_factor": "1",
 }
 
+#: Values that may be negative, as fitted constants and slopes may; and those that may be 0.
+_SIGNED = ("T", "K", "PW", "KW", "node")
+_MAY_BE_ZERO = ("P_low", "P_hi", "lambda", "latency", "idle_power", "tdp")
+
 #: Clocks that differ by no more than this part are the same.
 NEAR = 1e-3
 
@@ -140,6 +144,11 @@ class Entry:
                 raise InputError(f"values.{name} is not known, expected one of {', '.join(MEASURES)}")
             if not math.isfinite(quantity.value):
                 raise InputError(f"values.{name} is {quantity.value}, expected a finite number")
+            if name.partition("_")[0] not in _SIGNED:
+                fits = quantity.value >= 0 if name in _MAY_BE_ZERO else quantity.value > 0
+                least = "of at least 0" if name in _MAY_BE_ZERO else "above 0"
+                if not fits:
+                    raise InputError(f"values.{name} is {quantity.value:g}, expected a number {least}")
             try:
                 converted(quantity.value, quantity.unit, MEASURES[name])
             except InputError as error:

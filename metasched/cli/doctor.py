@@ -47,6 +47,7 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
     from metasched.doctor.htcondor import check_htcondor
     from metasched.doctor.oar import check_oar
     from metasched.doctor.pbs import check_pbs
+    from metasched.doctor.secret_files import check_secret_files
     from metasched.doctor.slurm import check_slurm
     from metasched.installation.pbs import FOLDER
 
@@ -56,6 +57,7 @@ def _findings(settings: Configuration) -> Iterator[Finding]:
     yield from checkup.check_database(settings.database)
     yield from checkup.check_daemon(settings, daemon)
     yield from checkup.check_socket(settings)
+    yield from check_secret_files(settings)
     try:
         nodes = sorted({node["node"] for each in daemon("/v1/clusters") for node in each["nodes"]})
     except (RuntimeError, InputError):

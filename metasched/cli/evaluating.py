@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -212,7 +213,7 @@ def lending(every: Iterable[Group]) -> dict[str, list[Group]]:
 
 def bar(name: str) -> Callable[[Iterable[Outcome], int], Iterable[Outcome]]:
     """A progress bar for the evaluation of a method."""
-    return lambda steps, total: output.progress(steps, total=total, what=f"evaluating {name}")
+    return partial(output.progress, what=f"evaluating {name}")
 
 
 def _fresh(kind: Callable[[], Predictor]) -> Callable[[Group], Predictor]:

@@ -42,6 +42,9 @@ def explain(
             raise InputError("--clusters is given with the id of a placement, which the daemon explains")
         explanation = given.consult("GET", f"/v1/placements/{placement}/explanation")
     else:
+        if not Path(placement).exists():
+            expected = "expected the id of a placement, 32 hexadecimal digits, or an answer of metasched rank --json"
+            raise InputError(f"no such file or directory, {expected}", where=placement)
         answer = consulting.ranking(read_text(placement), where=placement)
         asked = next((each for each in answer.placements if each.rank == number), None)
         if asked is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.table import Table
 
 from metasched.blocks.entry import MEASURES, TABLE_1, Block, Entry, Kind, Quantity
 from metasched.blocks.formulas import answer
+from metasched.blocks.terms import Term
 from metasched.cli import output
 from metasched.cli.options import JsonOption
 from metasched.records import InputError
@@ -55,7 +57,7 @@ def show_verb(entry: EntryArgument, as_json: JsonOption = False) -> None:
         return
     sources = [each.source for each in found.values.values()]
     common = max(sources, key=sources.count, default="")
-    output.say(f"{found.name}: {found.title}\n{common}")
+    output.say("\n".join(filter(None, (f"{found.name}: {found.title}", common))))
     table = Table(box=box.SIMPLE)
     for heading in ("value", "", "unit", "another source"):
         table.add_column(heading, justify="right" if not heading else "left")
@@ -64,9 +66,10 @@ def show_verb(entry: EntryArgument, as_json: JsonOption = False) -> None:
         table.add_row(
             name, f"{each.value:g}{doubt}", "" if each.unit == "1" else each.unit, each.source * (each.source != common)
         )
-    output.show(table)
+    if found.values:
+        output.show(table)
     for block, terms in found.blocks.items():
-        output.say(f"{block}: {len(terms)} terms")
+        output.say(f"{block}: {_terms(terms)}")
     if missing := _gaps(found):
         output.say(f"not known: {', '.join(missing)}")
     for note in found.notes:
@@ -198,11 +201,15 @@ def calibrate_verb(
     for heading in ("block", "measured", "form", "R^2", "mean error"):
         table.add_column(heading, justify="left" if heading in ("block", "form") else "right")
     for block, result in quality.items():
-        form = f"{len(entry.blocks[block])} terms" if block in entry.blocks else "Table 1"
+        form = _terms(entry.blocks[block]) if block in entry.blocks else "Table 1"
         mean = f"{result.mean_percentage_error:.2f} %"
         table.add_row(block, str(len(measured[block])), form, f"{result.r_squared:.4f}", mean)
     output.show(table)
     output.say(f"entry written to {to}")
+
+
+def _terms(terms: Sequence[Term]) -> str:
+    return f"{len(terms)} term{'s' * (len(terms) != 1)}"
 
 
 def _counts(option: str, text: str) -> list[int]:
@@ -215,6 +222,16 @@ def _counts(option: str, text: str) -> list[int]:
     return found
 
 
+def _words(option: str, text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    if not words:
+        raise InputError(f"{option} is {text!r}, expected a command with its options, quoted as in a shell")
+    return words
+
+
 @hardware.command("measure")
 def measure_verb(
     to: Annotated[Path, typer.Option("-o", "--output", help="CSV to write.")],
@@ -225,7 +242,7 @@ def measure_verb(
     repetitions: Annotated[
         int, typer.Option(min=1, max=1000, help="Repetitions of each block; their median is written.")
     ] = 7,
-    file: Annotated[str, typer.Option(help="File on the disk to measure; written, read and removed.")] = "",
+    file: Annotated[str, typer.Option(help="File to make on the disk to measure; written, read, removed.")] = "",
     compiler: Annotated[str, typer.Option(help="mpicc, or smpicc of SimGrid.")] = "mpicc",
     launcher: Annotated[str, typer.Option(help="Command that starts MPI programs, with its options.")] = "mpirun",
 ) -> None:
@@ -233,11 +250,11 @@ def measure_verb(
     from metasched.tracing.compiled import compiled
     from monitors.sensors.blocks import OPTIONS, SOURCE, measure
 
-    counts, bytes_ = _counts("--processes", processes), _counts("--sizes", sizes)
+    counts, bytes_, words = _counts("--processes", processes), _counts("--sizes", sizes), _words("--launcher", launcher)
     try:
         with output.working("measuring"):
             program = compiled(SOURCE, compiler, OPTIONS)
-            text = measure(shlex.split(launcher), program, counts, bytes_, repetitions, file)
+            text = measure(words, program, counts, bytes_, repetitions, file)
     except ValueError as error:
         output.to_stderr(str(error))
         raise typer.Exit(1) from None

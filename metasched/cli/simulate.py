@@ -66,7 +66,7 @@ def simulate_verb(
             raise InputError(f"--model takes one run, not the {len(runs)} of a sweep")
         _write_model(model, where, text, application, *runs[0], size, label)
     outcomes = []
-    for some, others in output.progress(runs, total=len(runs), what="simulating"):
+    for some, others in output.progress(runs, len(runs), what="simulating"):
         outcomes.append(simulate(where, text, checked(where, text, some), others))
     front = _front(outcomes)
     if picture is not None:
@@ -162,8 +162,12 @@ def _document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def _fixed(value: float, places: int) -> str:
+    return f"{value:.{places}f}" if abs(value) < 1e9 else f"{value:.9g}"
+
+
 def _energy(joules: float) -> str:
-    return "-" if math.isnan(joules) else f"{joules / 3600:.3f} Wh"
+    return "-" if math.isnan(joules) else f"{_fixed(joules / 3600, 3)} Wh"
 
 
 def _show(outcome: Outcome) -> None:
@@ -171,9 +175,9 @@ def _show(outcome: Outcome) -> None:
     for heading in ("label", "processes", "finished at s", "energy"):
         table.add_column(heading, justify="left" if heading == "label" else "right")
     for label, each in outcome.labels.items():
-        table.add_row(label, str(each.processes), f"{each.finished:.6f}", _energy(each.energy))
+        table.add_row(label, str(each.processes), _fixed(each.finished, 6), _energy(each.energy))
     output.show(table)
-    output.say(f"execution time {outcome.execution_time:.6f} s")
+    output.say(f"execution time {_fixed(outcome.execution_time, 6)} s")
     if not math.isnan(outcome.energy):
         output.say(
             f"energy {_energy(outcome.energy)}, power {outcome.mean_power:.6g} W on average, "
@@ -181,7 +185,8 @@ def _show(outcome: Outcome) -> None:
         )
     if not math.isnan(outcome.success):
         chance = f"probability that no node fails during the run {outcome.success:.6g}"
-        output.say(f"{chance}, expected completion with restarts {outcome.expected_completion:.6g} s")
+        ends = "never" if math.isinf(outcome.expected_completion) else f"{outcome.expected_completion:.6g} s"
+        output.say(f"{chance}, expected completion with restarts {ends}")
     output.warn(outcome.warnings)
 
 

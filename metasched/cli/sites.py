@@ -77,14 +77,15 @@ def site_status(
         return
     if not answer["sites"]:
         raise InputError("no site is configured, expected [[site]] in the daemon's configuration")
-    table = Table("site", "asked", "answers in", "bandwidth", "by", "takes", "outcomes", "open", box=box.SIMPLE)
+    headings = ("site", "asked", "answers in", "bandwidth", "by", "actual/predicted", "outcomes", "open")
+    table = Table(*headings, box=box.SIMPLE)
     for each in answer["sites"]:
         asked = "never" if each["asked"] is None else f"{span(each['asked'])} ago"
         width = "–" if each["bandwidth"] is None else f"{plain(each['bandwidth'])} Mbit/s"
         trust = each["trust"]
         table.add_row(
-            each["site"], asked, span(each["seconds"]), width, _measured(each),
-            f"{trust['multiplier']:.2g} times as long as it says", f"{trust['outcomes']}", f"{each['open']}",
+            each["site"], asked, span(each["seconds"] or None), width, _measured(each),
+            f"{trust['multiplier']:.2g}" if trust["outcomes"] else "–", f"{trust['outcomes']}", f"{each['open']}",
         )  # fmt: skip
     output.show(table)
     for each in answer["sites"]:

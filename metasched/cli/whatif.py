@@ -163,7 +163,8 @@ def _show_failures(struck: Reliability) -> None:
     ends = f"{struck.interval.level:.0%} interval {struck.interval.low:.4g} to {struck.interval.high:.4g}"
     doubt = "" if struck.interval.low == struck.interval.high else f", {ends}"
     output.say(f"probability that none of {struck.nodes} nodes fails during the run: {struck.success:.4g}{doubt}")
-    output.say(f"expected completion with restarts from scratch: {struck.expected_completion:.4g} s")
+    ends = "never" if math.isinf(struck.expected_completion) else f"{struck.expected_completion:.4g} s"
+    output.say(f"expected completion with restarts from scratch: {ends}")
     if (made := struck.checkpoints) is not None:
         output.say(
             f"expected completion with a checkpoint of {made.cost:g} s after every {made.exact:.4g} s of work: "

@@ -58,7 +58,8 @@ class Accounted:
     @property
     def fate(self) -> Fate:
         """How the job ended, in the form of the contract of schedulers: whether it succeeded, and its times."""
-        return Fate(self.completed, self.submitted or None, self.start or None, self.slots, self.kind)
+        submitted, start, end = (moment or None for moment in (self.submitted, self.start, self.end))
+        return Fate(self.completed, submitted, start, self.slots, self.kind, ended=end)
 
 
 def logged(jobs: Iterable[Accounted], since: float) -> JobLog | None:

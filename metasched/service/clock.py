@@ -70,11 +70,8 @@ class Clock:
         with self._lock:
             self._heard = {node: each for node, each in self._heard.items() if self.steady() - each[0] <= HEARD}
             astray, lead = self._astray(), self._lead()
-            before, at = self._minded
+            self._settings.extend(self._unminded(astray))
             self._minded = astray, self.steady()
-            if abs(astray - before) > SLEWED:
-                wall = self._wall()
-                self._settings.append((wall - (astray - before), wall - (self.steady() - at)))
             if abs(astray) > SLEWED:
                 self._set = astray, self.steady()
                 if lead is not None and abs(lead) <= abs(lead - astray):
@@ -109,13 +106,25 @@ class Clock:
         (True, False)
         """
         with self._lock:
-            return any(start < before and end > after for before, after in self._settings)
+            settings = [*self._settings, *self._unminded(self._astray())]
+        return any(start < before and end > after for before, after in settings)
 
     def may_be(self, moment: float) -> bool:
         """Whether this time (s) may have been reached, by the daemon's clock or, if uncertain, by the nodes'."""
         lead = self._lead()
         doubted = lead if lead is not None and len(self._heard) >= WITNESSES else 0.0
         return moment <= self.now() + max(self._astray(), doubted, 0.0) + self._ahead
+
+    def _unminded(self, astray: float) -> list[tuple[float, float]]:
+        """The setting of the time of day since it was minded last, if any.
+
+        Of a setting are kept the latest that the old time can have shown, and the earliest that the new one can (s).
+        """
+        before, at = self._minded
+        if abs(astray - before) <= SLEWED:
+            return []
+        wall = self._wall()
+        return [(wall - (astray - before), wall - (self.steady() - at))]
 
     def _astray(self) -> float:
         """By how much the time of day is ahead of ours (s)."""

@@ -28,7 +28,10 @@ from metasched.validation import toml_as
 from monitors.relative_paths import FileOrEntry, PathText
 from monitors.sources.settings import SourceTable
 
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+#: At most some thirty years, since the system's timers take little more; a period of almost 0 would keep a core busy.
+Seconds = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
+Period = Annotated[float, Field(ge=0.01, le=1e9, allow_inf_nan=False)]
+Days = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 Level = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -121,25 +124,25 @@ class Limits(_Table):
 class Periods(_Table):
     """How often the periodic work is done (s)."""
 
-    loads: Seconds = 1.0
-    partitions: Seconds = 15.0
-    confirm: Seconds = 5.0
-    release: Seconds = 10.0
-    models: Seconds = 60.0
-    means: Seconds = 30.0
-    forecasts: Seconds = 30.0
-    retention: Seconds = 3600.0
-    sites: Seconds = 30.0
-    resend: Seconds = 300.0
-    accounting: Annotated[float, Field(ge=120, allow_inf_nan=False)] = 120.0
+    loads: Period = 1.0
+    partitions: Period = 15.0
+    confirm: Period = 5.0
+    release: Period = 10.0
+    models: Period = 60.0
+    means: Period = 30.0
+    forecasts: Period = 30.0
+    retention: Period = 3600.0
+    sites: Period = 30.0
+    resend: Period = 300.0
+    accounting: Annotated[float, Field(ge=120, le=1e9, allow_inf_nan=False)] = 120.0
 
 
 class Keep(_Table):
     """For how long data are stored (days)."""
 
-    loads: Seconds = 30.0
-    placements: Seconds = 365.0
-    past_jobs: Seconds = 1095.0
+    loads: Days = 30.0
+    placements: Days = 365.0
+    past_jobs: Days = 1095.0
 
 
 class Fitting(_Table):
@@ -194,8 +197,8 @@ class Moving(_Table):
     """
 
     act: bool = False
-    every: Seconds = 60.0
-    restart: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 30.0
+    every: Period = 60.0
+    restart: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] = 30.0
 
 
 class ProblemSize(_Table):
@@ -253,7 +256,7 @@ class SignedApplication(_Table):
 class Configuration(_Table):
     """The complete configuration of the daemon."""
 
-    database: PathText | None = None
+    database: Annotated[PathText, Field(min_length=1)] | None = None
     mode: Mode = "shadow"
     level: Level = 0.9
     time_limit_level: Level = 0.98

@@ -131,7 +131,8 @@ def offers_in(answer: Any, site: str) -> tuple[Offer, ...]:
     if not isinstance(answer, dict):
         raise ValueError("it does not answer a ranking request")
     if answer.get("format") != FORMAT or type(answer["format"]) is not int:
-        spoken = f"in format {answer['format']!r:.20}" if "format" in answer else "as an older version"
+        older = "without a format, as older versions do"
+        spoken = f"in format {answer['format']!r:.20}" if "format" in answer else older
         raise ValueError(f"it answers {spoken}, expected {FORMAT}")
     try:
         read = AnswerTable.model_validate(answer)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from monitors.relative_paths import PathText, PlacedPath
+from monitors.urls import host_of, is_this_host
 
 SiteName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 LinkName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -95,11 +96,11 @@ class SiteTable(BaseModel):
 
     @model_validator(mode="after")
     def _no_token_in_the_clear(self) -> SiteTable:
-        scheme, found, rest = self.url.partition("://")
-        if found and (scheme not in ("http", "https") or not rest):
+        if "://" not in self.url:
+            return self
+        host = host_of(self.url)
+        if host is None:
             raise ValueError(f"site {self.name}: url is {self.url!r}, expected http://, https:// or a socket's path")
-        host = rest.rpartition("@")[2].partition("/")[0]
-        here = host.startswith(("127.", "localhost", "[::1]"))
-        if scheme == "http" and found and self.token_file is not None and not here:
+        if self.url.lower().startswith("http:") and self.token_file is not None and not is_this_host(host):
             raise ValueError(f"site {self.name}: a token would go to {self.url} unencrypted, expected https://")
         return self

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
@@ -28,6 +29,9 @@ from monitors.sources.this_host import ThisHost
 
 _log = logging.getLogger(__name__)
 
+#: Most samples that wait in memory while the disk takes none.
+MOST_IN_MEMORY = 10_000
+
 
 class Agent:
     """Samples this node until it is stopped.
@@ -47,7 +51,10 @@ class Agent:
         self._stop = threading.Event()
         self._latest: Sample | None = None
         self._spool = Spool(settings.spool, settings.spool_samples)
-        self._sender = Sender(self._spool, settings.daemon, settings.token) if settings.daemon else None
+        #: Where samples wait as long as the disk takes none.
+        self._memory, self._written = Spool(Path(":memory:"), MOST_IN_MEMORY), True
+        spools = (self._spool, self._memory) if settings.daemon else ()
+        self._senders = [Sender(each, settings.daemon or "", settings.token) for each in spools]
         self._link = CorrectedLink(settings.interface or outward_interface())
         self._source = source or self._sensors()
         self._watch = StepWatch()
@@ -59,7 +66,7 @@ class Agent:
         self._cliques = [each for each in (self._among_nodes(), self._among_sites()) if each is not None]
 
     def sample(self) -> None:
-        """Take one sample and store it in the spool; a failure is logged and loses that sample only."""
+        """Take one sample and store it in the spool, in memory while the disk takes none; a failure loses no other."""
         readings = self._source.read()
         if readings.fault:
             _log.warning("no sample: %s", readings.fault)
@@ -67,13 +74,23 @@ class Agent:
             self._latest = sample
             try:
                 self._spool.keep(sample)
+                written = True
             except sqlite3.Error as error:
-                _log.error("a sample is lost, the spool cannot be written: %s", error)
+                self._memory.keep(sample)
+                written = False
+                if self._written:
+                    _log.error("the spool cannot be written: %s; %d samples may wait in memory", error, MOST_IN_MEMORY)
+            if written and not self._written:
+                _log.info("the spool is written again")
+            self._written = written
 
     def send(self) -> None:
-        """Send the samples that wait on disk to the daemon, where one is configured."""
-        if self._sender:
-            self._sender.send()
+        """Send the samples that wait to the daemon, where one is configured."""
+        for sender in self._senders:
+            try:
+                sender.send()
+            except sqlite3.Error as error:  # they are sent again
+                _log.warning("samples that were sent cannot be removed from the spool: %s", error)
         if self._site_links:
             self._site_links.send()
 
@@ -81,7 +98,7 @@ class Agent:
         """Sample, send and answer until :meth:`stop` is called; returns when everything has ended."""
         interval = self._settings.interval
         self._scheduler.add_job(self.sample, "interval", seconds=interval, id="sample")
-        if self._sender or self._site_links:
+        if self._senders or self._site_links:
             self._scheduler.add_job(self.send, "interval", seconds=interval, id="send", jitter=interval / 4)
         self._scheduler.start()
         if self._server:
@@ -158,6 +175,7 @@ class Agent:
             clique.stop()
         self.send()
         self._spool.close()
+        self._memory.close()
         _log.info("agent of node %s ends", self._settings.node)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import random
@@ -11,6 +12,7 @@ from collections.abc import Callable
 
 import requests
 
+from monitors.agent.posting import Answer, post
 from monitors.agent.spool import Spool
 from monitors.sources.contract import Sample
 
@@ -117,16 +119,16 @@ class Sender:
         triples = [[round(s.time, 3), round(s.available_cpu, 4), round(s.available_bandwidth, 3)] for s in samples]
         message = {"node": samples[0].node, "samples": triples}
         try:
-            answer = self._session.post(self._urls[0], json=message, timeout=self._timeout)
+            answer = post(self._session, self._urls[0], message, self._timeout)
         except requests.RequestException as error:
             _log.debug("no answer from %s: %s", self._urls[0], error)
             self._said = ""
             return None, 0
-        self._said = "" if answer.status_code == 200 else _detail(answer)
-        reasons = _refusals(answer) if answer.status_code == 200 else {}
+        self._said = "" if answer.status == 200 else _detail(answer)
+        reasons = _refusals(answer) if answer.status == 200 else {}
         if reasons:
             _log.warning("the daemon rejected samples: %s", reasons)
-        return answer.status_code, sum(reasons.values())
+        return answer.status, sum(reasons.values())
 
     def _failed(self, status: int | None) -> None:
         """Wait up to twice as long as after the failure before, at random: agents that failed together part ways."""
@@ -138,19 +140,19 @@ class Sender:
         _log.log(level, "%s from %s; %d unsent samples", reason, self._urls[-1], len(self._spool))
 
 
-def _detail(answer: requests.Response) -> str:
+def _detail(answer: Answer) -> str:
     """The reason that the daemon gives, in brackets; empty where there is none."""
     try:
-        said = str(answer.json()["detail"])[:200]
-    except (ValueError, KeyError, TypeError):
+        said = str(json.loads(answer.body)["detail"])[:200]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ""
     return f" ({''.join(each if each.isprintable() else '?' for each in said)})"
 
 
-def _refusals(answer: requests.Response) -> dict[str, int]:
+def _refusals(answer: Answer) -> dict[str, int]:
     """The numbers of refused samples of an accepted batch, by reason."""
     try:
-        refused = answer.json()["refused"]
+        refused = json.loads(answer.body)["refused"]
         return {str(reason)[:60]: int(count) for reason, count in refused.items() if int(count) > 0}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import tomllib
@@ -10,6 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from monitors.urls import host_of
+
+_log = logging.getLogger(__name__)
 
 #: ``METASCHED_AGENT_INTERVAL=5`` sets ``interval``.
 PREFIX = "METASCHED_AGENT_"
@@ -55,17 +60,25 @@ class Settings(BaseModel):
     listen: str | None = None
     probe_listen: str | None = None
     probe_secret: str = ""
-    probe_period: float = Field(120.0, ge=1)
+    probe_period: float = Field(120.0, ge=1, le=86_400)
     members: dict[str, str] = Field(default_factory=dict)
     delays: Path | None = None
     site: str = ""
     sites: dict[str, str] = Field(default_factory=dict)
     sites_listen: str | None = None
     sites_secret: str = ""
-    sites_period: float = Field(600.0, ge=1)
+    sites_period: float = Field(600.0, ge=1, le=86_400)
     sites_transfer: int = Field(64 << 20, ge=64 << 10, le=256 << 20)
     sites_daemon: Annotated[str, Field(pattern=r"^https?://\S+( https?://\S+)*$")] | None = None
     sites_token: str = ""
+
+    @field_validator("daemon", "sites_daemon")
+    @classmethod
+    def _urls(cls, value: str | None) -> str | None:
+        for url in (value or "").split():
+            if host_of(url) is None:
+                raise ValueError(f"{url!r} is no URL of a daemon, expected http:// or https:// with a host")
+        return value
 
     @field_validator("listen", "probe_listen", "sites_listen")
     @classmethod
@@ -133,6 +146,8 @@ def read_settings(path: Path | None, environment: Mapping[str, str] = os.environ
 
 def _secret(variable: str, path: Path) -> str:
     try:
+        if path.stat().st_mode & 0o007:
+            _log.warning("%s: everybody on this host may use %s, expected mode 0600", variable, path)
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{variable}: {error}") from None

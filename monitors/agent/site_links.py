@@ -9,6 +9,7 @@ from threading import Lock
 
 import requests
 
+from monitors.agent.posting import post
 from monitors.sensors.network.probe import Link
 
 _log = logging.getLogger(__name__)
@@ -40,7 +41,8 @@ class SiteLinks:
     ) -> None:
         self._site, self._urls = site, [each.rstrip("/") + PATH for each in daemon.split()]
         self._timeout, self._clock, self._lock = timeout, clock, Lock()
-        self._headers = {"Authorization": f"Bearer {token}"}
+        self._session = requests.Session()
+        self._session.headers["Authorization"] = f"Bearer {token}"
         self._newest: dict[str, tuple[Link, float]] = {}
 
     def note(self, site: str, link: Link) -> None:
@@ -61,15 +63,13 @@ class SiteLinks:
         ]
         for url in self._urls:
             try:
-                answer = requests.post(
-                    url, json={"site": self._site, "links": links}, headers=self._headers, timeout=self._timeout
-                )
+                status = post(self._session, url, {"site": self._site, "links": links}, self._timeout).status
             except requests.RequestException as error:
                 _log.debug("no answer from %s: %s", url, error)
                 continue
-            if answer.status_code == 200:
+            if status == 200:
                 with self._lock:
                     self._newest = {site: each for site, each in self._newest.items() if waiting.get(site) != each}
                 return True
-            _log.warning("the daemon takes no links between sites: HTTP %d", answer.status_code)
+            _log.warning("the daemon takes no links between sites: HTTP %d", status)
         return False

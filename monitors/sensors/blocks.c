@@ -7,6 +7,7 @@
  * barrier that is timed apart, and end when the last process has ended.  FILE, where it is not -, is written and read by
  * process 0. Computation is timed with 1 thread in each process; instructions are those of the loop as compiled, about 4 each.
  */
+#include <errno.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,19 +73,28 @@ static void compute(long turns)
     printf("compute,%.9e,,1,1,%ld\n", MPI_Wtime() - begin, 4 * turns);
 }
 
+static void failed(const char* name)
+{
+  fprintf(stderr, "%s: %s\n", name, strerror(errno));
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 static void file(const char* name, char* data, long size)
 {
-  FILE* stream = fopen(name, "wb");
+  FILE* stream = fopen(name, "wbx"); /* never one that is there already */
   if (stream == NULL)
-    return;
-  double begin = MPI_Wtime();
-  fwrite(data, 1, size, stream);
-  fclose(stream);
+    failed(name);
+  double begin     = MPI_Wtime();
+  const int enough = fwrite(data, 1, size, stream) == (size_t)size;
+  if (fclose(stream) || !enough) {
+    remove(name);
+    failed(name);
+  }
   printf("write,%.9e,%ld,1,1,\n", MPI_Wtime() - begin, size);
   stream = fopen(name, "rb");
-  begin = MPI_Wtime();
+  begin  = MPI_Wtime();
   if (stream == NULL || fread(data, 1, size, stream) != (size_t)size)
-    return;
+    failed(name);
   printf("read,%.9e,%ld,1,1,\n", MPI_Wtime() - begin, size);
   fclose(stream);
   remove(name);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import subprocess
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from pathlib import Path
 #: The program, and the options that a compiler of MPI is given.
 SOURCE, OPTIONS = Path(__file__).with_name("blocks.c"), ("-O1",)
 HEADER = "block,value,data_size,nodes,threads,instructions"
+#: A line of the program; launchers print others of their own.
+_MEASURED = re.compile(r"([a-z0-9]+),(\d{1,3}(?:\.\d{1,20})?e[+-]?\d{1,3}),(\d{0,20},\d{0,20},\d{0,20},\d{0,20})")
 
 
 def measure(
@@ -30,7 +33,7 @@ def measure(
     processes : numbers of processes, each on a node of its own.
     sizes : of messages (bytes).
     repetitions : of each block with each size.
-    file : on the disk that is to be measured; empty for none.
+    file : to make on the disk that is to be measured, where none may be yet; empty for none.
     timeout : seconds for each number of processes.
 
     Returns
@@ -42,15 +45,15 @@ def measure(
     ValueError
         When the launcher fails, or what it starts tells nothing.
     """
-    points: dict[tuple[str, ...], list[float]] = {}
+    points: dict[tuple[str, str], list[float]] = {}
     for count in processes:
         words = [*launcher, "-np", str(count), str(program), str(repetitions), file or "-", *map(str, sizes)]
         for line in _run(words, timeout).splitlines():
-            block, value, *rest = line.split(",")
-            if len(rest) == 4:
-                points.setdefault((block, *rest), []).append(float(value))
-    medians = {point: statistics.median(values) for point, values in points.items()}
-    rows = [f"{point[0]},{value:.9g},{','.join(point[1:])}" for point, value in medians.items() if value > 0]
+            if found := _MEASURED.fullmatch(line):
+                block, value, point = found.groups()
+                points.setdefault((block, point), []).append(float(value))
+    medians = {each: statistics.median(values) for each, values in points.items()}
+    rows = [f"{block},{value:.9g},{point}" for (block, point), value in medians.items() if value > 0]
     if not rows:
         raise ValueError(f"{' '.join(launcher)} ran, but nothing was measured")
     return "\n".join([HEADER, *rows]) + "\n"
@@ -59,7 +62,13 @@ def measure(
 def _run(words: Sequence[str], timeout: float) -> str:
     try:
         done = subprocess.run(  # noqa: S603 - a list of arguments without a shell
-            words, capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=timeout, check=False
+            words,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
         )
     except OSError as error:
         raise ValueError(f"{words[0]} cannot be run: {error.strerror}") from None

@@ -63,7 +63,7 @@ def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
     limits = [
         _read(zone / "constraint_0_power_limit_uw")
         for zone in sorted((root / "sys/class/powercap").glob("*-rapl:*"))
-        if _text(zone / "name").startswith("package")
+        if text_of(zone / "name").startswith("package")
     ]
     if limits and all(limits):
         found.append(Found("tdp", sum(limits) / 1e6, "W", "powercap, long-term limits of all packages"))
@@ -98,7 +98,8 @@ def _number(text: str | None) -> float:
         return 0.0
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """The text of a file of the kernel; empty where it cannot be read."""
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -106,9 +107,9 @@ def _text(path: Path) -> str:
 
 
 def _read(path: Path) -> float:
-    return _number(_text(path))
+    return _number(text_of(path))
 
 
 def _read_memory(path: Path) -> float:
-    rows = [line.split() for line in _text(path).splitlines()]
+    rows = [line.split() for line in text_of(path).splitlines()]
     return next((1024 * _number(row[1]) for row in rows if row[0] == "MemTotal:"), 0.0)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from monitors.relative_paths import PathText, PlacedPath
 from monitors.sources.contract import Source
 from monitors.sources.power_history import PowerHistory
+from monitors.urls import host_of
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -64,7 +65,7 @@ class SourceTable(BaseModel):
     def _keys_of_its_kind(self) -> SourceTable:
         for key in sorted(self.model_fields_set - _KEYS[self.kind]):
             raise ValueError(f"source: {key} is not a key of the kind {self.kind}")
-        if self.kind != "slurm" and not self.url.startswith(("http://", "https://")):
+        if self.kind != "slurm" and host_of(self.url) is None:
             raise ValueError(f"source: url of the kind {self.kind} is {self.url!r}, expected http:// or https://")
         return self
 

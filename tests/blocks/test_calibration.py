@@ -12,7 +12,7 @@ import pytest
 from metasched.blocks.calibration.measurements import Measurements
 from metasched.blocks.calibration.robust import _terms
 from metasched.blocks.entry import Block
-from metasched.blocks.formulas import as_printed
+from metasched.blocks.formulas import answer, as_printed
 from metasched.cli.app import main
 from metasched.store.files.hardware import read_entry
 
@@ -71,6 +71,17 @@ def test_robust_forms_bend_where_a_protocol_switches(capsys, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("method", ["published", "robust"])
+def test_computation_measured_with_one_number_of_threads_has_the_time_of_an_instruction(
+    capsys, tmp_path: Path, method: str
+) -> None:
+    lines = [f"compute,{count * 4e-10:g},1,{count}" for count in (262144, 524288, 1048576)]
+    (tmp_path / "m.csv").write_text("\n".join(["block,value,threads,instructions", *lines]))
+    calibrated(capsys, str(tmp_path / "m.csv"), "--method", method, "-o", str(tmp_path / "own.toml"))
+    entry = read_entry(str(tmp_path / "own.toml"))
+    assert answer(entry, Block.compute, instructions=1e9).value == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("method", ["published", "robust"])
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -104,6 +115,9 @@ def test_unfit_measurements_end_in_one_line_and_nothing_is_written(
         (["--compiler", "no-such-compiler"], 1, "no-such-compiler is not installed"),
         (["--processes", "2,x"], 2, "--processes is '2,x', expected whole numbers above 0"),
         (["--sizes", "0"], 2, "--sizes is '0'"),
+        (["--launcher", "'open"], 2, "expected a command with its options"),
+        (["--launcher", ""], 2, "--launcher is ''"),
+        (["--compiler", "true"], 1, "true made no program of blocks.c"),
     ],
 )
 def test_what_cannot_be_measured_ends_in_one_line(

@@ -120,3 +120,9 @@ def test_a_formula_leaves_out_a_term_with_coefficient_zero() -> None:
 def test_unknown_names_are_refused(bad: list[str]) -> None:
     with pytest.raises(ValueError, match=r"combination has 1|no candidate function of P is named 'nonsense'"):
         positions(bad)
+
+
+@pytest.mark.parametrize("named", [["n^1", "n^1", "bw", "p"], ["n^1", "n^1", "bw", "p", "1/p_log", "p"], []])
+def test_a_combination_has_five_functions(named: list[str]) -> None:
+    with pytest.raises(ValueError, match=f"^a combination has {len(named)} functions, expected 5$"):
+        positions(named)

@@ -50,6 +50,33 @@ def test_this_host_becomes_an_entry_that_can_be_shown(capsys: pytest.CaptureFixt
     assert answered(capsys, "show", str(file))["values"] == made["values"]
 
 
+def test_an_entry_of_fitted_blocks_alone_is_shown_without_a_table_of_values(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "m.csv").write_text("block,value,instructions\ncompute,2e-9,1\n")
+    file = tmp_path / "own.toml"
+    assert run(capsys, "calibrate", str(tmp_path / "m.csv"), "-o", str(file))[0] == 0
+    status, out, _ = run(capsys, "show", str(file))
+    assert (status, out.splitlines()[:2]) == (0, ["own: calibrated with m.csv, robust", "compute: 1 term"])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ('D_tu = { value = 0, unit = "B" }', "values.D_tu is 0, expected a number above 0"),
+        ('bandwidth = { value = 0, unit = "B/s" }', "values.bandwidth is 0, expected a number above 0"),
+        ('lambda = { value = -1, unit = "1/s" }', "values.lambda is -1, expected a number of at least 0"),
+    ],
+)
+def test_values_that_no_hardware_can_have_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, value: str, expected: str
+) -> None:
+    (tmp_path / "own.toml").write_text(f'kind = "cluster"\nsource = "x"\n[values]\n{value}\n')
+    status, out, err = run(capsys, "show", str(tmp_path / "own.toml"))
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert expected in err
+
+
 def test_the_clocks_of_a_host_are_shown_with_what_becomes_of_others(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -189,6 +189,13 @@ def test_a_size_far_outside_is_answered_with_a_warning(files, capsys) -> None:
     assert any("times the largest learned" in line for line in answer["warnings"])
 
 
+def test_explain_says_what_it_takes_where_there_is_no_such_file(files, capsys) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["explain", "4711"])
+    said = "4711: no such file or directory, expected the id of a placement, 32 hexadecimal digits, or an answer of"
+    assert (leaving.value.code, said in capsys.readouterr().err) == (2, True)
+
+
 def test_explain_adds_up_to_what_rank_answered(files, capsys) -> None:
     answer = ranked(capsys, "--model", "cg.json")
     (files / "answer.json").write_text(json.dumps(answer))
@@ -346,6 +353,9 @@ def test_whatif_tells_the_chance_to_finish_and_what_checkpoints_bring(files, cap
     assert time < struck["checkpoint"]["expected_completion"] < struck["expected_completion"]
     # the more often nodes fail, the fewer of them finish first
     often = answer("--node-mttf", str(time / 10))["failures"]
+    with pytest.raises(SystemExit):
+        main(["whatif", "--application", "cg", *options, "--node-mttf", str(time / 1000)])
+    assert "expected completion with restarts from scratch: never\n" in capsys.readouterr().out
     assert (often["fastest"], often["checkpoint"]) == (1, None)
     assert struck["fastest"] > 1
 

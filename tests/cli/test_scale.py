@@ -8,6 +8,8 @@ import pytest
 from command_line import call
 from matplotlib.figure import Figure
 
+from metasched.store.files.mpip import read_mpip
+
 PROFILES = """processes,sends,message_size,waiting_time,execution_time,mean_distance,exchanges,dimensions
 2,100,100000,0.02,8.12,1,50,1
 4,100,100000,0.02,4.12,1,50,1
@@ -198,3 +200,12 @@ def test_bad_input_gets_one_clear_line(
     status, out, err = run(capsys, str(files[0]), "--hardware", str(files[1]), *options)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+@pytest.mark.parametrize(("call", "messages"), [("Alltoall", 7.0), ("Allreduce", 3.0), ("Send", 1.0)])
+def test_a_collective_call_counts_as_the_messages_that_its_algorithm_sends(
+    tmp_path: Path, call: str, messages: float
+) -> None:
+    path = tmp_path / "ring.8.mpiP"
+    path.write_text(mpip(8).replace("Allreduce", call.ljust(9)))
+    assert read_mpip(path).profile.sends == pytest.approx(100.0 + 10.0 * messages)

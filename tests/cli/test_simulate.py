@@ -42,6 +42,12 @@ def test_the_papers_second_figure(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_long_times_are_printed_in_few_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, *FIGURE_2, "--set", "operations=1e300")
+    assert (status, max(map(len, out.splitlines())) < 100) == (0, True)
+    assert "e+" in next(line for line in out.splitlines() if line.startswith("execution time "))
+
+
 def test_a_hundred_thousand_processes(capsys: pytest.CaptureFixture[str]) -> None:
     answer = answered(capsys, *STENCIL, "--processes", "cell=100000", "--set", "iterations=10")
     few = answered(capsys, *STENCIL, "--processes", "cell=24", "--set", "iterations=10", "--set", "points=2.4e7")

@@ -47,6 +47,18 @@ def test_why_a_site_does_not_answer_is_one_line_below_the_table(
     assert [line for line in lines if "certificate" in line] == [f"old: {fault.strip()}"]
 
 
+def test_nothing_is_told_of_a_site_that_never_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trust = {"multiplier": 1.0, "low": 1.0, "high": 1.0, "outcomes": 0}
+    silent = SITE | {"seconds": 0.0, "fault": "no answer", "bandwidth": None, "trust": trust}
+    monkeypatch.setattr(consulting, "consult", lambda *_: {"sites": [silent], "jobs": []})
+    with pytest.raises(SystemExit):
+        main(["sites", "status"])
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["east"])
+    assert row.split() == ["east", "5.0", "s", "ago", "–", "–", "–", "–", "0", "0"]
+
+
 @pytest.mark.parametrize(("clock", "shown"), [(7200.0, "2.0 h ahead of"), (-90.0, "90.0 s behind")])
 def test_a_clock_that_is_off_is_said(
     clock: float, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -156,3 +156,17 @@ def test_the_token_of_the_environment_and_the_certificate_of_the_daemon_are_used
         ("https://127.0.0.1:8765", "secret", "c", 3.0),
         ("http://other", "secret", "c", 10.0),
     ]
+
+
+@pytest.mark.parametrize(("missing", "whole"), [(0, True), (1, False)])
+def test_an_answer_that_ends_before_its_length_is_refused(missing: int, whole: bool) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        body = b'{"a": 1}'
+        there.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body) + missing, body))
+        there.shutdown(socket.SHUT_WR)
+        if whole:
+            assert _answer(here, time.monotonic() + 30.0, MOST)[2] == body
+        else:
+            with pytest.raises(ValueError, match=r"^the answer was truncated$"):
+                _answer(here, time.monotonic() + 30.0, MOST)

@@ -192,3 +192,61 @@ def test_htcondor_must_know_our_settings_and_machines_publish_loads(folder: Path
     assert set(of_htcondor(folder)) == {"cron job"}
     command(folder, "condor_status", "echo no collector >&2; exit 1")
     assert "no collector" in wrong(check_htcondor("condor", ""))["collector"]
+
+
+def test_every_fault_of_a_hook_comes_with_what_mends_it(rules: Path, folder: Path) -> None:
+    def remedies(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+        found = list(findings)
+        assert all(bool(each.remedy) == (each.state != "well") for each in found)
+        return [(each.state, each.remedy) for each in found if each.state != "well"]
+
+    def oar(attribute: str = "cluster") -> list[tuple[str, str]]:
+        return remedies(check_oar("oar", attribute, f"{folder}/d.sock"))
+
+    (rules / "2.off").touch()
+    assert oar() == [("wrong", "oaradmissionrules -m 2 -Y")]
+    (rules / "2.off").unlink()
+    (rules / "3").write_text((rules / "2").read_text())
+    assert oar() == [("wrong", "oaradmissionrules --delete all but one")]
+    (rules / "3").unlink()
+    (rules / "2").write_text((rules / "2").read_text() + "# more\n")
+    assert oar() == [("watch", "metasched setup oar")]
+    (rules / "2").unlink()
+    assert oar() == [("wrong", "metasched setup oar")]
+    where = "set property under [[oar]] and in hooks.conf: jobs are left alone"
+    assert oar("site")[0] == ("wrong", where)
+    assert oar("")[0] == ("watch", where)
+
+    def flux(plugins: Iterable[str]) -> list[tuple[str, str]]:
+        of_flux(folder, json.dumps([*plugins]))
+        return remedies(check_flux("flux", "", f"{folder}/d.sock"))
+
+    hooks(folder, "flux")
+    ours = f"{folder}/metasched_flux.py"
+    assert flux([]) == [("wrong", "metasched setup flux; flux config reload")]
+    assert flux(["defaults", ours]) == [("wrong", "let ingest.frobnicator.plugins begin with it")]
+    assert flux(["constraints", "defaults", ours]) == flux(["constraints", ours]) == flux(["defaults", ours])
+
+    def pbs(listed: str, **server: str) -> list[tuple[str, str]]:
+        of_pbs(folder, listed, **server)
+        return remedies(check_pbs("pbs", "", f"{folder}/d.sock", folder))
+
+    hooks(folder, "pbs", state=str(folder))
+    keeps = {"job_history_enable": "True"}
+    assert pbs(HOOK) == [("watch", 'qmgr -c "set server job_history_enable = true"')]
+    assert pbs(HOOK.replace("true", "false"), **keeps) == [("wrong", 'qmgr -c "set hook metasched enabled = true"')]
+    events = "qmgr -c \"set hook metasched event = 'queuejob,jobobit'\""
+    assert pbs(HOOK.replace(",jobobit", ""), **keeps) == [("wrong", events)]
+    assert pbs(HOOK.replace("= 5", "= 1"), **keeps) == [("wrong", 'qmgr -c "set hook metasched alarm = 5"')]
+    assert pbs(HOOK.replace("= 5", "= 2"), **keeps) == []
+
+    def htcondor(**changed: str) -> list[tuple[str, str]]:
+        of_htcondor(folder, **changed)
+        return remedies(check_htcondor("condor", ""))
+
+    hooks(folder, "htcondor")
+    (folder / "metasched_loads.py").chmod(0o755)
+    assert htcondor(machines="n1 undefined\n") == [("watch", "metasched setup htcondor there, and see its agent")]
+    assert htcondor(JOB_TRANSFORM_NAMES="Own") == [("wrong", "metasched setup htcondor; condor_reconfig")]
+    (folder / "metasched_loads.py").unlink()
+    assert htcondor() == [("wrong", "metasched setup htcondor")]

@@ -216,3 +216,14 @@ def test_names_that_cannot_stand_in_files_are_refused(cell: Path, capsys: pytest
     assert setup(cell, "--name", 'a"b', "--yes") == 2
     assert "expected letters, digits" in capsys.readouterr().err
     assert json.loads(json.dumps(files(cell)))["operators"] == ""
+
+
+def test_a_verifier_that_is_named_but_not_set_is_pointed_out(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert setup(cell, "--plan", "--everywhere") == 0
+    assert "names a verifier" not in " ".join(capsys.readouterr().out.split())
+    hooks = cell.parent / "hooks"
+    hooks.mkdir()
+    (hooks / "site-verifier").write_text("/site/jsv\n")
+    assert setup(cell, "--plan", "--everywhere") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "site-verifier names a verifier, but the cell has none: remove the file if it is not to be called" in said

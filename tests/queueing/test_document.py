@@ -132,3 +132,19 @@ def test_a_station_has_a_whole_number_of_servers(servers: float) -> None:
 def test_a_class_has_a_whole_number_of_jobs(population: float) -> None:
     with pytest.raises(InputError, match=r"population of class c is .*expected a whole number from 0 to 10000000"):
         JobClass("c", population)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1,]", '{"stations": Infinity}'])
+def test_what_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"^n\.json: not a JSON document: "):
+        parse(text, where="n.json")
+
+
+def test_what_no_document_can_say_is_refused_of_a_network_made_in_python() -> None:
+    with pytest.raises(InputError, match=r"^kind of station s is 'fork', expected queue or delay$"):
+        Station("s", (0.5,), (1.0,), kind="fork")  # type: ignore[arg-type]
+    idle = Station("s", (0.0,), (1.0,))
+    with pytest.raises(InputError, match=r"^class c .* has no demand, expected a demand or a think time$"):
+        Network("n", (idle,), (JobClass("c", 1),))
+    assert Network("n", (idle,), (JobClass("c", 1, think_time=2.0),)).think_time.tolist() == [2.0]
+    assert Network("n", (idle,), (JobClass("c", 0),)).population.tolist() == [0]

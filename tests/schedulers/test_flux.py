@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from metasched.schedulers.flux.listing import cores
 from metasched.schedulers.flux.source import FluxSource
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
@@ -81,3 +82,17 @@ def test_the_configuration_names_instances() -> None:
     handed = found.submission(["submit", "-n2", "cg"], "new")
     assert handed.environment == {"FLUX_URI": "local:///run/flux/local"}
     assert handed.words == ("flux", "submit", "-n2", "--queue=new", "cg")
+
+
+@pytest.mark.parametrize(("ranks", "count"), [("0-2,5", 4), ("7", 1), ("0-0", 1)])
+def test_ranks_are_sets_of_numbers(ranks: str, count: int) -> None:
+    lite = [{"rank": ranks, "children": {"core": "0-1,3"}}]
+    document = {"execution": {"R_lite": lite, "nodelist": [f"n[1-{count}]"]}}
+    assert list(cores(document).values()) == count * [3]
+
+
+def test_a_set_of_more_numbers_than_can_be_is_refused_in_a_short_line() -> None:
+    lite = [{"rank": "0-10000001" + 90 * ",1", "children": {"core": "0"}}]
+    with pytest.raises(ValueError, match=r"^'0-10000001(,1){15}' is not a set of numbers$") as refused:
+        cores({"execution": {"R_lite": lite, "nodelist": ["n0"]}})
+    assert len(str(refused.value)) < 80

@@ -210,3 +210,28 @@ def test_the_mark_in_a_context_is_that_of_a_comment() -> None:
     assert (mark.application, mark.problem_size, mark.processors, mark.placement) == ("cg", 1400.0, 4, "0f")
     assert comment("foo=bar") == comment("") == ""
     assert read_mark(comment("metasched=off")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<html/>", "^its first element is html, expected job_info$"),
+        (
+            "<job_info><queue_info><Queue-List><name>all.q</name></Queue-List></queue_info></job_info>",
+            "^a queue instance is called 'all.q', expected QUEUE@HOST$",
+        ),
+        ("<job_info><job_info><job_list><JB_job_number>7x</JB_job_number></job_list></job_info></job_info>", "'7x'$"),
+    ],
+)
+def test_a_listing_of_another_form_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_listing(parsed(text))
+
+
+def test_what_is_no_xml_and_an_accounting_that_cannot_be_read_are_named(cell: Path) -> None:
+    script(cell, "qstat", "echo busy")
+    with pytest.raises(RuntimeError, match=r"^qstat .* does not print XML: "):
+        GridEngineSource("c", cell="default", root=str(cell)).partitions()
+    with pytest.raises(RuntimeError, match=r"default cannot be read: is a directory$"):
+        list(read_accounting(cell / "default"))
+    assert list(read_accounting(cell / "none")) == []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from metasched.schedulers.htcondor.source import HTCondorSource
+from metasched.schedulers.htcondor.submission import asked_for
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
 from tests.schedulers.htcondor_answers import PRINTED, STARTED, SUBMITTED, job, slot
@@ -87,3 +88,11 @@ def test_the_configuration_names_pools() -> None:
     handed = found.submission(["job.sub"], "new")
     assert handed.environment == {"_CONDOR_COLLECTOR_HOST": "head"}
     assert handed.words == ("condor_submit", "-append", '+MetaschedPartition = "new"', "job.sub")
+
+
+def test_options_that_stand_alone_are_followed_by_no_value() -> None:
+    words = ["-verbose", "-name", "there", "-spool", "cg.sub", '+Metasched = "app=cg,n=9"', "request_cpus=3"]
+    assert asked_for(words).processors == 3
+    for alone in ("-verbose", "-spool", "-terse"):
+        assert asked_for([alone, "request_cpus=3"]).processors == 3
+    assert asked_for(["-name", "request_cpus=3"]).processors == 1

@@ -111,3 +111,10 @@ def test_no_words_are_too_strange_and_what_names_no_partition_is_left_out(words:
     assert submission.placed(words, "new' OR 'a'='a", "cluster") == words
     place = submission.options(words)[1]
     assert submission.placed(words, "new", "cluster")[-(len(words) - place) or len(words) + 2 :] == words[place:]
+
+
+def test_a_job_is_placed_only_by_a_property_that_tells_partitions_apart() -> None:
+    words = ["-l", "core=4", "./cg.sh"]
+    assert submission.placed(words, "new", "") == words
+    assert submission.placed(words, "a'b", "cluster") == words
+    assert submission.placed(words, "new", "cluster") != words

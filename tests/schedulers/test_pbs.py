@@ -121,3 +121,18 @@ def test_a_host_that_states_no_processors_has_the_physical_ones_or_none() -> Non
     )
     found = hosts({"nodes": {"n1": stated, "n2": physical, "n3": silent}})
     assert {name: host.slots for name, host in found.items()} == {"n1": 2, "n2": 8, "n3": 0}
+
+
+@pytest.mark.parametrize("shown", ["[]", '{"Jobs": {}}', '{"Jobs": {"7": {"Resource_List": {}}}}', '{"Jobs": [7]}'])
+def test_a_job_whose_selection_is_not_shown_is_left_alone(server: Path, shown: str) -> None:
+    (server / "qstat").write_text(f"#!/bin/sh\necho '{shown}'\n")
+    with pytest.raises(RuntimeError, match=r"^qstat does not show the selection of job 7$"):
+        source().release("7", None, None)
+    assert not (server / "qalter.asked").exists()
+
+
+@pytest.mark.parametrize(("status", "failed"), [(-1, True), (0, False), (1, False), (271, False)])
+def test_a_job_failed_where_pbs_could_not_run_it(server: Path, status: int, failed: bool) -> None:
+    document = {"Jobs": {"7.pbs": job("F", Exit_status=status)}}
+    found = [each for each in ended(document) if each.number.startswith("7")]
+    assert [each.failed for each in found] == [failed]

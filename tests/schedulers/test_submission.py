@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.records import InputError
+from metasched.schedulers import submission
 from metasched.schedulers.flux.source import FluxSource
 from metasched.schedulers.grid_engine import submission as qsub
 from metasched.schedulers.portable import portable
 from metasched.schedulers.psij import handed_over
 from metasched.schedulers.slurm import submission as sbatch
-from metasched.schedulers.submission import Asked, Submission, hand_over
+from metasched.schedulers.submission import Asked, Submission, directives, hand_over
 
 WORD = st.text("abz-=,./' $;\n", min_size=0, max_size=8)
 
@@ -144,3 +145,12 @@ def test_why_a_comment_marks_no_application(comment: str, why: str) -> None:
 def test_a_job_that_asks_for_devices_has_no_mark_that_counts() -> None:
     asked = Asked("metasched:app=cg,n=5", 1, (), devices=True)
     assert (asked.mark, asked.why_no_mark) == (None, "it asks for GPUs or other generic resources")
+
+
+def test_no_more_of_a_script_is_read_than_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text("#$ -q new\n#$ -N late\n")
+    assert directives(str(script), "#$") == ["-q", "new", "-N", "late"]
+    monkeypatch.setattr(submission, "MOST_SCRIPT", len("#$ -q new\n"))
+    assert directives(str(script), "#$") == ["-q", "new"]
+    assert directives(str(tmp_path / "none"), "#$") == []

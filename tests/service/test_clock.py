@@ -121,6 +121,17 @@ def test_jobs_during_which_the_clock_was_set_are_told_from_all_others(jump: floa
     assert [clock.was_set_during(1e9 + jump + 60.0, 1e9 + jump + 70.0)] == [jump < 0.0]
 
 
+@pytest.mark.parametrize("jump", [HOUR, -HOUR])
+def test_a_job_that_ends_just_after_the_clock_was_set_is_told_before_the_clock_is_minded(jump: float) -> None:
+    day, passed = [1e9], [0.0]
+    clock = Clock(lambda: day[0], lambda: passed[0])
+    passed[0], day[0] = 10.0, 1e9 + 10.0
+    clock.mind()
+    passed[0], day[0] = 10.5, 1e9 + 10.5 + jump
+    assert clock.was_set_during(1e9, day[0])
+    assert not clock.was_set_during(1e9 + min(jump, 0.0) - 60.0, 1e9 + min(jump, 0.0) - 1.0)
+
+
 @pytest.mark.parametrize("jump", [HOUR, 86_400.0])
 def test_a_job_during_which_the_clock_was_set_is_kept_and_not_learned(jump: float, tmp_path: Path) -> None:
     day = Day()

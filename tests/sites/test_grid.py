@@ -61,7 +61,7 @@ def test_one_ranking_of_all_sites_and_why_others_are_left_out() -> None:
     assert [each.offer.site for each in found.places] == ["west", "east"]
     assert found.left_out == {
         "dead": "the daemon at x does not answer: refused",
-        "old": "it answers as an older version, expected 1",
+        "old": "it answers without a format, as older versions do, expected 1",
         "shut": "it refuses the question: the role agent may not do this",
         "full": "no model of cg yet",
     }
@@ -360,3 +360,32 @@ def test_what_was_not_sent_or_is_reported_twice_is_refused() -> None:
     with pytest.raises(InputError, match="is withdrawn"):
         sites.sent.submitted(uid, "east", "1")
     assert not sites.sent.known(["east"])["east"].sent
+
+
+def test_a_job_that_waits_is_reconsidered_and_one_on_its_way_stays_so() -> None:
+    clock = Clock()
+    waits = {"state": "waiting", "wait": 10.0, "low": 10.0, "high": 10.0}
+
+    def east(path: str, document: Any) -> Any:
+        return waits if path.startswith("/v1/waits/") else answer(placement(time=100.0))
+
+    sites = grid(Daemons(east=east, west=answer(placement(time=150.0))), ["east", "west"], clock)
+    uid = send(sites)
+    with pytest.raises(InputError, match="is unknown"):
+        sites.reconsider(uid)
+    sites.sent.withdrawn(uid)
+    uid = sites.sent.send(sites.rank(QUESTION).places, QUESTION).uid
+    with pytest.raises(InputError, match="is chosen at east, expected one that waits at a site"):
+        sites.reconsider(uid)
+    sites.sent.submitted(uid, "east", "8")
+    clock.now += 1000.0
+    found, ranking = sites.reconsider(uid)
+    assert (found.withdraw, sites.sent.find(uid).state) == (False, "submitted")
+    assert [each.offer.site for each in ranking.places] == ["east", "west"]
+    waits |= {"wait": 5000.0, "low": 4000.0, "high": 6000.0}
+    found, _ = sites.reconsider(uid)
+    assert (found.withdraw, sites.sent.find(uid).state) == (True, "withdrawing")
+    waits |= {"state": "running"}
+    found, ranking = sites.reconsider(uid)
+    assert (found.withdraw, found.why) == (True, "it is being withdrawn")
+    assert len(ranking.places) == 2

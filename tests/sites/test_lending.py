@@ -125,7 +125,7 @@ def test_a_site_that_knows_nothing_predicts_by_the_runs_of_another_and_learns_no
 def test_a_site_alone_says_that_it_knows_nothing(daemons: dict[str, Daemon]) -> None:
     asked: list[tuple[str, str, Any]] = []
     sites = grid(asking({"far": daemons["far"]}, asked), ["far"])
-    assert sites.rank(QUESTION).left_out == {"far": "no model of cg yet, only of: none"}
+    assert sites.rank(QUESTION).left_out == {"far": "no model of cg yet, nor of any other application"}
     assert len(asked) == 1
 
 

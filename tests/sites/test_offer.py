@@ -38,7 +38,7 @@ def test_a_slowdown_by_others_is_part_of_the_run() -> None:
     ("wrong", "why"),
     [
         ([], "does not answer"), ("yes", "does not answer"), (None, "does not answer"),
-        ({"placements": []}, "as an older version"), (answer(format=2), "in format 2"),
+        ({"placements": []}, "without a format, as older versions do"), (answer(format=2), "in format 2"),
         (answer(format=True), "in format True"), (answer(why="no model of cg yet"), "no model of cg yet"),
         (answer(), "no room for the job"), (answer(why="a\nb\x1b[2J" + 5000 * "c"), r"a b \[2J"),
         (answer(placement(time=-1.0)), "execution_time"), (answer(placement(time=float("nan"))), "execution_time"),

@@ -204,9 +204,10 @@ def _terms(block: Block, measured: Measurements, shape: Shape) -> tuple[Term, ..
     columns, terms = _columns(x, measured.nodes, shape)
     found = _solved(columns, measured.value)
     kept = found > 0
-    # One point determines no line through it, however often it was measured.
+    # One point determines no line through it, however often it was measured; of computation and power, a constant.
     points = np.unique(np.column_stack([x, measured.nodes]), axis=0)
-    if not kept.any() or len(points) < max(2, int(kept.sum())):
+    least = 1 if block in published.PIECES else 2
+    if not kept.any() or len(points) < max(least, int(kept.sum())):
         raise InputError(f"the measurements of {block} determine no form, expected more of them")
     design = columns[:, kept] / measured.value[:, None]
     scale = np.abs(design).max(axis=0)

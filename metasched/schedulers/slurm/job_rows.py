@@ -46,6 +46,7 @@ def fate(row: Mapping[str, str], found: Devices | None) -> Fate:
         "" if row["Command"] == "(null)" else digest(bytes_in(row["Command"])),
         _threads(row),
         devices=found,
+        ended=seconds_in(row["EndTime"]),
     )
 
 
@@ -58,7 +59,8 @@ def accounted_fate(row: Mapping[str, str], found: Devices | None) -> Fate:
     found : devices that it had.
     """
     state = row["State"].partition(" ")[0]
-    return Fate(_completed(state), seconds_in(row["Submit"]), seconds_in(row["Start"]), kind="unknown", devices=found)
+    submitted, started, ended = (seconds_in(row[name]) for name in ("Submit", "Start", "End"))
+    return Fate(_completed(state), submitted, started, kind="unknown", devices=found, ended=ended)
 
 
 def ended_job(row: Mapping[str, str], scheduler: str, found: Devices | None) -> EndedJob | None:

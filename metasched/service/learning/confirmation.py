@@ -45,6 +45,25 @@ class Pending:
         assert run is not None  # noqa: S101
         return run.uid
 
+    @property
+    def started(self) -> float | None:
+        """When its run started (s), None where that is not known."""
+        if self.job is not None:
+            return self.job.start
+        return None if self.stored is None else self.stored.run.start_time
+
+    def is_earlier_than(self, fate: Fate) -> bool:
+        """Whether its scheduler speaks of a later run: the job was put back into the queue after this one.
+
+        A run may be reported some seconds after its end, when the next one has started; and a scheduler may
+        change the start of a run when its nodes have booted, or its end when they are free again, but never both.
+        """
+        if fate.started is None:
+            return False
+        later_start = self.started is not None and fate.started > self.started + SAME_MOMENT
+        later_end = fate.ended is not None and fate.ended > self.ended + SAME_MOMENT
+        return fate.started > self.ended + SAME_MOMENT or (later_start and later_end)
+
 
 class Waiting:
     """The ended jobs whose outcome their scheduler has not confirmed yet."""
@@ -95,8 +114,8 @@ class Waiting:
         for each in own:
             late = now > each.ended + GIVE_UP
             fate = fates.get(each.number)
-            if fate is not None and fate.started is not None and fate.started > each.ended + SAME_MOMENT:
-                fate = replace(fate, completed=False)  # It was put back into the queue, and this is another run.
+            if fate is not None and each.is_earlier_than(fate):
+                fate = replace(fate, completed=False)
             if fate is not None and fate.completed is None:
                 if not late:
                     continue

@@ -13,9 +13,15 @@ import stat
 import tempfile
 import zlib
 from contextlib import suppress
+from io import BufferedIOBase
 from pathlib import Path
 
 from metasched.records import InputError
+
+#: Most bytes that are read of a file, unpacked, so that neither endless devices nor a few packed bytes fill the memory.
+MOST_BYTES = 512 * 2**20
+#: Bytes that are read at a time: a process whose memory is limited may not have room for the most at once.
+PIECE = 2**20
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -24,14 +30,14 @@ def read_text(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     InputError
-        When there is no such file, it is a directory, it may not be read, or what it holds is not UTF-8 (or not gzip).
+        When there is no such file, it is a directory, it may not be read, has more than :data:`MOST_BYTES`, or what it
+        holds is not UTF-8 (or not gzip).
     """
     path = Path(path)
     try:
-        data = path.read_bytes()
-        if path.suffix == ".gz":
-            data = gzip.decompress(data)
-        return data.decode("utf-8-sig")
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = _start(file, MOST_BYTES + 1)
+        text = data.decode("utf-8-sig") if len(data) <= MOST_BYTES else None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(f"byte {data[error.start]:#04x} is not UTF-8", where=f"{path}, row {line}") from None
@@ -39,6 +45,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise InputError(f"is not a whole gzip file ({error})", where=str(path)) from None
     except (OSError, ValueError) as error:  # of the name, a ValueError, where no file could be called so
         raise InputError(refusal(error), where=str(path)) from None
+    if text is None:
+        raise InputError(f"has more than {MOST_BYTES} bytes", where=str(path))
+    return text
 
 
 def write_text_atomically(path: str | os.PathLike[str], text: str, mode: int | None = None) -> None:
@@ -102,6 +111,15 @@ def write_bytes_atomically(path: str | os.PathLike[str], data: bytes, mode: int 
         if isinstance(error, OSError):
             raise InputError(f"cannot be written: {refusal(error)}", where=str(path)) from None
         raise
+
+
+def _start(file: BufferedIOBase, most: int) -> bytes:
+    """What a file begins with, up to so many bytes."""
+    pieces: list[bytes] = []
+    while most > 0 and (piece := file.read(min(most, PIECE))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
 
 
 def _kind(path: str | os.PathLike[str]) -> int:

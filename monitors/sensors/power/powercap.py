@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from monitors.sensors.hardware import text_of
+
 #: Power above that of any zone (W): a counter with more has jumped.
 MOST_WATTS = 5000.0
 
@@ -40,7 +42,7 @@ class Powercap:
 
     def __init__(self, root: Path = Path("/"), clock: Callable[[], float] = time.monotonic) -> None:
         zones = sorted((root / "sys/class/powercap").glob("*-rapl:*"))
-        named = {zone: _text(zone / "name") for zone in zones}
+        named = {zone: text_of(zone / "name") for zone in zones}
         packages = [zone for zone, name in named.items() if name.startswith("package")]
         # Memory counts only where every package tells its own: else some of it would be missing.
         memory = [zone for zone, name in named.items() if name == "dram"]
@@ -79,7 +81,7 @@ class _Counter:
     @classmethod
     def of(cls, zone: Path) -> _Counter:
         path = zone / "energy_uj"
-        return cls(path, int(_text(zone / "max_energy_range_uj") or 0), int(path.read_text(encoding="ascii")))
+        return cls(path, int(text_of(zone / "max_energy_range_uj") or 0), int(path.read_text(encoding="ascii")))
 
     def since(self) -> float:
         """Joules since the last time; where it went back it has wrapped around."""
@@ -90,10 +92,3 @@ class _Counter:
                 raise ValueError(f"{self.path} went back, and where it wraps around is unknown")
             moved += self.most
         return moved / 1e6
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""

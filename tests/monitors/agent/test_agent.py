@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
@@ -27,7 +29,7 @@ from monitors.agent.sender import BATCH, LONGEST_WAIT, PATH, Sender
 from monitors.agent.server import SampleServer
 from monitors.agent.settings import read_settings
 from monitors.agent.spool import KEPT_ASIDE, Spool
-from monitors.sources.contract import Sample
+from monitors.sources.contract import Readings, Sample
 from monitors.sources.remote_agent import RemoteAgent
 
 
@@ -78,6 +80,15 @@ def filled(count: int, path: Path = Path(":memory:"), capacity: int = 100_000) -
     for moment in range(count):
         spool.keep(Sample("n0", float(moment), 0.5, 90.0))
     return spool
+
+
+def test_a_token_that_everybody_may_read_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "token"
+    path.write_text("secret\n")
+    for mode, warned in ((0o600, False), (0o640, False), (0o644, True)):
+        path.chmod(mode)
+        assert read_settings(None, {"METASCHED_AGENT_TOKEN_FILE": str(path)}).token == "secret"
+        assert (f"METASCHED_AGENT_TOKEN_FILE: everybody on this host may use {path}" in caplog.text) == warned
 
 
 def test_what_was_kept_is_there_after_the_process_was_killed(tmp_path: Path) -> None:
@@ -265,6 +276,65 @@ def test_samples_of_former_names_do_not_keep_a_renamed_node_from_sending(
     assert "samples of n7, a name before, are dropped when later ones are accepted" in caplog.text
     spool.keep(Sample("n8", 2000.0, 0.5, 90.0))
     assert sender.send() == 1
+
+
+@pytest.mark.parametrize("endless", [b"HTTP/1.0 200 OK\r\n\r\n" + b"x" * 1000, b"HTTP/1.0 200 OK\r\n\r\n "])
+def test_a_daemon_whose_answer_does_not_end_keeps_no_samples_from_the_next(daemon: Daemon, endless: bytes) -> None:
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            client, _ = server.accept()
+            with client, suppress(OSError):
+                client.sendall(endless)
+                while not ended.wait(0.01):
+                    client.sendall(endless[-1:] * (1000 if len(endless) > 1000 else 1))
+
+        threading.Thread(target=answer, daemon=True).start()
+        urls = f"http://127.0.0.1:{server.getsockname()[1]} http://127.0.0.1:{daemon.server_port}"
+        assert Sender(filled(3), urls, "right", timeout=0.5).send() == 3
+        ended.set()
+
+
+def test_samples_that_a_full_disk_does_not_take_are_sent_from_memory(
+    daemon: Daemon, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"http://127.0.0.1:{daemon.server_port}"
+    settings = {"daemon": url, "token": "right", "spool": str(tmp_path / "spool.db"), "interface": "lo"}
+    agent = Agent(
+        read_settings(None, {f"METASCHED_AGENT_{name.upper()}": text for name, text in settings.items()}),
+        source=Counting(),
+    )
+    agent._spool._file.execute("PRAGMA max_page_count=1")
+    for _ in range(600):
+        agent.sample()
+    assert 0 < len(agent._spool) < 600
+    agent.send()
+    assert sorted(sample[1] for sample in daemon.taken) == [float(moment) for moment in range(600)]
+    agent.sample()
+    assert (len(agent._spool), len(agent._memory)) == (1, 0)
+    assert caplog.text.count("the spool cannot be written: ") == 1
+
+    def full(last: int) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    agent._spool.forget = full  # type: ignore[method-assign]
+    agent._memory.keep(Sample("n0", 1000.0, 0.5, 90.0))
+    agent.send()
+    assert [sample[1] for sample in daemon.taken][-2:] == [600.0, 1000.0]
+    assert "cannot be removed from the spool: database or disk is full" in caplog.text
+
+
+class Counting:
+    """A source whose samples are numbered by their times."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+
+    def read(self) -> Readings:
+        return Readings([Sample("n0", float(next(self._numbers)), 0.5, 90.0)])
 
 
 def test_waits_grow_with_failures_up_to_a_limit_and_differ() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from metasched.records import InputError
+from metasched.store.files import delays
 from metasched.store.files.delays import read_delays
 from monitors.agent.agent import Agent
 from monitors.agent.delays import DelayFile
@@ -43,3 +45,26 @@ def test_the_file_is_bounded(tmp_path: Path) -> None:
 def test_an_echo_that_took_no_time_is_left_out(tmp_path: Path) -> None:
     DelayFile(tmp_path / "delays.csv", "n1").note("n2", 0.0)
     assert not (tmp_path / "delays.csv").exists()
+
+
+@pytest.mark.parametrize(("delay", "sound"), [("1e-30", True), ("9e-31", False), ("9e29", True), ("2e30", False)])
+def test_delays_are_positive_and_finite_with_their_reciprocals(tmp_path: Path, delay: str, sound: bool) -> None:
+    (tmp_path / "delays.csv").write_text(f"from,to,delay\na,b,{delay}\n")
+    if sound:
+        assert read_delays(tmp_path / "delays.csv") == ([("a", "b")], [float(delay)])
+    else:
+        with pytest.raises(InputError, match=r"row 2: delay is .*, expected a number from 1e-30 to 1e\+30$"):
+            read_delays(tmp_path / "delays.csv")
+
+
+def test_a_file_has_measurements_and_not_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delays, "MOST_DELAYS", 2)
+    path = tmp_path / "delays.csv"
+    path.write_text("from,to,delay\na,b,1\na,c,1\n")
+    assert len(read_delays(path)[0]) == 2
+    path.write_text("from,to,delay\na,b,1\na,c,1\nb,c,1\n")
+    with pytest.raises(InputError, match=r"has more than 2 rows$"):
+        read_delays(path)
+    path.write_text("from,to,delay\n")
+    with pytest.raises(InputError, match=r"has no row, expected one for each measurement$"):
+        read_delays(path)

@@ -174,6 +174,7 @@ def test_whatever_sinfo_prints_is_samples_or_a_fault(value: object) -> None:
     [
         ({"kind": "ganglia"}, "kind"),
         ({"kind": "prometheus"}, "url of the kind prometheus is '', expected http"),
+        ({"kind": "agent", "url": "http://:9"}, "url of the kind agent is 'http://:9', expected http"),
         ({"kind": "agent", "url": "ftp://n1"}, "url of the kind agent is 'ftp://n1', expected http"),
         ({"kind": "slurm", "url": "http://n1"}, "url is not a key of the kind slurm"),
         ({"kind": "prometheus", "url": CLOSED, "label": 'a"}'}, "label"),

@@ -214,6 +214,8 @@ def test_a_job_that_never_settles_is_given_up_after_a_day(tmp_path: Path) -> Non
         (Fate(completed=False, processes=2), 9),
         (Fate(completed=True, processes=2), 9),
         (Fate(completed=True, processes=2, started=NOW + 20.0), 0),
+        # Its epilog ran late, when the next run had started.
+        (Fate(completed=True, processes=2, started=NOW + 8.0, ended=NOW + 19.0), 0),
     ],
 )
 def test_a_failed_killed_or_requeued_job_never_teaches(tmp_path: Path, fate: Fate, exit_status: int) -> None:
@@ -224,6 +226,16 @@ def test_a_failed_killed_or_requeued_job_never_teaches(tmp_path: Path, fate: Fat
         (kept,) = here.runs().values()
         assert not kept.learnable
         assert kept.exit_status == (exit_status or 143)
+
+
+@pytest.mark.parametrize("times", [{"started": NOW + 5.0, "ended": NOW + 9.0}, {"started": NOW, "ended": NOW + 20.0}])
+def test_a_run_whose_nodes_boot_first_or_are_cleaned_up_for_long_is_learned(
+    tmp_path: Path, times: dict[str, float]
+) -> None:
+    with site(tmp_path, Scheduler("c", {"7": replace(WELL, **times)})) as here:
+        here.jobs.take(job())
+        here.confirm()
+        assert [each.run.execution_time for each in here.learned] == [9.0]
 
 
 def test_a_job_that_is_put_back_teaches_by_its_second_run_only(tmp_path: Path) -> None:

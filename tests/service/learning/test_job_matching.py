@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.advised_placements import AdvisedPlacement, Answer, Ask
 from metasched.jobs import EndedJob, Mark, digest, read_mark
-from metasched.service.learning.job_matching import match
+from metasched.service.learning import job_matching
+from metasched.service.learning.job_matching import Askers, match
 
 
 def advised_at(uid: str, at: float, processors: int, name: str = "", **more: object) -> AdvisedPlacement:
@@ -76,3 +78,21 @@ def test_a_marked_job_is_not_matched_to_a_placement_of_another_size() -> None:
 def test_a_job_whose_script_is_not_known_gets_no_placement_that_was_read_from_a_script() -> None:
     job = EndedJob("c", "9", "", "p", ("n",), 2, 100.0, 101.0, 0, "1", "", 50.0)
     assert match(job, None, [advised_at("0a", 50.2, 2, script=digest(b"a"))]) is None
+
+
+def test_a_placement_is_made_shortly_before_its_job_is_submitted_by_clocks_that_cut_off_a_second() -> None:
+    job = EndedJob("c", "12", "", "p", ("n0",), 4, 130.0, 140.0, 0, user="1", name="cg.sh", submitted=100.0)
+    made = {
+        at: match(job, None, [advised_at("0a", at, 4, "cg.sh")]) is not None for at in (97.4, 97.5, 100.9, 101.0, 102.0)
+    }
+    assert made == {97.4: False, 97.5: True, 100.9: True, 101.0: False, 102.0: False}
+    assert match(replace(job, submitted=None), None, [advised_at("0a", 99.0, 4, "cg.sh")]) is None
+
+
+def test_who_asked_longest_ago_is_forgotten_for_one_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_matching, "MOST_ASKERS", 2)
+    askers = Askers()
+    jobs = [EndedJob("c", "12", "", "p", ("n0",), 4, 130.0, 140.0, 0, user="1", name=name) for name in ("a", "b", "c")]
+    for name in ("a", "b", "a", "c"):
+        askers.note(advised_at("0a", 1.0, 4, name).question)
+    assert [askers.know(job) for job in jobs] == [True, False, True]

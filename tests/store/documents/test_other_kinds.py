@@ -18,10 +18,13 @@ from metasched.predictors.analytic.spmd.predictor import SpmdPredictor
 from metasched.predictors.contract import Saved
 from metasched.predictors.formulas.published import PublishedPredictor
 from metasched.predictors.judging.peers import RidgeQuadratic
+from metasched.predictors.porting.platforms import PlatformsPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.predictors.tournament import Tournament
 from metasched.records import InputError, Request, Run
 from metasched.store.documents import dump, parse
+from metasched.store.documents.parts import SettingPart, runs_of
+from metasched.store.documents.platforms import PlatformsDocument
 from tests.predictors.made import runs
 
 REQUESTS = [Request(1000, 4, 0.5, 50.0), Request(300, 1, 1.0, 0.5), Request(9000, 32, 0.2, 900.0)]
@@ -187,3 +190,14 @@ def test_numbers_survive_as_they_are() -> None:
     assert again.fitted is not None
     assert predictor.fitted is not None
     np.testing.assert_array_equal(again.fitted.values, predictor.fitted.values)
+
+
+def test_settings_are_those_of_all_runs_and_platforms_are_named_once() -> None:
+    rows = [(100, 4, None, None, 2.0), (200, 4, 0.5, 90.0, 3.0)]
+    assert [each.min_avg_avail_cpu for each in runs_of(rows, "a", "c")][1] == 0.5
+    with pytest.raises(InputError, match=r"^there are settings of 1 runs, expected those of 2$"):
+        runs_of(rows, "a", "c", [SettingPart()])
+    model = RobustPredictor("a", "c").fit(runs(24))
+    twice = PlatformsDocument.of(PlatformsPredictor("a", {"c": model}))
+    with pytest.raises(InputError, match=r"^models names a platform twice, expected each once$"):
+        twice.model_copy(update={"models": [*twice.models, *twice.models]}).build()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from metasched.records import InputError
+from metasched.store.files import whole_files
 from metasched.store.files.whole_files import read_text, write_text_atomically
 
 
@@ -42,3 +45,37 @@ def test_a_link_to_itself_is_refused_by_its_name(tmp_path: Path) -> None:
 def test_a_name_that_no_file_can_have_is_refused() -> None:
     with pytest.raises(InputError, match="embedded null byte"):
         read_text("a\0b")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_of_more_bytes_than_memory_should_hold_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    monkeypatch.setattr(whole_files, "MOST_BYTES", 1000)
+    path = tmp_path / ("most.csv.gz" if packed else "most.csv")
+    for bytes_ in (1000, 1001):
+        path.write_bytes(gzip.compress(b"x" * bytes_) if packed else b"x" * bytes_)
+        if bytes_ == 1000:
+            assert len(read_text(path)) == 1000
+        else:
+            with pytest.raises(InputError, match=r"most\.csv.*: has more than 1000 bytes"):
+                read_text(path)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="a device that never ends")
+def test_a_device_that_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_files, "MOST_BYTES", 1000)
+    with pytest.raises(InputError, match=r"^/dev/zero: has more than 1000 bytes"):
+        read_text("/dev/zero")
+
+
+@pytest.mark.parametrize("name", ["few.csv", "few.csv.gz"])
+def test_a_small_file_takes_little_memory_however_large_files_may_be(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"few") if name.endswith("gz") else b"few")
+    tracemalloc.start()
+    try:
+        assert read_text(path) == "few"
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()

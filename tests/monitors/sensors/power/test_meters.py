@@ -205,3 +205,14 @@ def test_a_cray_tells_the_joules_of_the_node_with_their_time(tmp_path: Path) -> 
     (folder / "energy").write_text("100 W\n")
     with pytest.raises(ValueError, match="expected joules and microseconds"):
         meter.read()
+
+
+def test_meters_without_a_reading_say_so(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"^powercap reports no package's energy$"):
+        Powercap(tmp_path)
+    tool = tmp_path / "ipmitool"
+    for printed in ("echo no sensor >&2", "echo 'Instantaneous power reading: 0 Watts'"):
+        tool.write_text(f"#!/bin/sh\n{printed}\n")
+        tool.chmod(0o755)
+        with pytest.raises(OSError, match=r"^ipmitool reports no power \((no sensor|no reading)\)$"):
+            Ipmi(str(tool), Clock())
