@@ -14,7 +14,7 @@ from benchmarks.load.site import APPLICATIONS, COUNTS, NODES, application, node
 #: Samples that a node sends at once, and how often (s): five a second from each of a thousand nodes.
 TOGETHER, EVERY = 50, 10.0
 #: Connections that stay open for placements and for loads.
-ASKING, SENDING = 8, 8
+ASKING, SENDING = 8, 64
 
 
 @dataclass
