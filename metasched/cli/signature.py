@@ -59,6 +59,7 @@ def record_verb(
         "execution_time": found.duration,
         "instructions": found.instructions,
         "cut": list(found.cut),
+        "unrecorded": list(found.unrecorded),
         "status": status,
         "trace": str(to),
     }
@@ -67,8 +68,8 @@ def record_verb(
     else:
         line = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
         output.say(f"{line} written to {to}, computation by {COUNTED[found.instructions]}")
-    if found.cut:
-        output.to_stderr(f"warning: {found.warning}")
+    for line in found.warnings:
+        output.to_stderr(f"warning: {line}")
     if status:
         output.to_stderr(f"{launcher[0]} ended with status {status}")
         raise typer.Exit(1)
@@ -139,7 +140,8 @@ def extract_verb(
         document["point"] = asdict(measured_point)
     if recorded.cut:
         document["cut"] = list(recorded.cut)
-        output.to_stderr(f"warning: {recorded.warning}")
+    for line in recorded.warnings:
+        output.to_stderr(f"warning: {line}")
     write_document(to, document)
     if as_json:
         shown = ("processes", "events", "duration", "instructions", "coverage", "phases")

@@ -2,329 +2,11 @@
 //
 //   METASCHED_TRACE=DIR METASCHED_INSTRUCTIONS=auto LD_PRELOAD=recorder.so mpirun -np 16 ./app
 //
-// Each call becomes an action in the notation of SimGrid's time-independent traces (ranks of the world, bytes). Different
-// actions are numbered, and the sequence of numbers is folded into loops while it grows: a loop of a million turns is
-// one node. Between two actions only how often and how long in total is kept. The file DIR/rank-N is written at the
-// end, when the program aborts, and from time to time, each time whole, so that a killed program leaves one.
+// Each call becomes an action in the notation of SimGrid's time-independent traces (ranks of the world, bytes), which
+// the file DIR/rank-N of the process holds.
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "instruction_counter.h"
-
-enum { LONGEST_PERIOD = 128, MOST_NODES = 1 << 22, NULL_RANK = -333, BYTES = -1, FRESH = 10000 /* ns */ };
-
-// A growing array of 64-bit words.
-typedef struct {
-  int64_t* at;
-  size_t size, room;
-} Words;
-
-static void push(Words* words, int64_t word)
-{
-  if (words->size == words->room) {
-    words->room = words->room ? 2 * words->room : 64;
-    words->at   = realloc(words->at, words->room * sizeof *words->at);
-    if (!words->at)
-      abort();
-  }
-  words->at[words->size++] = word;
-}
-
-// From keys of words to numbers: open addressing over keys kept one after another.
-typedef struct {
-  Words keys, starts, slots;
-} Table;
-
-static uint64_t hashed(const int64_t* key, size_t size)
-{
-  uint64_t hash = 1469598103934665603ull;
-  for (size_t i = 0; i < size; i++)
-    hash = (hash ^ (uint64_t)key[i]) * 1099511628211ull, hash ^= hash >> 29;
-  return hash;
-}
-
-static size_t key_size(const Table* table, size_t number)
-{
-  const size_t end = number + 1 < table->starts.size ? (size_t)table->starts.at[number + 1] : table->keys.size;
-  return end - (size_t)table->starts.at[number];
-}
-
-static void place(Table* table, size_t number)
-{
-  const int64_t* key = table->keys.at + table->starts.at[number];
-  size_t slot        = hashed(key, key_size(table, number)) & (table->slots.size - 1);
-  while (table->slots.at[slot] >= 0)
-    slot = (slot + 1) & (table->slots.size - 1);
-  table->slots.at[slot] = (int64_t)number;
-}
-
-static int64_t numbered(Table* table, const int64_t* key, size_t size)
-{
-  if (2 * table->starts.size >= table->slots.size) {
-    const size_t room = table->slots.size ? 2 * table->slots.size : 256;
-    table->slots.size = 0;
-    for (size_t i = 0; i < room; i++)
-      push(&table->slots, -1);
-    for (size_t number = 0; number < table->starts.size; number++)
-      place(table, number);
-  }
-  size_t slot = hashed(key, size) & (table->slots.size - 1);
-  for (int64_t number; (number = table->slots.at[slot]) >= 0; slot = (slot + 1) & (table->slots.size - 1))
-    if (key_size(table, (size_t)number) == size &&
-        memcmp(table->keys.at + table->starts.at[number], key, size * sizeof *key) == 0)
-      return number;
-  push(&table->starts, (int64_t)table->keys.size);
-  for (size_t i = 0; i < size; i++)
-    push(&table->keys, key[i]);
-  table->slots.at[slot] = (int64_t)table->starts.size - 1;
-  return table->slots.at[slot];
-}
-
-static const char* const NAMES[] = {
-    "init",      "finalize",  "send",    "isend",      "ssend",    "issend",    "bsend",    "rsend",  "recv",
-    "irecv",     "sendRecv",  "wait",    "waitall",    "barrier",  "bcast",     "reduce",   "allreduce", "gather",
-    "gatherv",   "scatter",   "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "reducescatter", "scan",
-    "exscan"};
-enum Name {
-  INIT, FINALIZE, SEND, ISEND, SSEND, ISSEND, BSEND, RSEND, RECV, IRECV, SENDRECV, WAIT, WAITALL, BARRIER, BCAST,
-  REDUCE, ALLREDUCE, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, REDUCESCATTER,
-  SCAN, EXSCAN
-};
-
-static Table actions, bodies, betweens;
-static Words nodes, counts, totals, executed; // of the program; of betweens: how often, nanoseconds, instructions
-static int rank = -1, processes, whole;
-static int64_t last = -1, begun, wall, written, write_cost;
-static char folder[4096];
-
-// What a process computes: processor time (ns), and instructions if they are counted.
-typedef struct {
-  int64_t time, instructions;
-} Work;
-static Work left; // when the last call ended
-#define NOTHING ((Work){0, 0})
-
-static int64_t now(clockid_t clock)
-{
-  struct timespec time;
-  clock_gettime(clock, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-// The processor time of this thread. Asking the kernel for it costs more than the rest of a call, so for some
-// microseconds it is taken to go on as the clock on the wall does.
-static int64_t processor_time(void)
-{
-  static int64_t asked_at, answer;
-  wall = now(CLOCK_MONOTONIC);
-  if (asked_at == 0 || wall - asked_at > FRESH) {
-    answer   = now(CLOCK_THREAD_CPUTIME_ID);
-    asked_at = wall;
-  }
-  return answer + (wall - asked_at);
-}
-
-// A node is an action, or a loop: its body's number in the high half, how often in the low one, below zero.
-static int64_t loop(int64_t body, int64_t count)
-{
-  return -((body << 32 | count) + 1);
-}
-static int64_t body_of(int64_t node)
-{
-  return -(node + 1) >> 32;
-}
-static int64_t count_of(int64_t node)
-{
-  return -(node + 1) & 0xffffffff;
-}
-
-// Fold the end of the program as far as it goes: one more turn of a loop, or two equal stretches in a row.
-static void fold(void)
-{
-  for (int again = 1; again;) {
-    again               = 0;
-    const int64_t* end  = nodes.at + nodes.size;
-    const size_t most   = nodes.size < LONGEST_PERIOD ? nodes.size : LONGEST_PERIOD;
-    for (size_t period = 1; period <= most && !again; period++) {
-      if (nodes.size > period && end[-(long)period - 1] < 0) {
-        const int64_t node = end[-(long)period - 1], body = body_of(node);
-        if (key_size(&bodies, (size_t)body) == period && count_of(node) < 0xfffffffe &&
-            memcmp(bodies.keys.at + bodies.starts.at[body], end - period, period * sizeof *end) == 0) {
-          nodes.size -= period;
-          nodes.at[nodes.size - 1] = loop(body, count_of(node) + 1);
-          again                    = 1;
-          continue;
-        }
-      }
-      if (nodes.size >= 2 * period && end[-1] == end[-1 - (long)period] &&
-          memcmp(end - period, end - 2 * period, period * sizeof *end) == 0) {
-        const int64_t body = numbered(&bodies, end - period, period);
-        nodes.size -= 2 * period;
-        push(&nodes, loop(body, 2));
-        again = 1;
-      }
-    }
-  }
-}
-
-static void write_all(const char* how)
-{
-  char path[4200], part[4200];
-  snprintf(path, sizeof path, "%s/rank-%d", folder, rank);
-  snprintf(part, sizeof part, "%s/.rank-%d.part", folder, rank);
-  FILE* file = fopen(part, "w");
-  if (!file)
-    return;
-  const char* counted = counted_by();
-  fprintf(file, "metasched-trace 1\nprocess %d %d\ninstructions %s\nduration %.9f\n", rank, processes, counted,
-          1e-9 * (double)(now(CLOCK_MONOTONIC) - begun));
-  for (size_t i = 0; i < actions.starts.size; i++) {
-    const int64_t* key = actions.keys.at + actions.starts.at[i];
-    fprintf(file, "a %s", NAMES[key[0]]);
-    // What is among some of the processes only is no collective operation of all.
-    if (key[1] > 0)
-      fprintf(file, "_on %lld", (long long)key[1]);
-    for (size_t j = 2; j < key_size(&actions, i); j++)
-      fprintf(file, " %lld", (long long)key[j]);
-    fputc('\n', file);
-  }
-  for (size_t i = 0; i < betweens.starts.size; i++) {
-    const int64_t* key = betweens.keys.at + betweens.starts.at[i];
-    fprintf(file, "t %lld %lld %lld %lld", (long long)key[0], (long long)key[1], (long long)counts.at[i],
-            (long long)totals.at[i]);
-    if (strcmp(counted, "time") != 0)
-      fprintf(file, " %lld", (long long)executed.at[i]);
-    fputc('\n', file);
-  }
-  for (size_t i = 0; i <= bodies.starts.size; i++) {
-    const int last_one = i == bodies.starts.size;
-    const int64_t* at  = last_one ? nodes.at : bodies.keys.at + bodies.starts.at[i];
-    const size_t size  = last_one ? nodes.size : key_size(&bodies, i);
-    fputs(last_one ? "p" : "b", file);
-    for (size_t j = 0; j < size; j++)
-      if (at[j] < 0)
-        fprintf(file, " %lldx%lld", (long long)body_of(at[j]), (long long)count_of(at[j]));
-      else
-        fprintf(file, " %lld", (long long)at[j]);
-    fputc('\n', file);
-  }
-  fprintf(file, "%s\n", how);
-  if (fclose(file) == 0)
-    rename(part, path);
-  else
-    unlink(part);
-}
-
-// Begins a call: what was computed since the last one.
-static Work entered(void)
-{
-  if (rank < 0)
-    return NOTHING;
-  const int64_t instructions = count_at_begin() - left.instructions;
-  return (Work){processor_time() - left.time, instructions};
-}
-
-// Ends a call; what no action has taken up of the computation before it is the next one's.
-static void ended_owing(Work owing)
-{
-  if (rank < 0)
-    return;
-  left.time         = processor_time() - owing.time;
-  left.instructions = count_at_end() - owing.instructions;
-}
-
-static void ended(void)
-{
-  ended_owing(NOTHING);
-}
-
-static void add(const int64_t* key, size_t size, Work computed)
-{
-  if (rank < 0 || nodes.size >= MOST_NODES)
-    return;
-  const int64_t action = numbered(&actions, key, size);
-  const int64_t pair[] = {last, action};
-  const int64_t between = numbered(&betweens, pair, 2);
-  while (counts.size <= (size_t)between) {
-    push(&counts, 0);
-    push(&totals, 0);
-    push(&executed, 0);
-  }
-  counts.at[between]++;
-  totals.at[between] += computed.time > 0 ? computed.time : 0;
-  executed.at[between] += computed.instructions > 0 ? computed.instructions : 0;
-  last = action;
-  push(&nodes, action);
-  fold();
-  // A write once a second, and at most a twentieth of the time.
-  if (wall - written > 1000000000 && wall - written > 20 * write_cost) {
-    const int64_t before = now(CLOCK_MONOTONIC);
-    write_all("cut");
-    written    = now(CLOCK_MONOTONIC);
-    write_cost = written - before;
-  }
-}
-#define ADD(computed, ...)                                                                                             \
-  do {                                                                                                                 \
-    const int64_t key_[] = {__VA_ARGS__};                                                                              \
-    add(key_, sizeof key_ / sizeof *key_, computed);                                                                   \
-    computed = NOTHING;                                                                                                \
-  } while (0)
-
-// Communicators: ranks of the world, and a number of their own, the same for all members since it is of the members.
-typedef struct {
-  MPI_Comm comm;
-  int* world;
-  int64_t number;
-} Communicator;
-static Communicator* communicators;
-static size_t communicators_size;
-
-static const Communicator* communicator(MPI_Comm comm)
-{
-  for (size_t i = 0; i < communicators_size; i++)
-    if (communicators[i].comm == comm)
-      return &communicators[i];
-  int inter = 0, size;
-  MPI_Group group, world;
-  PMPI_Comm_test_inter(comm, &inter);
-  if (inter)
-    PMPI_Comm_remote_group(comm, &group);
-  else
-    PMPI_Comm_group(comm, &group);
-  PMPI_Comm_group(MPI_COMM_WORLD, &world);
-  PMPI_Group_size(group, &size);
-  int* own  = malloc((size_t)size * sizeof *own);
-  int* them = malloc((size_t)size * sizeof *them);
-  for (int i = 0; i < size; i++)
-    own[i] = i;
-  PMPI_Group_translate_ranks(group, size, own, world, them);
-  PMPI_Group_free(&group);
-  PMPI_Group_free(&world);
-  free(own);
-  communicators = realloc(communicators, (communicators_size + 1) * sizeof *communicators);
-  communicators[communicators_size++] = (Communicator){comm, them, size == processes ? 0 : size};
-  return &communicators[communicators_size - 1];
-}
-
-static int64_t world_rank(MPI_Comm comm, int peer)
-{
-  if (peer == MPI_PROC_NULL || peer == MPI_ANY_SOURCE)
-    return NULL_RANK;
-  return comm == MPI_COMM_WORLD ? peer : communicator(comm)->world[peer];
-}
-
-static int64_t among(MPI_Comm comm)
-{
-  return comm == MPI_COMM_WORLD ? 0 : communicator(comm)->number;
-}
+#include "fortran_bindings.h"
+#include "requests.h"
 
 static int64_t bytes(int64_t count, MPI_Datatype type)
 {
@@ -334,55 +16,14 @@ static int64_t bytes(int64_t count, MPI_Datatype type)
   return count * size;
 }
 
-// Requests that have not been waited for.
-typedef struct {
-  MPI_Request request;
-  int64_t source, target, tag, size;
-  int persistent; // 1 a send, 2 a receive, not started when asked for
-} Asked;
-static Asked* asked;
-static size_t asked_size, asked_room;
-
-static void remember(MPI_Request request, int64_t source, int64_t target, int64_t tag, int64_t size, int persistent)
-{
-  if (asked_size == asked_room) {
-    asked_room = asked_room ? 2 * asked_room : 64;
-    asked      = realloc(asked, asked_room * sizeof *asked);
-  }
-  asked[asked_size++] = (Asked){request, source, target, tag, size, persistent};
-}
-
-static Asked* find(MPI_Request request)
-{
-  for (size_t i = asked_size; i-- > 0;)
-    if (asked[i].request == request)
-      return &asked[i];
-  return NULL;
-}
-
-static void forget(MPI_Request request)
-{
-  Asked* found = find(request);
-  if (found && !found->persistent)
-    *found = asked[--asked_size];
-}
-
-static void waited(MPI_Request request, Work* computed)
-{
-  const Asked* found = find(request);
-  if (found && found->tag >= 0)
-    ADD(*computed, WAIT, 0, found->source, found->target, found->tag);
-  forget(request);
-}
-
 // Ends the run before it has begun, and leaves the reason.
-static void refuse(const char* why)
+static void refuse(const char* what, const char* why)
 {
   char path[4200];
   snprintf(path, sizeof path, "%s/refused", folder);
   FILE* file = fopen(path, "w");
   if (file) {
-    fprintf(file, "instructions cannot be counted: %s\n", why);
+    fprintf(file, "%s%s\n", what, why);
     fclose(file);
   }
   PMPI_Abort(MPI_COMM_WORLD, 2);
@@ -392,30 +33,70 @@ static void start(int was_initialized)
 {
   if (was_initialized != MPI_SUCCESS || !getenv("METASCHED_TRACE"))
     return;
+  // Processes that the program starts have ranks of a world of their own.
+  MPI_Comm parent;
+  PMPI_Comm_get_parent(&parent);
+  if (parent != MPI_COMM_NULL)
+    return;
   snprintf(folder, sizeof folder, "%s", getenv("METASCHED_TRACE"));
   PMPI_Comm_size(MPI_COMM_WORLD, &processes);
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const char* why = start_counter(folder);
   if (why)
-    refuse(why);
+    refuse("instructions cannot be counted: ", why);
+  char path[4200];
+  snprintf(path, sizeof path, "%s/rank-%d", folder, rank);
+  if (access(path, F_OK) == 0)
+    refuse("the launcher starts more than one MPI program, expected one in each recording", "");
   begun = written = now(CLOCK_MONOTONIC);
   Work computed   = NOTHING;
   ADD(computed, INIT, 0);
   ended();
 }
 
+// A call, with what is done before it: `computed` is the work since the last one, which an action takes up.
+#define CALL(function, parameters, arguments, ...)                                                                     \
+  PASSED_ON(function, parameters, arguments)                                                                           \
+  int MPI_##function parameters                                                                                        \
+  {                                                                                                                    \
+    Work computed = entered();                                                                                         \
+    if (rank >= 0) {                                                                                                   \
+      __VA_ARGS__;                                                                                                     \
+    }                                                                                                                  \
+    const int status = PMPI_##function arguments;                                                                      \
+    ended_owing(computed);                                                                                             \
+    return status;                                                                                                     \
+  }
+// A call of which something is known behind it only; `called` may have other arguments, which `before` makes.
+#define CALL_KNOWN_BEHIND(function, parameters, arguments, before, called, ...)                                        \
+  PASSED_ON(function, parameters, arguments)                                                                           \
+  int MPI_##function parameters                                                                                        \
+  {                                                                                                                    \
+    Work computed = entered();                                                                                         \
+    before;                                                                                                            \
+    const int status = PMPI_##function called;                                                                         \
+    if (status == MPI_SUCCESS && rank >= 0) {                                                                          \
+      __VA_ARGS__;                                                                                                     \
+    }                                                                                                                  \
+    ended_owing(computed);                                                                                             \
+    return status;                                                                                                     \
+  }
+
+PASSED_ON(Init, (int* argc, char*** argv), (argc, argv))
 int MPI_Init(int* argc, char*** argv)
 {
   const int status = PMPI_Init(argc, argv);
   start(status);
   return status;
 }
+PASSED_ON(Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided))
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided)
 {
   const int status = PMPI_Init_thread(argc, argv, required, provided);
   start(status);
   return status;
 }
+PASSED_ON(Finalize, (void), ())
 int MPI_Finalize(void)
 {
   Work computed = entered();
@@ -426,6 +107,7 @@ int MPI_Finalize(void)
   rank  = -1;
   return PMPI_Finalize();
 }
+PASSED_ON(Abort, (MPI_Comm comm, int code), (comm, code))
 int MPI_Abort(MPI_Comm comm, int code)
 {
   if (rank >= 0)
@@ -438,463 +120,364 @@ __attribute__((destructor)) static void leave(void)
     write_all("cut");
 }
 
-#define CALLED(call, ...)                                                                                              \
-  Work computed = entered();                                                                                           \
-  __VA_ARGS__;                                                                                                         \
-  const int status = call;                                                                                             \
-  ended();                                                                                                             \
-  return status
+CALL(Comm_free, (MPI_Comm * comm), (comm), forget_communicator(*comm))
+CALL(Comm_disconnect, (MPI_Comm * comm), (comm), forget_communicator(*comm))
 
+#define SENT (const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm)
 #define SENDING(function, name)                                                                                        \
-  int MPI_##function(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm)                 \
-  {                                                                                                                    \
-    CALLED(PMPI_##function(data, count, type, peer, tag, comm),                                                        \
-           ADD(computed, name, 0, world_rank(comm, peer), tag, bytes(count, type), BYTES));                            \
-  }
+  CALL(function, SENT, (data, count, type, peer, tag, comm),                                                           \
+       ADD(computed, name, 0, world_rank(comm, peer), tag, bytes(count, type), BYTES))
 SENDING(Send, SEND)
 SENDING(Ssend, SSEND)
 SENDING(Bsend, BSEND)
 SENDING(Rsend, RSEND)
 
+#define POSTED (const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request)
+#define POSTED_TO (void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request)
+#define POSTED_BY (data, count, type, peer, tag, comm, request)
 #define POSTING(function, name)                                                                                        \
-  int MPI_##function(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,                 \
-                     MPI_Request* request)                                                                             \
-  {                                                                                                                    \
-    Work computed = entered();                                                                                         \
-    const int64_t to = world_rank(comm, peer);                                                                         \
-    ADD(computed, name, 0, to, tag, bytes(count, type), BYTES);                                                        \
-    const int status = PMPI_##function(data, count, type, peer, tag, comm, request);                                   \
-    if (rank >= 0 && to >= 0)                                                                                          \
-      remember(*request, rank, to, tag, 0, 0);                                                                         \
-    ended();                                                                                                           \
-    return status;                                                                                                     \
-  }
+  CALL_KNOWN_BEHIND(function, POSTED, POSTED_BY,                                                                       \
+                    const Asked one = sent_to(members_of(comm), peer, tag, bytes(count, type), name);                              \
+                    begin(&one, &computed), POSTED_BY, remember(*request, one))
 POSTING(Isend, ISEND)
 POSTING(Issend, ISSEND)
+POSTING(Ibsend, ISEND)
+POSTING(Irsend, ISEND)
+CALL_KNOWN_BEHIND(Irecv, POSTED_TO, POSTED_BY,
+                  const Asked one = received_from(members_of(comm), peer, tag, bytes(count, type));
+                  begin(&one, &computed), POSTED_BY, remember(*request, one))
 
-int MPI_Recv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* result)
-{
-  Work computed = entered();
-  MPI_Status own;
-  const int status = PMPI_Recv(data, count, type, peer, tag, comm, &own);
-  if (status == MPI_SUCCESS && rank >= 0) {
-    const int from = peer == MPI_ANY_SOURCE ? own.MPI_SOURCE : peer;
-    int got        = 0;
-    PMPI_Get_count(&own, MPI_BYTE, &got);
-    ADD(computed, RECV, 0, world_rank(comm, from), tag == MPI_ANY_TAG ? own.MPI_TAG : tag,
-        got == MPI_UNDEFINED || peer == MPI_PROC_NULL ? bytes(count, type) : got, BYTES);
-  }
-  if (result != MPI_STATUS_IGNORE)
-    *result = own;
-  ended();
-  return status;
-}
-int MPI_Irecv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request)
-{
-  Work computed = entered();
-  const int64_t from = world_rank(comm, peer);
-  ADD(computed, IRECV, 0, from, tag, bytes(count, type), BYTES);
-  const int status = PMPI_Irecv(data, count, type, peer, tag, comm, request);
-  if (rank >= 0 && from >= 0)
-    remember(*request, from, rank, tag, 0, 0);
-  ended();
-  return status;
-}
-int MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int to, int out_tag, void* in, int in_count,
-                 MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* result)
-{
-  CALLED(PMPI_Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, result),
-         ADD(computed, SENDRECV, 0, bytes(out_count, out_type), world_rank(comm, to), bytes(in_count, in_type),
-             world_rank(comm, from), BYTES, BYTES));
-}
-int MPI_Sendrecv_replace(void* data, int count, MPI_Datatype type, int to, int out_tag, int from, int in_tag,
-                         MPI_Comm comm, MPI_Status* result)
-{
-  CALLED(PMPI_Sendrecv_replace(data, count, type, to, out_tag, from, in_tag, comm, result),
-         ADD(computed, SENDRECV, 0, bytes(count, type), world_rank(comm, to), bytes(count, type),
-             world_rank(comm, from), BYTES, BYTES));
-}
+// Persistent requests begin when they are started.
+#define PERSISTENT(function, name)                                                                                     \
+  CALL_KNOWN_BEHIND(function, POSTED, POSTED_BY, , POSTED_BY,                                                          \
+                    remember(*request, again(sent_to(members_of(comm), peer, tag, bytes(count, type), name))))
+PERSISTENT(Send_init, ISEND)
+PERSISTENT(Ssend_init, ISSEND)
+PERSISTENT(Bsend_init, ISEND)
+PERSISTENT(Rsend_init, ISEND)
+CALL_KNOWN_BEHIND(Recv_init, POSTED_TO, POSTED_BY, , POSTED_BY,
+                  remember(*request, again(received_from(members_of(comm), peer, tag, bytes(count, type)))))
+CALL(Start, (MPI_Request * request), (request), started(*request, &computed))
+CALL(Startall, (int count, MPI_Request requests[]), (count, requests),
+     for (int i = 0; i < count; i++) started(requests[i], &computed))
+CALL(Request_free, (MPI_Request * request), (request), Asked* found = find(*request); if (found) remove_asked(found))
 
-int MPI_Wait(MPI_Request* request, MPI_Status* result)
-{
-  CALLED(PMPI_Wait(request, result), waited(*request, &computed));
-}
-int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
-{
-  Work computed = entered();
-  int64_t known = 0;
-  for (int i = 0; i < count; i++) {
-    known += find(requests[i]) != NULL;
-    forget(requests[i]);
-  }
-  if (known)
-    ADD(computed, WAITALL, 0, known);
-  const int status = PMPI_Waitall(count, requests, statuses);
-  ended();
-  return status;
-}
+// A status in the place of one that the program does not want.
+#define ANSWERED                                                                                                           \
+  MPI_Status own;                                                                                                      \
+  MPI_Status* const answer = result == MPI_STATUS_IGNORE ? &own : result
+CALL_KNOWN_BEHIND(Recv, (void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* result),
+                  (data, count, type, peer, tag, comm, result), ANSWERED, (data, count, type, peer, tag, comm, answer),
+                  const int from = peer == MPI_ANY_SOURCE ? answer->MPI_SOURCE : peer;
+                  ADD(computed, RECV, 0, world_rank(comm, from), tag == MPI_ANY_TAG ? answer->MPI_TAG : tag,
+                      received(answer, peer == MPI_PROC_NULL, bytes(count, type)), BYTES))
+CALL_KNOWN_BEHIND(Sendrecv,
+                  (const void* out, int out_count, MPI_Datatype out_type, int to, int out_tag, void* in, int in_count,
+                   MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* result),
+                  (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, result), ANSWERED,
+                  (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, answer),
+                  const int source = from == MPI_ANY_SOURCE ? answer->MPI_SOURCE : from;
+                  ADD(computed, SENDRECV, 0, bytes(out_count, out_type), world_rank(comm, to),
+                      received(answer, from == MPI_PROC_NULL, bytes(in_count, in_type)), world_rank(comm, source), BYTES,
+                      BYTES))
+CALL_KNOWN_BEHIND(Sendrecv_replace,
+                  (void* data, int count, MPI_Datatype type, int to, int out_tag, int from, int in_tag, MPI_Comm comm,
+                   MPI_Status* result),
+                  (data, count, type, to, out_tag, from, in_tag, comm, result), ANSWERED,
+                  (data, count, type, to, out_tag, from, in_tag, comm, answer),
+                  const int source = from == MPI_ANY_SOURCE ? answer->MPI_SOURCE : from;
+                  ADD(computed, SENDRECV, 0, bytes(count, type), world_rank(comm, to),
+                      received(answer, from == MPI_PROC_NULL, bytes(count, type)), world_rank(comm, source), BYTES, BYTES))
+
+// Messages that were found before they are received.
+CALL_KNOWN_BEHIND(Mprobe, (int peer, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* result),
+                  (peer, tag, comm, message, result), , (peer, tag, comm, message, result), probed(*message, comm))
+CALL_KNOWN_BEHIND(Improbe, (int peer, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* result),
+                  (peer, tag, comm, flag, message, result), , (peer, tag, comm, flag, message, result),
+                  if (*flag) probed(*message, comm))
+CALL_KNOWN_BEHIND(Mrecv, (void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* result),
+                  (data, count, type, message, result), ANSWERED;
+                  const Members members = members_of_probed(*message), (data, count, type, message, answer),
+                  ADD(computed, RECV, 0, rank_among(members, answer->MPI_SOURCE), answer->MPI_TAG,
+                      received(answer, answer->MPI_SOURCE < 0, bytes(count, type)), BYTES))
+CALL_KNOWN_BEHIND(Imrecv, (void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* request),
+                  (data, count, type, message, request),
+                  const Members members = members_of_probed(*message), (data, count, type, message, request),
+                  remember(*request, received_from(members, MPI_ANY_SOURCE, MPI_ANY_TAG, bytes(count, type))))
+
+// A wait for all is recorded before it, unless it tells where messages came from.
+CALL_KNOWN_BEHIND(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses),
+                  MPI_Status* own   = open_receives && statuses == MPI_STATUSES_IGNORE ? room_for(count) : NULL;
+                  MPI_Request* open = open_receives ? copied(count, requests) : NULL;
+                  if (rank >= 0 && !open) wait_for_all(count, requests, NULL, &computed),
+                  (count, requests, own ? own : statuses),
+                  if (open) wait_for_all(count, open, own ? own : statuses, &computed);
+                  free(own);
+                  free(open))
+CALL_KNOWN_BEHIND(Wait, (MPI_Request * request, MPI_Status* result), (request, result), ANSWERED;
+                  const MPI_Request ahead = *request, (request, answer), waited(ahead, answer, &computed))
 // Which of several requests has ended is known behind the call only.
-#define WAITED_FOR(call, complete, indices)                                                                            \
-  Work computed = entered();                                                                                           \
-  MPI_Request* ahead = malloc((size_t)(count ? count : 1) * sizeof *ahead);                                            \
-  memcpy(ahead, requests, (size_t)count * sizeof *ahead);                                                              \
-  const int status = call;                                                                                             \
-  if (status == MPI_SUCCESS)                                                                                           \
-    for (int i = 0; i < (complete); i++)                                                                               \
-      if ((indices) >= 0)                                                                                              \
-        waited(ahead[indices], &computed);                                                                             \
-  free(ahead);                                                                                                         \
-  ended_owing(computed);                                                                                               \
-  return status
+#define WAITING(function, parameters, arguments, called, ignored, complete, place)                                     \
+  CALL_KNOWN_BEHIND(function, parameters, arguments, MPI_Request* ahead = copied(count, requests);                     \
+                    MPI_Status* own        = open_receives && statuses == ignored ? room_for(count) : NULL;            \
+                    MPI_Status* const answer = own ? own : statuses, called,                                             \
+                    for (int i = 0; i < (complete); i++) if ((place) >= 0)                                             \
+                        waited(ahead[place], open_receives ? &answer[i] : NULL, &computed);                              \
+                    free(own);                                                                                         \
+                    free(ahead))
+WAITING(Waitany, (int count, MPI_Request requests[], int* index, MPI_Status* statuses),
+        (count, requests, index, statuses), (count, requests, index, answer), MPI_STATUS_IGNORE,
+        *index != MPI_UNDEFINED, *index)
+WAITING(Waitsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[]),
+        (count, requests, many, indices, statuses), (count, requests, many, indices, answer), MPI_STATUSES_IGNORE,
+        *many == MPI_UNDEFINED ? 0 : *many, indices[i])
+WAITING(Testall, (int count, MPI_Request requests[], int* flag, MPI_Status statuses[]),
+        (count, requests, flag, statuses), (count, requests, flag, answer), MPI_STATUSES_IGNORE, *flag ? count : 0, i)
+WAITING(Testany, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* statuses),
+        (count, requests, index, flag, statuses), (count, requests, index, flag, answer), MPI_STATUS_IGNORE,
+        *flag && *index != MPI_UNDEFINED, *index)
+WAITING(Testsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[]),
+        (count, requests, many, indices, statuses), (count, requests, many, indices, answer), MPI_STATUSES_IGNORE,
+        *many == MPI_UNDEFINED ? 0 : *many, indices[i])
+CALL_KNOWN_BEHIND(Test, (MPI_Request * request, int* flag, MPI_Status* result), (request, flag, result), ANSWERED;
+                  const MPI_Request ahead = *request, (request, flag, answer),
+                  if (*flag) waited(ahead, answer, &computed))
 
-int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* result)
-{
-  WAITED_FOR(PMPI_Waitany(count, requests, index, result), *index != MPI_UNDEFINED, *index);
-}
-int MPI_Waitsome(int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[])
-{
-  WAITED_FOR(PMPI_Waitsome(count, requests, many, indices, statuses), *many == MPI_UNDEFINED ? 0 : *many, indices[i]);
-}
-int MPI_Test(MPI_Request* requests, int* flag, MPI_Status* result)
-{
-  const int count = 1;
-  WAITED_FOR(PMPI_Test(requests, flag, result), *flag != 0, 0);
-}
-int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[])
-{
-  WAITED_FOR(PMPI_Testall(count, requests, flag, statuses), *flag ? count : 0, i);
-}
-int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* result)
-{
-  WAITED_FOR(PMPI_Testany(count, requests, index, flag, result), *flag && *index != MPI_UNDEFINED, *index);
-}
-int MPI_Testsome(int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[])
-{
-  WAITED_FOR(PMPI_Testsome(count, requests, many, indices, statuses), *many == MPI_UNDEFINED ? 0 : *many, indices[i]);
-}
+// Collective operations; one that does not block is recorded where it begins: in this all processes have the same order.
+#define UNPACKED(...) __VA_ARGS__
+#define COLLECTIVE(function, begun_only, parameters, arguments, ...)                                                   \
+  CALL(function, parameters, arguments, __VA_ARGS__)                                                                   \
+  CALL(begun_only, (UNPACKED parameters, MPI_Request * request), (UNPACKED arguments, request), __VA_ARGS__)
+COLLECTIVE(Barrier, Ibarrier, (MPI_Comm comm), (comm), ADD(computed, BARRIER, among(comm)))
+COLLECTIVE(Bcast, Ibcast, (void* data, int count, MPI_Datatype type, int root, MPI_Comm comm),
+           (data, count, type, root, comm),
+           ADD(computed, BCAST, among(comm), bytes(count, type), world_rank(comm, root), BYTES))
+COLLECTIVE(Reduce, Ireduce,
+           (const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),
+           (out, in, count, type, op, root, comm),
+           ADD(computed, REDUCE, among(comm), bytes(count, type), 0, world_rank(comm, root), BYTES))
 
-int MPI_Send_init(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
-                  MPI_Request* request)
-{
-  const int status = PMPI_Send_init(data, count, type, peer, tag, comm, request);
-  if (rank >= 0)
-    remember(*request, rank, world_rank(comm, peer), tag, bytes(count, type), 1);
-  return status;
-}
-int MPI_Recv_init(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request)
-{
-  const int status = PMPI_Recv_init(data, count, type, peer, tag, comm, request);
-  if (rank >= 0)
-    remember(*request, world_rank(comm, peer), rank, tag, bytes(count, type), 2);
-  return status;
-}
-static void started(MPI_Request request, Work* computed)
-{
-  const Asked* found = find(request);
-  if (found && found->persistent == 1)
-    ADD(*computed, ISEND, 0, found->target, found->tag, found->size, BYTES);
-  else if (found)
-    ADD(*computed, IRECV, 0, found->source, found->tag, found->size, BYTES);
-}
-int MPI_Start(MPI_Request* request)
-{
-  CALLED(PMPI_Start(request), started(*request, &computed));
-}
-int MPI_Startall(int count, MPI_Request requests[])
-{
-  CALLED(PMPI_Startall(count, requests), for (int i = 0; i < count; i++) started(requests[i], &computed));
-}
-int MPI_Request_free(MPI_Request* request)
-{
-  Asked* found = find(*request);
-  if (found)
-    *found = asked[--asked_size];
-  return PMPI_Request_free(request);
-}
+#define REDUCED (const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+#define REDUCING(function, begun_only, name)                                                                           \
+  COLLECTIVE(function, begun_only, REDUCED, (out, in, count, type, op, comm),                                          \
+             ADD(computed, name, among(comm), bytes(count, type), 0, BYTES))
+REDUCING(Allreduce, Iallreduce, ALLREDUCE)
+REDUCING(Scan, Iscan, SCAN)
+REDUCING(Exscan, Iexscan, EXSCAN)
 
-int MPI_Barrier(MPI_Comm comm)
+// What the root leaves in place has the size of the others' part.
+#define ROOTED                                                                                                         \
+  (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root,      \
+   MPI_Comm comm)
+#define ROOTED_BY (out, out_count, out_type, in, in_count, in_type, root, comm)
+#define TO_ROOT(function, begun_only, name)                                                                            \
+  COLLECTIVE(function, begun_only, ROOTED, ROOTED_BY, const int here = at_root(comm, root);                            \
+             const int64_t out_bytes = out == MPI_IN_PLACE ? 0 : bytes(out_count, out_type);                           \
+             const int64_t in_bytes  = in == MPI_IN_PLACE ? 0 : bytes(in_count, in_type);                              \
+             const int64_t each = name == GATHER ? (out == MPI_IN_PLACE ? in_bytes : out_bytes)                        \
+                                                 : (in == MPI_IN_PLACE ? out_bytes : in_bytes);                        \
+             const int64_t all  = here ? (name == GATHER ? in_bytes : out_bytes) : 0;                                  \
+             ADD(computed, name, among(comm), name == GATHER ? each : all, name == GATHER ? all : each,                \
+                 world_rank(comm, root), BYTES, BYTES))
+TO_ROOT(Gather, Igather, GATHER)
+TO_ROOT(Scatter, Iscatter, SCATTER)
+
+#define SHARED                                                                                                         \
+  (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, MPI_Comm comm)
+#define SHARED_BY (out, out_count, out_type, in, in_count, in_type, comm)
+#define TO_ALL(function, begun_only, name)                                                                             \
+  COLLECTIVE(function, begun_only, SHARED, SHARED_BY,                                                                  \
+             ADD(computed, name, among(comm), bytes(in_count, in_type), bytes(in_count, in_type), BYTES, BYTES))
+TO_ALL(Allgather, Iallgather, ALLGATHER)
+TO_ALL(Alltoall, Ialltoall, ALLTOALL)
+
+// Operations with a number for each process.
+static void start_list(Words* key, int64_t name, MPI_Comm comm)
 {
-  CALLED(PMPI_Barrier(comm), ADD(computed, BARRIER, among(comm)));
+  push(key, name);
+  push(key, among(comm));
 }
-int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm)
+static void add_list(Words* key, int64_t types, Work* computed)
 {
-  CALLED(PMPI_Bcast(data, count, type, root, comm),
-         ADD(computed, BCAST, among(comm), bytes(count, type), world_rank(comm, root), BYTES));
-}
-int MPI_Reduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
-{
-  CALLED(PMPI_Reduce(out, in, count, type, op, root, comm),
-         ADD(computed, REDUCE, among(comm), bytes(count, type), 0, world_rank(comm, root), BYTES));
-}
-int MPI_Allreduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-  CALLED(PMPI_Allreduce(out, in, count, type, op, comm),
-         ADD(computed, ALLREDUCE, among(comm), bytes(count, type), 0, BYTES));
-}
-int MPI_Scan(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-  CALLED(PMPI_Scan(out, in, count, type, op, comm), ADD(computed, SCAN, among(comm), bytes(count, type), 0, BYTES));
-}
-int MPI_Exscan(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-  CALLED(PMPI_Exscan(out, in, count, type, op, comm), ADD(computed, EXSCAN, among(comm), bytes(count, type), 0, BYTES));
+  while (types-- > 0)
+    push(key, BYTES);
+  add(key->at, key->size, *computed);
+  *computed = NOTHING;
+  free(key->at);
 }
 
-#define TO_ROOT(function, name)                                                                                        \
-  int MPI_##function(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,                    \
-                     MPI_Datatype in_type, int root, MPI_Comm comm)                                                    \
-  {                                                                                                                    \
-    int own;                                                                                                           \
-    PMPI_Comm_rank(comm, &own);                                                                                        \
-    const int64_t sent = name == GATHER ? bytes(out_count, out_type) : own == root ? bytes(out_count, out_type) : 0;   \
-    const int64_t got  = name == SCATTER ? bytes(in_count, in_type) : own == root ? bytes(in_count, in_type) : 0;      \
-    CALLED(PMPI_##function(out, out_count, out_type, in, in_count, in_type, root, comm),                               \
-           ADD(computed, name, among(comm), sent, got, world_rank(comm, root), BYTES, BYTES));                         \
-  }
-TO_ROOT(Gather, GATHER)
-TO_ROOT(Scatter, SCATTER)
-
-#define TO_ALL(function, name)                                                                                         \
-  int MPI_##function(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,                    \
-                     MPI_Datatype in_type, MPI_Comm comm)                                                              \
-  {                                                                                                                    \
-    CALLED(PMPI_##function(out, out_count, out_type, in, in_count, in_type, comm),                                     \
-           ADD(computed, name, among(comm), bytes(in_count, in_type), bytes(in_count, in_type), BYTES, BYTES));        \
-  }
-TO_ALL(Allgather, ALLGATHER)
-TO_ALL(Alltoall, ALLTOALL)
-
-// Actions with lists as long as the communicator.
-static void add_list(Work computed, int64_t name, MPI_Comm comm, const Words* numbers)
+// The bytes for each process; none where a process need not know them. All have one type, or each its own.
+static int64_t push_counts(Words* words, const int counts_[], MPI_Datatype type, const MPI_Datatype types[], int size,
+                           int known)
 {
-  Words key = {0};
-  push(&key, name);
-  push(&key, among(comm));
-  for (size_t i = 0; i < numbers->size; i++)
-    push(&key, numbers->at[i]);
-  add(key.at, key.size, computed);
-  free(key.at);
-  free(numbers->at);
-}
-
-// The bytes for each process; none where a process need not know them.
-static int64_t push_counts(Words* words, const int counts_[], MPI_Datatype type, MPI_Comm comm, int known)
-{
-  int size;
   int64_t sum = 0;
-  PMPI_Comm_size(comm, &size);
   for (int i = 0; i < size; i++) {
-    const int64_t each = known ? bytes(counts_[i], type) : 0;
+    const int64_t each = known ? bytes(counts_[i], types ? types[i] : type) : 0;
     push(words, each);
     sum += each;
   }
   return sum;
 }
 
-static void push_rest(Words* words, int64_t types)
+static void exchanged(MPI_Comm comm, int in_place, const int out_counts[], MPI_Datatype out_type,
+                      const MPI_Datatype out_types[], const int in_counts[], MPI_Datatype in_type,
+                      const MPI_Datatype in_types[], Work* computed)
 {
-  for (int64_t i = 0; i < types; i++)
-    push(words, BYTES);
-}
-
-int MPI_Alltoallv(const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in,
-                  const int in_counts[], const int in_at[], MPI_Datatype in_type, MPI_Comm comm)
-{
-  const Work computed = entered();
-  Words key = {0}, received = {0};
+  Words key = {0}, got = {0};
+  start_list(&key, ALLTOALLV, comm);
+  const size_t sum = key.size;
   push(&key, 0);
-  key.at[0] = push_counts(&key, out_counts, out_type, comm, 1);
-  push(&key, push_counts(&received, in_counts, in_type, comm, 1));
-  for (size_t i = 0; i < received.size; i++)
-    push(&key, received.at[i]);
-  free(received.at);
-  push_rest(&key, 2);
-  add_list(computed, ALLTOALLV, comm, &key);
-  const int status = PMPI_Alltoallv(out, out_counts, out_at, out_type, in, in_counts, in_at, in_type, comm);
-  ended();
-  return status;
+  key.at[sum] = in_place ? push_counts(&key, in_counts, in_type, in_types, members_of(comm).size, 1)
+                         : push_counts(&key, out_counts, out_type, out_types, members_of(comm).size, 1);
+  const int64_t all = push_counts(&got, in_counts, in_type, in_types, members_of(comm).size, 1);
+  push(&key, all);
+  for (size_t i = 0; i < got.size; i++)
+    push(&key, got.at[i]);
+  free(got.at);
+  add_list(&key, 2, computed);
 }
-int MPI_Allgatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[],
-                   const int in_at[], MPI_Datatype in_type, MPI_Comm comm)
-{
-  const Work computed = entered();
-  Words key              = {0};
-  int own;
-  PMPI_Comm_rank(comm, &own);
-  push(&key, bytes(in_counts[own], in_type));
-  push_counts(&key, in_counts, in_type, comm, 1);
-  push_rest(&key, 2);
-  add_list(computed, ALLGATHERV, comm, &key);
-  const int status = PMPI_Allgatherv(out, out_count, out_type, in, in_counts, in_at, in_type, comm);
-  ended();
-  return status;
-}
-int MPI_Gatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[],
-                const int in_at[], MPI_Datatype in_type, int root, MPI_Comm comm)
-{
-  const Work computed = entered();
-  Words key              = {0};
-  int own;
-  PMPI_Comm_rank(comm, &own);
-  push(&key, own == root ? bytes(in_counts[own], in_type) : bytes(out_count, out_type));
-  push_counts(&key, in_counts, in_type, comm, own == root);
-  push(&key, world_rank(comm, root));
-  push_rest(&key, 2);
-  add_list(computed, GATHERV, comm, &key);
-  const int status = PMPI_Gatherv(out, out_count, out_type, in, in_counts, in_at, in_type, root, comm);
-  ended();
-  return status;
-}
-int MPI_Scatterv(const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in,
-                 int in_count, MPI_Datatype in_type, int root, MPI_Comm comm)
-{
-  const Work computed = entered();
-  Words key              = {0};
-  int own;
-  PMPI_Comm_rank(comm, &own);
-  push_counts(&key, out_counts, out_type, comm, own == root);
-  push(&key, own == root ? bytes(out_counts[own], out_type) : bytes(in_count, in_type));
-  push(&key, world_rank(comm, root));
-  push_rest(&key, 2);
-  add_list(computed, SCATTERV, comm, &key);
-  const int status = PMPI_Scatterv(out, out_counts, out_at, out_type, in, in_count, in_type, root, comm);
-  ended();
-  return status;
-}
-int MPI_Reduce_scatter(const void* out, void* in, const int in_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-  const Work computed = entered();
-  Words key              = {0};
-  push_counts(&key, in_counts, type, comm, 1);
-  push(&key, 0);
-  push_rest(&key, 1);
-  add_list(computed, REDUCESCATTER, comm, &key);
-  const int status = PMPI_Reduce_scatter(out, in, in_counts, type, op, comm);
-  ended();
-  return status;
-}
+COLLECTIVE(Alltoallv, Ialltoallv,
+           (const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in,
+            const int in_counts[], const int in_at[], MPI_Datatype in_type, MPI_Comm comm),
+           (out, out_counts, out_at, out_type, in, in_counts, in_at, in_type, comm),
+           exchanged(comm, out == MPI_IN_PLACE, out_counts, out_type, NULL, in_counts, in_type, NULL, &computed))
+COLLECTIVE(Alltoallw, Ialltoallw,
+           (const void* out, const int out_counts[], const int out_at[], const MPI_Datatype out_types[], void* in,
+            const int in_counts[], const int in_at[], const MPI_Datatype in_types[], MPI_Comm comm),
+           (out, out_counts, out_at, out_types, in, in_counts, in_at, in_types, comm),
+           exchanged(comm, out == MPI_IN_PLACE, out_counts, MPI_BYTE, out_types, in_counts, MPI_BYTE, in_types,
+                     &computed))
+COLLECTIVE(Allgatherv, Iallgatherv,
+           (const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int in_at[],
+            MPI_Datatype in_type, MPI_Comm comm),
+           (out, out_count, out_type, in, in_counts, in_at, in_type, comm), Words key = {0};
+           start_list(&key, ALLGATHERV, comm);
+           push(&key, out == MPI_IN_PLACE ? bytes(in_counts[own_rank(comm)], in_type) : bytes(out_count, out_type));
+           push_counts(&key, in_counts, in_type, NULL, members_of(comm).size, 1);
+           add_list(&key, 2, &computed))
+COLLECTIVE(Gatherv, Igatherv,
+           (const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int in_at[],
+            MPI_Datatype in_type, int root, MPI_Comm comm),
+           (out, out_count, out_type, in, in_counts, in_at, in_type, root, comm), Words key = {0};
+           start_list(&key, GATHERV, comm);
+           push(&key, out == MPI_IN_PLACE ? bytes(in_counts[own_rank(comm)], in_type)
+                                          : (root == MPI_ROOT ? 0 : bytes(out_count, out_type)));
+           push_counts(&key, in_counts, in_type, NULL, members_of(comm).size, at_root(comm, root));
+           push(&key, world_rank(comm, root));
+           add_list(&key, 2, &computed))
+COLLECTIVE(Scatterv, Iscatterv,
+           (const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in, int in_count,
+            MPI_Datatype in_type, int root, MPI_Comm comm),
+           (out, out_counts, out_at, out_type, in, in_count, in_type, root, comm), Words key = {0};
+           start_list(&key, SCATTERV, comm);
+           push_counts(&key, out_counts, out_type, NULL, members_of(comm).size, at_root(comm, root));
+           push(&key, in == MPI_IN_PLACE ? bytes(out_counts[own_rank(comm)], out_type)
+                                         : (root == MPI_ROOT ? 0 : bytes(in_count, in_type)));
+           push(&key, world_rank(comm, root));
+           add_list(&key, 2, &computed))
+COLLECTIVE(Reduce_scatter, Ireduce_scatter,
+           (const void* out, void* in, const int in_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+           (out, in, in_counts, type, op, comm), Words key = {0};
+           start_list(&key, REDUCESCATTER, comm);
+           push_counts(&key, in_counts, type, NULL, members_of(comm).size, 1);
+           push(&key, 0);
+           add_list(&key, 1, &computed))
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, REDUCED, (out, in, count, type, op, comm), Words key = {0};
+           start_list(&key, REDUCESCATTER, comm);
+           for (int i = 0; i < members_of(comm).size; i++) push(&key, bytes(count, type));
+           push(&key, 0);
+           add_list(&key, 1, &computed))
 
-// Open MPI's bindings for Fortran (mpif.h, mpi, mpi_f08) end in a library that calls PMPI_* of C, past the functions
-// above. What that library calls is passed on to them; whatever else calls PMPI_* gets the true ones. MPICH's bindings
-// call MPI_* themselves.
-#ifdef OPEN_MPI
-#include <link.h>
-
-static uintptr_t bindings, bindings_end;
-static __thread int passing_on; // a call from Fortran, whose function in C ends in PMPI_* itself
-
-static int look(struct dl_phdr_info* library, size_t size, void* none)
+// Operations among the neighbours of a topology are messages to and from each.
+static int neighbours(MPI_Comm comm, int** sources, int** targets, int* to)
 {
-  (void)size, (void)none;
-  if (!strstr(library->dlpi_name, "libmpi_mpifh"))
-    return 0;
-  for (int i = 0; i < library->dlpi_phnum; i++)
-    if (library->dlpi_phdr[i].p_type == PT_LOAD && library->dlpi_phdr[i].p_flags & PF_X) {
-      bindings     = library->dlpi_addr + library->dlpi_phdr[i].p_vaddr;
-      bindings_end = bindings + library->dlpi_phdr[i].p_memsz;
-    }
-  return 1;
+  int kind = MPI_UNDEFINED, from = 0, weighted, dimensions;
+  *to = 0;
+  PMPI_Topo_test(comm, &kind);
+  if (kind == MPI_CART) {
+    PMPI_Cartdim_get(comm, &dimensions);
+    from = *to = 2 * dimensions;
+  } else if (kind == MPI_GRAPH) {
+    PMPI_Graph_neighbors_count(comm, own_rank(comm), &from);
+    *to = from;
+  } else if (kind == MPI_DIST_GRAPH)
+    PMPI_Dist_graph_neighbors_count(comm, &from, to, &weighted);
+  *sources = malloc(((size_t)from + 1) * sizeof **sources);
+  *targets = malloc(((size_t)*to + 1) * sizeof **targets);
+  int* weights = malloc(((size_t)from + (size_t)*to + 1) * sizeof *weights);
+  if (kind == MPI_CART)
+    for (int i = 0; i < dimensions; i++)
+      PMPI_Cart_shift(comm, i, 1, &(*sources)[2 * i], &(*sources)[2 * i + 1]);
+  else if (kind == MPI_GRAPH)
+    PMPI_Graph_neighbors(comm, own_rank(comm), from, *sources);
+  else if (kind == MPI_DIST_GRAPH)
+    PMPI_Dist_graph_neighbors(comm, from, *sources, weights, *to, *targets, weights);
+  if (kind != MPI_DIST_GRAPH)
+    memcpy(*targets, *sources, (size_t)from * sizeof **sources);
+  free(weights);
+  return from;
 }
+#define NEIGHBOURS(function, begun_only, parameters, arguments, sent, got)                                             \
+  COLLECTIVE(function, begun_only, parameters, arguments, int* sources; int* targets; int to;                          \
+             const int from = neighbours(comm, &sources, &targets, &to);                                               \
+             int64_t open   = 0;                                                                                       \
+             for (int i = 0; i < from; i++) {                                                                          \
+               ADD(computed, IRECV, 0, world_rank(comm, sources[i]), 0, got, BYTES);                                   \
+               open += sources[i] >= 0;                                                                                \
+             }                                                                                                         \
+             for (int i = 0; i < to; i++) {                                                                            \
+               ADD(computed, ISEND, 0, world_rank(comm, targets[i]), 0, sent, BYTES);                                  \
+               open += targets[i] >= 0;                                                                                \
+             }                                                                                                         \
+             if (open) ADD(computed, WAITALL, 0, open);                                                                \
+             free(sources);                                                                                            \
+             free(targets))
+NEIGHBOURS(Neighbor_allgather, Ineighbor_allgather, SHARED, SHARED_BY, bytes(out_count, out_type),
+           bytes(in_count, in_type))
+NEIGHBOURS(Neighbor_alltoall, Ineighbor_alltoall, SHARED, SHARED_BY, bytes(out_count, out_type),
+           bytes(in_count, in_type))
+NEIGHBOURS(Neighbor_allgatherv, Ineighbor_allgatherv,
+           (const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int in_at[],
+            MPI_Datatype in_type, MPI_Comm comm),
+           (out, out_count, out_type, in, in_counts, in_at, in_type, comm), bytes(out_count, out_type),
+           bytes(in_counts[i], in_type))
+NEIGHBOURS(Neighbor_alltoallv, Ineighbor_alltoallv,
+           (const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in,
+            const int in_counts[], const int in_at[], MPI_Datatype in_type, MPI_Comm comm),
+           (out, out_counts, out_at, out_type, in, in_counts, in_at, in_type, comm), bytes(out_counts[i], out_type),
+           bytes(in_counts[i], in_type))
+NEIGHBOURS(Neighbor_alltoallw, Ineighbor_alltoallw,
+           (const void* out, const int out_counts[], const MPI_Aint out_at[], const MPI_Datatype out_types[], void* in,
+            const int in_counts[], const MPI_Aint in_at[], const MPI_Datatype in_types[], MPI_Comm comm),
+           (out, out_counts, out_at, out_types, in, in_counts, in_at, in_types, comm),
+           bytes(out_counts[i], out_types[i]), bytes(in_counts[i], in_types[i]))
 
-static int from_fortran(const void* caller)
-{
-  static int known;
-  if (!known) {
-    dl_iterate_phdr(look, NULL);
-    known = 1;
-  }
-  return (uintptr_t)caller - bindings < bindings_end - bindings;
-}
-
-#define PASSED_ON(function, parameters, arguments)                                                                     \
-  int PMPI_##function parameters                                                                                       \
-  {                                                                                                                    \
-    static int(*actual) parameters;                                                                                    \
-    if (!actual)                                                                                                       \
-      *(void**)&actual = dlsym(RTLD_NEXT, "PMPI_" #function);                                                          \
-    if (passing_on || !from_fortran(__builtin_return_address(0)))                                                      \
-      return actual arguments;                                                                                         \
-    passing_on       = 1;                                                                                              \
-    const int status = MPI_##function arguments;                                                                       \
-    passing_on       = 0;                                                                                              \
-    return status;                                                                                                     \
-  }
-#define SENT (const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm)
-#define POSTED (const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request)
-#define POSTED_TO (void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request)
-#define REDUCED (const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-#define ROOTED                                                                                                         \
-  (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root,      \
-   MPI_Comm comm)
-#define SHARED                                                                                                         \
-  (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, MPI_Comm comm)
-
-PASSED_ON(Init, (int* argc, char*** argv), (argc, argv))
-PASSED_ON(Init_thread, (int* argc, char*** argv, int required, int* provided), (argc, argv, required, provided))
-PASSED_ON(Finalize, (void), ())
-PASSED_ON(Abort, (MPI_Comm comm, int code), (comm, code))
-PASSED_ON(Send, SENT, (data, count, type, peer, tag, comm))
-PASSED_ON(Ssend, SENT, (data, count, type, peer, tag, comm))
-PASSED_ON(Bsend, SENT, (data, count, type, peer, tag, comm))
-PASSED_ON(Rsend, SENT, (data, count, type, peer, tag, comm))
-PASSED_ON(Isend, POSTED, (data, count, type, peer, tag, comm, request))
-PASSED_ON(Issend, POSTED, (data, count, type, peer, tag, comm, request))
-PASSED_ON(Send_init, POSTED, (data, count, type, peer, tag, comm, request))
-PASSED_ON(Irecv, POSTED_TO, (data, count, type, peer, tag, comm, request))
-PASSED_ON(Recv_init, POSTED_TO, (data, count, type, peer, tag, comm, request))
-PASSED_ON(Recv, (void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* result),
-          (data, count, type, peer, tag, comm, result))
-PASSED_ON(Sendrecv,
-          (const void* out, int out_count, MPI_Datatype out_type, int to, int out_tag, void* in, int in_count,
-           MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* result),
-          (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, result))
-PASSED_ON(Sendrecv_replace,
-          (void* data, int count, MPI_Datatype type, int to, int out_tag, int from, int in_tag, MPI_Comm comm,
-           MPI_Status* result),
-          (data, count, type, to, out_tag, from, in_tag, comm, result))
-PASSED_ON(Wait, (MPI_Request* request, MPI_Status* result), (request, result))
-PASSED_ON(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses))
-PASSED_ON(Waitany, (int count, MPI_Request requests[], int* index, MPI_Status* result), (count, requests, index, result))
-PASSED_ON(Waitsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[]),
-          (count, requests, many, indices, statuses))
-PASSED_ON(Test, (MPI_Request* request, int* flag, MPI_Status* result), (request, flag, result))
-PASSED_ON(Testall, (int count, MPI_Request requests[], int* flag, MPI_Status statuses[]), (count, requests, flag, statuses))
-PASSED_ON(Testany, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* result),
-          (count, requests, index, flag, result))
-PASSED_ON(Testsome, (int count, MPI_Request requests[], int* many, int indices[], MPI_Status statuses[]),
-          (count, requests, many, indices, statuses))
-PASSED_ON(Start, (MPI_Request* request), (request))
-PASSED_ON(Startall, (int count, MPI_Request requests[]), (count, requests))
-PASSED_ON(Request_free, (MPI_Request* request), (request))
-PASSED_ON(Barrier, (MPI_Comm comm), (comm))
-PASSED_ON(Bcast, (void* data, int count, MPI_Datatype type, int root, MPI_Comm comm), (data, count, type, root, comm))
-PASSED_ON(Reduce,
-          (const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),
-          (out, in, count, type, op, root, comm))
-PASSED_ON(Allreduce, REDUCED, (out, in, count, type, op, comm))
-PASSED_ON(Scan, REDUCED, (out, in, count, type, op, comm))
-PASSED_ON(Exscan, REDUCED, (out, in, count, type, op, comm))
-PASSED_ON(Gather, ROOTED, (out, out_count, out_type, in, in_count, in_type, root, comm))
-PASSED_ON(Scatter, ROOTED, (out, out_count, out_type, in, in_count, in_type, root, comm))
-PASSED_ON(Allgather, SHARED, (out, out_count, out_type, in, in_count, in_type, comm))
-PASSED_ON(Alltoall, SHARED, (out, out_count, out_type, in, in_count, in_type, comm))
-PASSED_ON(Alltoallv,
-          (const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in,
-           const int in_counts[], const int in_at[], MPI_Datatype in_type, MPI_Comm comm),
-          (out, out_counts, out_at, out_type, in, in_counts, in_at, in_type, comm))
-PASSED_ON(Allgatherv,
-          (const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int in_at[],
-           MPI_Datatype in_type, MPI_Comm comm),
-          (out, out_count, out_type, in, in_counts, in_at, in_type, comm))
-PASSED_ON(Gatherv,
-          (const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[], const int in_at[],
-           MPI_Datatype in_type, int root, MPI_Comm comm),
-          (out, out_count, out_type, in, in_counts, in_at, in_type, root, comm))
-PASSED_ON(Scatterv,
-          (const void* out, const int out_counts[], const int out_at[], MPI_Datatype out_type, void* in, int in_count,
-           MPI_Datatype in_type, int root, MPI_Comm comm),
-          (out, out_counts, out_at, out_type, in, in_count, in_type, root, comm))
-PASSED_ON(Reduce_scatter,
-          (const void* out, void* in, const int in_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-          (out, in, in_counts, type, op, comm))
+// What is not recorded is named, where it begins.
+CALL(Win_create, (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window),
+     (base, size, unit, info, comm, window), unrecorded |= ONE_SIDED)
+CALL(Win_allocate, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window),
+     (size, unit, info, comm, base, window), unrecorded |= ONE_SIDED)
+CALL(Win_allocate_shared, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window),
+     (size, unit, info, comm, base, window), unrecorded |= ONE_SIDED)
+CALL(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win* window), (info, comm, window),
+     unrecorded |= ONE_SIDED)
+CALL(File_open, (MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* file),
+     (comm, name, mode, info, file), unrecorded |= FILES)
+CALL(Comm_spawn,
+     (const char* command, char* words[], int count, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* between,
+      int errors[]),
+     (command, words, count, info, root, comm, between, errors), unrecorded |= STARTED)
+CALL(Comm_spawn_multiple,
+     (int many, char* commands[], char** words[], const int counts_[], const MPI_Info infos[], int root, MPI_Comm comm,
+      MPI_Comm* between, int errors[]),
+     (many, commands, words, counts_, infos, root, comm, between, errors), unrecorded |= STARTED)
+#if MPI_VERSION >= 4
+CALL(Psend_init,
+     (const void* data, int parts, MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Info info,
+      MPI_Request* request),
+     (data, parts, count, type, peer, tag, comm, info, request), unrecorded |= PARTITIONED)
+CALL(Precv_init,
+     (void* data, int parts, MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Info info,
+      MPI_Request* request),
+     (data, parts, count, type, peer, tag, comm, info, request), unrecorded |= PARTITIONED)
 #endif

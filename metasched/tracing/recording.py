@@ -12,7 +12,11 @@ from pathlib import Path
 from metasched.records import InputError
 from metasched.tracing.compiled import compiled
 
-SOURCE, COUNTER = (Path(__file__).with_name(name) for name in ("recorder.c", "instruction_counter.h"))
+SOURCE = Path(__file__).with_name("recorder.c")
+HEADERS = [
+    SOURCE.with_name(f"{name}.h")
+    for name in ("requests", "communicators", "folded_trace", "instruction_counter", "fortran_bindings")
+]
 #: Callgrind collects between calls only, which the recorder switches; of its results only the log is used.
 VALGRIND = (
     "--callgrind:collect-atstart=no",
@@ -40,7 +44,7 @@ def recorder(compiler: str = "mpicc", options: Sequence[str] = ()) -> Path:
     InputError
         When there is no such compiler, or it fails.
     """
-    return compiled(SOURCE, compiler, ["-shared", "-fPIC", "-O2", *options], ".so", [COUNTER])
+    return compiled(SOURCE, compiler, ["-shared", "-fPIC", "-O2", *options], ".so", HEADERS)
 
 
 def record(
@@ -96,7 +100,7 @@ def record(
     if not any(to.glob("rank-*")):
         to.rmdir()
         raise InputError(
-            f"no process was recorded, and {launcher[0]} ended with status {status}: is the program built with the MPI "
-            f"of {compiler}?"
+            f"no process was recorded, and {launcher[0]} ended with status {status}, "
+            f"expected a launcher that works and a program built with the MPI of {compiler}"
         )
     return status

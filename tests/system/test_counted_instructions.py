@@ -177,10 +177,11 @@ def test_valgrind_that_is_not_there_is_missed(programs: dict[str, str], tmp_path
 
 def test_what_a_counted_call_costs(programs: dict[str, str], tmp_path: Path) -> None:
     command = [*MPIRUN, "-np", "1", programs["cost"]]
-    there = {**os.environ, "METASCHED_TRACE": str(tmp_path), "LD_PRELOAD": str(recorder(options=TASK_CLOCK))}
+    there = {**os.environ, "LD_PRELOAD": str(recorder(options=TASK_CLOCK))}
     costs = []
     for way in ("time", "perf"):
-        environment = there | {"METASCHED_INSTRUCTIONS": way}
+        (tmp_path / way).mkdir()
+        environment = there | {"METASCHED_INSTRUCTIONS": way, "METASCHED_TRACE": str(tmp_path / way)}
         costs.append(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
     timed, counted = map(float, costs)
     print(f"\na call costs {counted - timed:.3f} us more with a counter")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from metasched.cli.app import main
+from metasched.records import InputError
 from metasched.signature.traces import Trace
 from metasched.store.files.recorded_traces import read_recorded
 from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
@@ -191,6 +192,13 @@ def test_a_call_costs_less_than_half_a_microsecond(
     assert under - alone < 0.5
 
 
+def test_one_program_is_recorded_at_a_time(programs: dict[str, Path], tmp_path: Path) -> None:
+    one = " ".join([*MPIRUN, "-np", "1", str(programs["ring"]), "2", "0", str(tmp_path)])
+    with pytest.raises(InputError, match="the launcher starts more than one MPI program"):
+        record(["sh", "-c", f"{one}; {one}"], tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_from_runs_to_a_prediction(
     programs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -269,3 +277,151 @@ def test_programs_in_fortran_are_recorded(library: str, binding: str, tmp_path: 
     assert [text for text in texts if not text.startswith("compute")] == [
         "init", *(20 * turn), "bcast 12 1 -1", "finalize",
     ]  # fmt: skip
+
+
+#: Calls whose actions follow from what MPI answers, or from where the program leaves its data.
+CALLS = r"""
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char** argv)
+{
+  int rank, n, counts[4] = {2, 2, 2, 2}, at[4] = {0, 2, 4, 6}, flag = 0;
+  double out[256] = {0}, in[256];
+  MPI_Request requests[4];
+  MPI_Message message;
+  MPI_Status found;
+  MPI_Comm half, between, box;
+  MPI_Datatype column;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &n);
+  const int next = (rank + 1) % n, before = (rank + n - 1) % n;
+  for (int first = 0; first < n; first++) { // communicators with one handle
+    MPI_Comm pair;
+    const int in_it = rank == first || rank == (first + 1) % n;
+    MPI_Comm_split(MPI_COMM_WORLD, in_it ? 0 : MPI_UNDEFINED, rank != first, &pair);
+    if (pair == MPI_COMM_NULL)
+      continue;
+    if (rank == first)
+      MPI_Send(out, first + 1, MPI_DOUBLE, 1, first, pair);
+    else
+      MPI_Recv(in, 256, MPI_DOUBLE, 0, first, pair, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&pair);
+  }
+  MPI_Sendrecv(out, 10, MPI_DOUBLE, next, 5, in, 100, MPI_DOUBLE, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Irecv(in, 100, MPI_DOUBLE, before, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(out, 10, MPI_DOUBLE, next, 7, MPI_COMM_WORLD, &requests[1]);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+  MPI_Irecv(in, 100, MPI_DOUBLE, MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(out, 11, MPI_DOUBLE, next, 8, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  MPI_Irecv(in, 100, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);
+  MPI_Send(out, 12, MPI_DOUBLE, next, 9, MPI_COMM_WORLD);
+  while (!flag)
+    MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
+  MPI_Isend(out, 6, MPI_INT, next, 4, MPI_COMM_WORLD, &requests[0]);
+  MPI_Mprobe(before, 4, MPI_COMM_WORLD, &message, &found);
+  MPI_Mrecv(in, 100, MPI_INT, &message, MPI_STATUS_IGNORE);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int here = rank == 1;
+  MPI_Gather(here ? MPI_IN_PLACE : out, here ? 0 : 2, here ? MPI_DATATYPE_NULL : MPI_DOUBLE, here ? in : NULL,
+             here ? 2 : 0, here ? MPI_DOUBLE : MPI_DATATYPE_NULL, 1, MPI_COMM_WORLD);
+  MPI_Scatter(here ? out : NULL, here ? 2 : 0, here ? MPI_DOUBLE : MPI_DATATYPE_NULL, here ? MPI_IN_PLACE : in,
+              here ? 0 : 2, here ? MPI_DATATYPE_NULL : MPI_DOUBLE, 1, MPI_COMM_WORLD);
+  MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, in, counts, at, MPI_DOUBLE, MPI_COMM_WORLD);
+  MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, at, MPI_DOUBLE, MPI_COMM_WORLD);
+  const int low = rank > 0 ? rank - 1 : MPI_PROC_NULL, high = rank < n - 1 ? rank + 1 : MPI_PROC_NULL;
+  MPI_Recv_init(in, 5, MPI_DOUBLE, low, 1, MPI_COMM_WORLD, &requests[0]);
+  MPI_Recv_init(in + 50, 5, MPI_DOUBLE, high, 1, MPI_COMM_WORLD, &requests[1]);
+  MPI_Send_init(out, 5, MPI_DOUBLE, low, 1, MPI_COMM_WORLD, &requests[2]);
+  MPI_Ssend_init(out, 5, MPI_DOUBLE, high, 1, MPI_COMM_WORLD, &requests[3]);
+  for (int step = 0; step < 2; step++) {
+    MPI_Startall(4, requests);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+  }
+  for (int i = 0; i < 4; i++)
+    MPI_Request_free(&requests[i]);
+  MPI_Comm_split(MPI_COMM_WORLD, rank < 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank < 2 ? 2 : 0, 77, &between);
+  MPI_Bcast(out, 9, MPI_INT, rank == 0 ? MPI_ROOT : rank < 2 ? MPI_PROC_NULL : 0, between);
+  MPI_Type_vector(8, 2, 16, MPI_DOUBLE, &column);
+  MPI_Type_commit(&column);
+  MPI_Sendrecv_replace(in, 1, column, next, 3, before, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &n, &(int){0}, 0, &box);
+  MPI_Neighbor_alltoall(out, 3, MPI_DOUBLE, in, 3, MPI_DOUBLE, box);
+  MPI_Iallreduce(out, in, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  MPI_Reduce_scatter_block(out, in, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Win window;
+  MPI_Win_create(in, sizeof in, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return 0;
+}
+"""
+#: What process 2 of 4 does in it.
+DONE = """init
+recv 1 1 16 -1
+send 3 2 24 -1
+sendRecv 80 3 80 1 -1 -1
+barrier
+isend 3 7 80 -1
+irecv 1 7 80 -1
+wait 1 2 7
+wait 2 3 7
+isend 3 8 88 -1
+irecv 1 8 88 -1
+waitall 2
+send 3 9 96 -1
+irecv 1 9 96 -1
+wait 1 2 9
+isend 3 4 24 -1
+recv 1 4 24 -1
+wait 2 3 4
+barrier
+gather 16 0 1 -1 -1
+scatter 0 16 1 -1 -1
+alltoallv 64 16 16 16 16 64 16 16 16 16 -1 -1
+allgatherv 16 16 16 16 16 -1 -1
+irecv 1 1 40 -1
+irecv 3 1 40 -1
+isend 1 1 40 -1
+issend 3 1 40 -1
+waitall 4
+irecv 1 1 40 -1
+irecv 3 1 40 -1
+isend 1 1 40 -1
+issend 3 1 40 -1
+waitall 4
+bcast_on 4 36 0 -1
+sendRecv 128 3 128 1 -1 -1
+irecv 1 0 24 -1
+irecv 3 0 24 -1
+isend 1 0 24 -1
+isend 3 0 24 -1
+waitall 4
+allreduce 32 0 -1
+reducescatter 16 16 16 16 0 -1
+finalize"""
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_actions_follow_from_what_mpi_answers(library: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compiler = f"mpicc.{library}"
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    source, program, to = tmp_path / "calls.c", tmp_path / "calls", tmp_path / "trace"
+    source.write_text(CALLS, encoding="utf-8")
+    subprocess.run([compiler, "-w", str(source), "-o", str(program)], check=True)
+    launcher = [*MPIRUN, "-np", "4"] if library == "openmpi" else ["mpiexec.mpich", "-np", "4"]
+    with pytest.raises(SystemExit) as end:
+        main(["signature", "record", "-o", str(to), "--compiler", compiler, "--", *launcher, str(program)])
+    assert end.value.code == 0
+    assert "the trace lacks one-sided communication" in capsys.readouterr().err
+    trace = read_recorded(to).trace
+    assert texts(trace, 2) == DONE.splitlines()
+    # At a border a persistent request without a partner begins, but nobody waits for it.
+    assert [each for each in texts(trace, 0) if each.startswith("waitall")] == ["waitall 2"] * 4

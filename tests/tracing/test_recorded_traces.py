@@ -68,6 +68,14 @@ def test_processes_that_were_cut_short_are_named(tmp_path: Path) -> None:
     assert read_recorded(pair(tmp_path / "run", 5, "cut")).cut == (0, 1)
 
 
+def test_what_a_program_did_that_is_not_recorded_is_named(tmp_path: Path) -> None:
+    folder = pair(tmp_path / "run", 5)
+    assert read_recorded(folder).warnings == []
+    last = (folder / "rank-1").read_text(encoding="ascii")
+    (folder / "rank-1").write_text(last.replace("end\n", "unrecorded file operations\nend\n"), encoding="ascii")
+    assert read_recorded(folder).warnings == ["the trace lacks file operations"]
+
+
 def halves(folder: Path, turns: tuple[int, int], call: str = "barrier") -> Path:
     """Two processes that were written down after different numbers of turns."""
     files = []
@@ -87,7 +95,7 @@ def test_what_all_processes_did_before_they_were_cut_short_is_kept(tmp_path: Pat
     assert [len(each) for each in calls] == [1 + 5 * 4] * 2
     assert [each[-1] for each in calls] == ["barrier"] * 2
     assert found.left_out == 2 * (2 * 4 + 1)
-    assert "2 of 2 processes did not end normally, process 0 first" in found.warning
+    assert "2 of 2 processes did not end normally, process 0 first" in found.warnings[0]
 
 
 def test_without_operations_of_all_processes_messages_tell_how_far_they_got(tmp_path: Path) -> None:
@@ -118,6 +126,8 @@ def test_processes_cut_short_before_they_did_anything_together_are_refused(tmp_p
         (lambda text: text.replace("1 2000000", "1 2000000 7"), "none of the recorder's lines"),
         (lambda text: text.replace("1 2000000", "1 2" + 400 * "0"), "none of the recorder's lines"),
         (lambda text: text.replace("duration 1.5", "duration nan"), "none of the recorder's lines"),
+        (lambda text: text.replace("end\n", 17 * "unrecorded files\n" + "end\n"), "none of the recorder's lines"),
+        (lambda text: text.replace("end\n", "unrecorded \x1b[2J\nend\n"), "none of the recorder's lines"),
         (lambda text: text.replace("isend 1", "isend 7"), "names rank 7, expected one of 2 processes"),
     ],
 )

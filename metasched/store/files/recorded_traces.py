@@ -2,7 +2,8 @@
 
 A file holds different actions by number (``a``), computation between two of them (``t``: how often, nanoseconds, and
 instructions if they were counted), bodies of loops (``b``) and the program (``p``), whose words are actions or
-``BODYxTIMES``. Its last line is ``end``, or ``cut`` where the process did not end by itself.
+``BODYxTIMES``, and what the process did that no action tells (``unrecorded``). Its last line is ``end``, or ``cut``
+where the process did not end by itself.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ HEADER = "metasched-trace 1"
 TIME, PERF, VALGRIND = WAYS = ("time", "perf", "valgrind")
 #: That of traces that state instructions.
 STATED = "counted"
+#: Most kinds of what a process did that is not recorded.
+MOST_UNRECORDED = 16
 #: Most lines of a file, and bytes of one that holds a program.
 MOST_LINES, LONGEST_PROGRAM = 5_000_000, 256 * LONGEST
 _WORD = re.compile(r"(\d{1,9})x(\d{1,10})|(\d{1,9})")
+_UNRECORDED = re.compile(r"[A-Za-z0-9 -]{1,60}")
 _ACTION = re.compile(r"[A-Za-z_]{1,40}(?: -?\d{1,18})*")
 
 
@@ -50,6 +54,7 @@ class Recorded:
     left_out : how many actions stand in the files, but not in the trace.
     instructions : how they are known: "time", "perf", "valgrind" or "counted".
     timed : the same actions with nanoseconds in place of instructions, where both are known.
+    unrecorded : what processes did that the trace does not hold, such as "file operations".
     """
 
     trace: Trace
@@ -58,6 +63,7 @@ class Recorded:
     left_out: int = 0
     instructions: str = TIME
     timed: Trace | None = None
+    unrecorded: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -67,6 +73,7 @@ class Recorded:
         cut: tuple[int, ...],
         instructions: str = TIME,
         timed: Trace | None = None,
+        unrecorded: tuple[str, ...] = (),
     ) -> Recorded:
         """The run of a whole trace, checked.
 
@@ -77,7 +84,7 @@ class Recorded:
         """
         trace = common_beginning(whole) if cut else whole
         timed = common_beginning(timed) if cut and timed is not None else timed
-        return cls(trace.checked(), durations, cut, whole.events - trace.events, instructions, timed)
+        return cls(trace.checked(), durations, cut, whole.events - trace.events, instructions, timed, unrecorded)
 
     @property
     def duration(self) -> float:
@@ -95,14 +102,15 @@ class Recorded:
         return self.trace if self.instructions == TIME else self.timed
 
     @property
-    def warning(self) -> str:
-        """What is cut, as a clause; empty where nothing is."""
-        if not self.cut:
-            return ""
-        return (
-            f"{len(self.cut)} of {len(self.durations)} processes did not end normally, process {self.cut[0]} first: "
-            f"the trace is what all did before, without {self.left_out} later actions"
-        )
+    def warnings(self) -> list[str]:
+        """What the trace lacks, each as a clause."""
+        found = [f"the trace lacks {each}" for each in self.unrecorded]
+        if self.cut:
+            found.append(
+                f"{len(self.cut)} of {len(self.durations)} processes did not end normally, process {self.cut[0]} "
+                f"first: the trace is what all did before, without {self.left_out} later actions"
+            )
+        return found
 
 
 @dataclass
@@ -119,6 +127,7 @@ class _Process:
     sizes: list[int] = field(default_factory=list)
     program: tuple[Node, ...] = ()
     size: int = 0
+    unrecorded: list[str] = field(default_factory=list)
     how: str = ""
 
 
@@ -148,6 +157,8 @@ def read_recorded(folder: Path) -> Recorded:
         if events > MOST_EVENTS:
             raise InputError(f"holds more than {MOST_EVENTS} actions", where=str(folder))
         processes.append(one)
+    if odd := sorted({path.name for path in folder.glob("rank-*")} - {f"rank-{each}" for each in range(first.count)}):
+        raise InputError(f"holds {odd[0][:40]}, and rank-0 is of {first.count} processes", where=str(folder))
     ways = {one.way for one in processes}
     if len(ways) > 1 and VALGRIND in ways:
         rank = next(rank for rank, one in enumerate(processes) if one.way != VALGRIND)
@@ -161,6 +172,7 @@ def read_recorded(folder: Path) -> Recorded:
             tuple(rank for rank, one in enumerate(processes) if one.how != "end"),
             way,
             _trace(processes, 0) if way == PERF else None,
+            tuple(dict.fromkeys(each for one in processes for each in one.unrecorded)),
         )
 
 
@@ -263,6 +275,8 @@ def _take(one: _Process, line: str) -> None:
         one.how = line
     elif kind == "instructions" and rest in WAYS:
         one.way = rest
+    elif kind == "unrecorded" and _UNRECORDED.fullmatch(rest) and len(one.unrecorded) < MOST_UNRECORDED:
+        one.unrecorded.append(rest)
     elif line != HEADER:
         raise ValueError
 
