@@ -74,6 +74,7 @@ def _server(app: ASGIApp, listen: Listen, *, tls: bool) -> _Server:
     config = uvicorn.Config(
         app,
         http=DeadlineProtocol,
+        ws="none",
         log_level="warning",
         access_log=False,
         lifespan="off",

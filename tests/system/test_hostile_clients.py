@@ -94,6 +94,28 @@ def test_a_head_without_end_takes_no_memory(daemon: Daemon) -> None:
     assert daemon.ask("GET", "/v1/health")["status"] == "ok"
 
 
+@pytest.mark.parametrize(
+    "start",
+    [b"0\r\n", b"0\r\nX: ", b"1;", b""],
+    ids=["trailers", "a trailer without end", "a chunk extension without end", "requests before the answers"],
+)
+def test_what_follows_a_body_takes_no_memory(start: bytes, daemon: Daemon) -> None:
+    before = memory(daemon)
+    more = b"GET / HTTP/1.1\r\n\r\n" if not start else b"X:1\r\n" if start == b"0\r\n" else b"aaaa"
+    with closing(connected(daemon.socket)) as made:
+        if start:
+            made.sendall(b"POST /v1/loads HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n" + start)
+        sent = 0
+        try:
+            while sent < 50_000_000:
+                sent += made.send(more * 10_000)
+        except OSError:
+            pass
+    assert sent < 50_000_000
+    assert memory(daemon) - before < 20e6
+    assert daemon.ask("GET", "/v1/health")["status"] == "ok"
+
+
 def test_a_client_that_never_reads_its_answers_is_given_up(daemon: Daemon) -> None:
     question = b"GET /v1/openapi.json HTTP/1.1\r\nHost: d\r\n\r\n"
     with closing(socket.socket(socket.AF_UNIX)) as made:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
+from httptools import HttpParserError
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 #: How long a request may take to come in, with its body, how long a connection may stay without any, and how long a
@@ -20,8 +21,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 WITHIN = 20.0
 #: Set in the scope of a request that came by a Unix socket: the :class:`Peer`.
 PEER_SCOPE = "metasched.peer"
-#: Largest head of a request (bytes).
+#: Largest head of a request (bytes), and most that may come between two pieces of its body, or after the last one.
 MOST_HEAD = 65_536
+#: Most requests that wait on one connection for the answer to an earlier one.
+MOST_WAITING = 100
 #: Linux's option that returns the groups of the peer (asm-generic/socket.h), and the longest answer that Python
 #: takes, of 256 groups.
 SO_PEERGROUPS, MOST_BYTES = 59, 1024
@@ -51,11 +54,11 @@ def peer_of(connection: socket.socket) -> Peer:
 
 
 class DeadlineProtocol(HttpToolsProtocol):
-    """Uvicorn's protocol, with deadlines for whole requests and for reading answers, and a limit for heads."""
+    """Uvicorn's protocol, with deadlines for whole requests and for reading answers, and limits of what is held."""
 
     _deadline: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
-    _head: int | None = None
+    _head = 0
     _peer: Peer | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -87,27 +90,47 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Process received bytes; a head that is too long ends the connection."""
+        """Process received bytes; too many of a head, of a trailer, or between pieces of a body end the connection."""
+        self._head += len(data)
         super().data_received(data)
-        if self._head is not None:
-            self._head += len(data)
-            if self._head > MOST_HEAD and not self.transport.is_closing():
-                self.send_400_response("The headers of the request are too long.")
+        if self._head > MOST_HEAD and not self.transport.is_closing():
+            self.send_400_response("The headers of the request are too long.")
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what was received; without a word if that could be taken for the answer to an earlier request."""
+        cycle = self.cycle
+        its_own = cycle is not None and cycle.scope is self.scope and not self.pipeline and not cycle.response_started
+        if cycle is None or cycle.response_complete or its_own:
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Start the deadline of a request, and count the bytes of its head."""
+        """Start the deadline of a request."""
         super().on_message_begin()
         cast(dict[str, Any], self.scope)[PEER_SCOPE] = self._peer
-        self._head = 0
         self._wait()
 
     def on_headers_complete(self) -> None:
-        """Stop counting: the head of the request is complete."""
-        self._head = None
+        """The head of a request is complete. What follows the body as trailers is none of its headers."""
+        self._head = 0
+        if len(self.pipeline) >= MOST_WAITING:
+            raise HttpParserError("too many requests before the first is answered")
         super().on_headers_complete()
+        self.headers = []
+
+    def on_chunk_header(self) -> None:
+        """A piece of a body begins."""
+        self._head = 0
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a body has arrived."""
+        self._head = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> Any:
         """Cancel the deadline: the whole request has arrived."""
+        self._head = 0
         self._stop_waiting()
         return super().on_message_complete()
 

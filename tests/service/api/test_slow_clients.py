@@ -1,4 +1,4 @@
-"""The head of a request is bounded, whatever pieces it comes in."""
+"""What a request may take besides its body is bounded, whatever pieces it comes in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from metasched.service.api.slow_clients import MOST_HEAD, DeadlineProtocol
+from metasched.service.api.slow_clients import MOST_HEAD, MOST_WAITING, DeadlineProtocol
 
 
 class Wire(asyncio.Transport):
@@ -28,6 +28,9 @@ class Wire(asyncio.Transport):
     def is_closing(self) -> bool:
         return self.closed
 
+    def pause_reading(self) -> None:
+        pass  # the pieces that are received are few
+
 
 async def _answered(pieces: list[bytes]) -> tuple[bool, bytes]:
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -39,7 +42,8 @@ async def _answered(pieces: list[bytes]) -> tuple[bool, bytes]:
     wire = Wire()
     protocol.connection_made(wire)
     for piece in pieces:
-        protocol.data_received(piece)
+        if not wire.closed:
+            protocol.data_received(piece)
     closed = wire.closed
     for task in protocol.tasks:
         task.cancel()
@@ -56,3 +60,42 @@ def test_a_head_longer_than_it_may_be_is_refused(more: int, refused: bool, parts
     closed, sent = asyncio.run(_answered([head[at : at + size] for at in range(0, len(head), size)]))
     assert closed == refused
     assert (b"400" in sent and b"The headers of the request are too long." in sent) == refused
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [b"0\r\n" + b"X:1\r\n" * 20_000, b"0\r\nX: " + b"a" * 100_000, b"1;" + b"a" * 100_000],
+    ids=["many trailers", "a long trailer", "a long chunk extension"],
+)
+def test_what_follows_a_body_is_bounded_like_a_head(more: bytes) -> None:
+    pieces = [CHUNKED, b"2\r\n{}\r\n", *(more[at : at + 1000] for at in range(0, len(more), 1000))]
+    closed, sent = asyncio.run(_answered(pieces))
+    assert closed
+    assert b"The headers of the request are too long." in sent
+
+
+def test_a_long_body_in_small_pieces_is_no_head() -> None:
+    closed, sent = asyncio.run(_answered([CHUNKED, *[b"1\r\na\r\n"] * 20_000]))
+    assert (closed, sent) == (False, b"")
+
+
+GET = b"GET / HTTP/1.1\r\n\r\n"
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_more_requests_than_may_wait_for_an_answer_end_the_connection(together: bool) -> None:
+    """Without an answer, which would be taken for that to the first of them."""
+    most = [GET] * (1 + MOST_WAITING)
+    assert asyncio.run(_answered([b"".join(most)] if together else most)) == (False, b"")
+    more = [*most, GET]
+    assert asyncio.run(_answered([b"".join(more)] if together else more)) == (True, b"")
+
+
+def test_what_is_wrong_after_an_unanswered_request_is_no_answer_to_it() -> None:
+    assert asyncio.run(_answered([GET, b"\0\r\n\r\n"])) == (True, b"")
+    closed, sent = asyncio.run(_answered([CHUNKED, b"ZZ\r\n"]))
+    assert closed
+    assert sent.startswith(b"HTTP/1.1 400 ")
