@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,9 +26,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import metasched
+from metasched import cli
 from metasched.predictors.load_doubt import LoadDoubt, predict_one
 from metasched.records import Prediction, Run
 from metasched.schedulers import local
@@ -79,20 +80,15 @@ class Demo:
         """Seconds since the beginning."""
         return time.monotonic() - self.begin
 
-    def metasched(self, *verbs: Sequence[object]) -> None:
-        """Call the command line, once for each of some lists of arguments, at the same time; show what it prints."""
-        environment = os.environ | {"METASCHED_DB": str(self.output / "metasched.db")}
-        commands = [[sys.executable, "-m", "metasched", *map(str, verb)] for verb in verbs]
-        started = [
-            subprocess.Popen(each, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            for each in commands
-        ]
-        for command, process in zip(commands, started, strict=True):
-            out, problem = process.communicate()
-            if process.returncode:
-                raise StepError(f"metasched {command[3]} left with status {process.returncode}: {problem.strip()}")
-            console.print(f"[dim]$ metasched {' '.join(command[3:])}[/]", soft_wrap=True)
-            console.print(out.rstrip(), markup=False, soft_wrap=True)
+    def metasched(self, *words: object) -> None:
+        """Call the command line, in this process: a new one would load all libraries again, seconds on a busy host."""
+        arguments = [str(word) for word in words]
+        console.print(f"[dim]$ metasched {shlex.join(arguments)}[/]", soft_wrap=True)
+        try:
+            cli.main(arguments)
+        except SystemExit as ended:
+            if ended.code:
+                raise StepError(f"metasched {arguments[0]} failed with exit status {ended.code}") from None
 
     def run(self, size: int, processors: int, phase: str) -> Run:
         """One run under the monitors, which is stored: ``metasched run``, without starting the program again."""
@@ -139,7 +135,7 @@ class Outlook:
     def doubt(self, processes: int) -> LoadDoubt:
         """The 90 % interval of that share, as factors of it, from these few runs."""
         missed = np.array(self.missed.get(processes, ()))
-        spread = math.hypot(0.1, np.mean(np.abs(missed - np.median(missed)))) if missed.size > 2 else 0.3
+        spread = math.hypot(0.1, np.std(missed, ddof=1)) if missed.size > 2 else 0.3
         return LoadDoubt(np.exp([-1.645 * spread, 1.645 * spread]), np.ones(2))
 
     def met(self, run: Run) -> None:
@@ -180,7 +176,7 @@ def train(demo: Demo, outlook: Outlook, largest: int) -> list[Run]:
     runs: list[Run] = []
     for number, (size, count) in enumerate(plan, start=1):
         if len(runs) >= TRAINING and demo.spent() > TRAINING_ENDS:
-            console.print(f"  this host is slow or busy today: {len(runs)} of {len(plan)} runs must do")
+            console.print(f"  this host is slow or busy: training ends after {len(runs)} of {len(plan)} runs")
             break
         outlook.look()
         runs.append(demo.run(size, count, "train"))
@@ -208,9 +204,7 @@ class Checked:
 
 def check(demo: Demo, outlook: Outlook, predictor: Any, largest: int) -> list[Checked]:
     """Predict runs that were not seen, with the loads of just before; then run them, and learn them."""
-    table = Table(title="predicted before the run, then run and learned", title_justify="left")
-    for heading in ("N", "P", "CPU expected", "predicted s", "90 % interval", "CPU met", "took s", "error", "held"):
-        table.add_column(heading, justify="right")
+    console.print("     N  P   CPU expected   predicted   90% interval         CPU met     took   error   held")
     usual = [count for count in demo.counts if count <= demo.processors]
     # Nobody who may choose starts more processes than there are processors: such runs are predicted too, but seldom.
     counts = [*usual * 2, demo.counts[-1]]
@@ -226,19 +220,12 @@ def check(demo: Demo, outlook: Outlook, predictor: Any, largest: int) -> list[Ch
         checked.append(Checked(said, predictor.predict(run.request), run))
         outlook.met(run)
         predictor.learn(run)
-        table.add_row(
-            str(size),
-            str(count),
-            f"{cpu:.2f}",
-            f"{said.execution_time:.3f}",
-            f"{said.interval.low:.3f} - {said.interval.high:.3f}",
-            f"{run.min_avg_avail_cpu:.2f}",
-            f"{run.execution_time:.3f}",
-            f"{error(said, run):.0f} %",
-            "yes" if held(said, run) else "no",
+        console.print(
+            f"  {size:4}  {count}           {cpu:.2f}   {said.execution_time:7.3f} s   "
+            f"{said.interval.low:6.3f} to {said.interval.high:6.3f} s      {run.min_avg_avail_cpu:.2f}  "
+            f"{run.execution_time:6.3f} s   {error(said, run):3.0f} %   {'yes' if held(said, run) else 'no'}"
         )
     predictor.settle()
-    console.print(table)
     return checked
 
 
@@ -274,6 +261,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=7, help="of the load and of the order of the runs")
     options = parser.parse_args(arguments)
     output = options.output.resolve()
+    if output.is_relative_to(Path.cwd()):
+        output = output.relative_to(Path.cwd())
     if output.exists() and not (output / "metasched.db").exists() and any(output.iterdir()):
         parser.error(f"--output {options.output} holds other files, expected a new folder or that of an earlier demo")
     shutil.rmtree(output, ignore_errors=True)
@@ -297,28 +286,26 @@ def show(demo: Demo) -> None:
         console.rule("1. measured runs, under a load that comes and goes", align="left")
         runs = train(demo, outlook, largest)
         console.rule("2. the model that they support", align="left")
-        demo.metasched(("runs", "-o", runs_csv))
-        demo.metasched(("fit", runs_csv, "-o", model, "--top", 3))
-        console.rule("3. runs that it has not seen", align="left")
+        demo.metasched("runs", "--db", output / "metasched.db", "-o", runs_csv)
+        demo.metasched("fit", runs_csv, "-o", model, "--top", 3)
+        console.rule("3. runs that it has not seen: predicted, then made, then learned", align="left")
         predictor = metasched.read_model(model)
         checked = check(demo, outlook, predictor, largest)
         metasched.write_model(model, predictor)
         console.rule("4. where to run next", align="left")
         describe_host(outlook, clusters)
         what = ("--application", APPLICATION, "--problem-size", largest, "--clusters", clusters, "--model", model)
-        demo.metasched(("rank", *what, "--top", 5))
+        demo.metasched("rank", *what, "--top", 5)
         for count in outlook.seen:
-            console.print(f"  tried at once:  {described(demo.run(largest, count, 'predict'))}")
+            console.print(f"  tried right away:  {described(demo.run(largest, count, 'predict'))}")
 
     console.rule("5. pictures", align="left")
     metasched.write_runs(runs_csv, (*runs, *(each.run for each in checked)))
     share = float(np.median([run.min_avg_avail_cpu for run in runs]))
     bandwidth = float(np.median([run.min_avg_avail_bw for run in runs]))
     conditions = ("--problem-size", largest, "--cpu", f"{share:.2f}", "--bandwidth", f"{bandwidth:.0f}")
-    demo.metasched(
-        ("plot", "predicted", runs_csv, "-o", output / "predicted.png"),
-        ("plot", "scaling", model, "-o", output / "scaling.png", *conditions, "--processors", demo.counts[-1]),
-    )
+    demo.metasched("plot", "predicted", runs_csv, "-o", output / "predicted.png")
+    demo.metasched("plot", "scaling", model, "-o", output / "scaling.png", *conditions, "--processors", demo.counts[-1])
 
     console.rule("summary", align="left")
     summarise(demo, runs, checked)
@@ -334,12 +321,12 @@ def summarise(demo: Demo, runs: Sequence[Run], checked: Sequence[Checked]) -> No
         for pairs in ([(each.said, each.run) for each in checked], [(each.knowing, each.run) for each in checked])
     )
     for line in (
-        f"{len(runs)} runs learned on {demo.processors} processors, which left {min(shares):.2f} to {max(shares):.2f} "
-        "of a processor to a process",
-        f"{len(checked)} runs predicted beforehand, with the loads of just before: {before}, "
-        f"their median width (upper over lower end) {width:.2f}",
-        f"the same runs with the loads that they met: {knowing}",
-        f"{demo.spent():.0f} s in all; files in {demo.output}:",
+        f"{len(runs)} runs learned on {demo.processors} processors, of which each process got {min(shares):.2f} to "
+        f"{max(shares):.2f}",
+        f"{len(checked)} runs predicted from the load just before: {before}, "
+        f"whose upper end is {width:.2f} times the lower (median)",
+        f"the same runs predicted from the load that they met: {knowing}",
+        f"{demo.spent():.0f} s in total; files in {demo.output}:",
         "  " + "  ".join(name for name in sorted(os.listdir(demo.output)) if not name.endswith(("-shm", "-wal"))),
     ):
         console.print(line, markup=False, soft_wrap=True)

@@ -32,3 +32,14 @@ def span(seconds: float | None) -> str:
     if seconds < 600:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def number_of(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> number_of(1, "run"), number_of(3, "run")
+    ('1 run', '3 runs')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

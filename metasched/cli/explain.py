@@ -15,7 +15,7 @@ from metasched.node_names import fold
 from metasched.placement.explaining.breakdown import explained
 from metasched.placement.explaining.documents import PlacementTable, explanation_document
 from metasched.placement.explaining.energy_words import energy_words
-from metasched.plain_numbers import plain
+from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import under
 from metasched.records import DEFAULT_SETTINGS, InputError, Settings
 from metasched.store.files.whole_files import read_text
@@ -82,7 +82,7 @@ def _tell(explanation: dict[str, Any]) -> None:
     taken, interval = chosen.resource_set, chosen.prediction.interval
     layout = placing.count(taken).removeprefix(str(taken.processors))
     shown = Table(
-        title=f"{taken.processors} processors{layout} on {taken.cluster}: {fold(taken.nodes)}",
+        title=f"{number_of(taken.processors, 'processor')}{layout} on {taken.cluster}: {fold(taken.nodes)}",
         title_justify="left",
         box=box.SIMPLE,
         show_footer=True,

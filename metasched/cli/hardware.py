@@ -18,6 +18,7 @@ from metasched.blocks.formulas import answer
 from metasched.blocks.terms import Term
 from metasched.cli import output
 from metasched.cli.options import JsonOption
+from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.store.files import hardware as entries
 from metasched.store.files.measurements import read_measurements
@@ -209,7 +210,7 @@ def calibrate_verb(
 
 
 def _terms(terms: Sequence[Term]) -> str:
-    return f"{len(terms)} term{'s' * (len(terms) != 1)}"
+    return number_of(len(terms), "term")
 
 
 def _counts(option: str, text: str) -> list[int]:

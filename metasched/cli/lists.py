@@ -8,6 +8,7 @@ from rich.table import Table
 
 from candidate_functions.terms import formula, names
 from metasched.cli import output
+from metasched.plain_numbers import number_of
 from metasched.predictors.contract import Ranked
 
 
@@ -25,7 +26,7 @@ def show_list(title: str, models: Ranked, top: int, by: str) -> None:
     models, top : the list, and how many of it are shown.
     by : the method, or what else the title should say of the models.
     """
-    table = Table(title=f"{title}: best of {len(models)} models, {by}")
+    table = Table(title=f"{title}: best {min(top, len(models))} of {number_of(len(models), 'candidate model')}; {by}")
     table.add_column("#", justify="right")
     table.add_column(f"standard error ({'relative' if models.relative else 's'})", justify="right")
     table.add_column("model", overflow="fold")

@@ -15,7 +15,7 @@ from metasched.cli import options, output
 from metasched.cli.analytic import Analytic, Factory
 from metasched.cli.lists import list_document, show_list
 from metasched.fitting import METHODS
-from metasched.plain_numbers import plain
+from metasched.plain_numbers import number_of, plain
 from metasched.predictors.adaptive import adaptive
 from metasched.predictors.contract import Predictor, distinguishes_settings, energy_predictor, on_platform
 from metasched.predictors.energy.by_hardware import energy_by_hardware
@@ -110,27 +110,22 @@ def fit(
     title = f"{chosen[0].application} on {', '.join(platforms)}"
     for key, value in document.get("fitted", {}).items():
         output.say(f"{key}: {value if isinstance(value, str) else plain(value)}")
-    by = "found by the search; the formula predicts" if "formula" in document.get("fitted", {}) else method.value
+    by = "predictions use the formula" if "formula" in document.get("fitted", {}) else method.value
     for part in learned.parts:
         if part.models is not None:
             of_part = f"{chosen[0].application} on {part.name}" if len(platforms) > 1 else f"{title}, phase {part.name}"
             show_list(of_part if part.name else title, part.models, top, by)
     for note in learned.notes:
         output.say(f"note: {note}")
-    output.say(f"{len(chosen)} run{'s'[: len(chosen) != 1]} learned, model written to {model}")
+    output.say(f"{number_of(len(chosen), 'run')} learned, model written to {model}")
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     problem_size: Annotated[float, typer.Option(help="Problem size N.")],
     processors: Annotated[int, typer.Option(help="Number of processors P.")],
-    cpu: Annotated[
-        float | None,
-        typer.Option(help="Smallest available CPU to expect, a fraction of one processor; by default the usual value."),
-    ] = None,
-    bandwidth: Annotated[
-        float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
-    ] = None,
+    cpu: options.CpuOption = None,
+    bandwidth: options.BandwidthOption = None,
     per_node: options.PerNodeOption = None,
     threads: options.ThreadsOption = 1,
     parameter: options.ParameterOption = None,
@@ -152,10 +147,7 @@ def predict(
     known = on_one_platform(read_model(model), platform)
     if settings != DEFAULT_SETTINGS and not distinguishes_settings(known):
         raise InputError(f"{settings.text} is given, but {known.name} models do not depend on it")
-    from metasched.predictors.walltime import usual_loads
-
-    usual = usual_loads(getattr(known, "window", ()))
-    expected = (usual[0] if cpu is None else cpu, usual[1] if bandwidth is None else bandwidth)
+    expected = options.loads_to_expect(known, cpu, bandwidth)
     request = Request(problem_size, processors, *expected, settings)
     found, metered = known.predict(request, level), energy_predictor(known)
     joules = None if metered is None else metered.predict(request, level)

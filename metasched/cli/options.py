@@ -37,12 +37,27 @@ ParameterOption = Annotated[
     typer.Option("--parameter", help="Parameter of the application, NAME=VALUE, a number or a word; repeatable."),
 ]
 FrequencyOption = Annotated[float | None, typer.Option(help="Clock of the processors, MHz.")]
+CpuOption = Annotated[
+    float | None,
+    typer.Option(help="Smallest available CPU to expect, a fraction of one processor; by default the usual value."),
+]
+BandwidthOption = Annotated[
+    float | None, typer.Option(help="Smallest available bandwidth to expect, Mbit/s; by default the usual value.")
+]
 ClusterOption = Annotated[str | None, typer.Option(help="Only runs on this cluster.")]
 
 
 def configuration_path(named: Path | None) -> Path:
     """The configuration file: the one that an option names, else that of $METASCHED_CONFIG, else the usual one."""
     return named or Path(os.environ.get("METASCHED_CONFIG") or CONFIGURATION)
+
+
+def loads_to_expect(model: Any, cpu: float | None, bandwidth: float | None) -> tuple[float, float]:
+    """CPU (share of a processor) and bandwidth (Mbit/s) to predict with: by default the model's usual ones."""
+    from metasched.predictors.walltime import usual_loads
+
+    usual = usual_loads(getattr(model, "window", ()))
+    return (usual[0] if cpu is None else cpu, usual[1] if bandwidth is None else bandwidth)
 
 
 def settings_from(

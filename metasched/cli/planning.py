@@ -13,6 +13,7 @@ from rich.table import Table
 
 from metasched.cli import options, output
 from metasched.placement.clusters.constraints import parse_counts
+from metasched.plain_numbers import number_of
 from metasched.records import IDLE_CPU, InputError, Request
 
 #: Sizes that runs may have besides those asked for, and placements and possible runs compared, at most.
@@ -89,7 +90,9 @@ def plan_verb(
     if not found.runs:
         output.say(f"every possible run takes at least {budget:g} s")
         return
-    shown = Table(title=f"{len(found.runs)} runs, {found.seconds.sum():.4g} s", title_justify="left", box=box.SIMPLE)
+    shown = Table(
+        title=f"{number_of(len(found.runs), 'run')}, {found.seconds.sum():.4g} s", title_justify="left", box=box.SIMPLE
+    )
     for heading in ("N", "P", "runs", "each s"):
         shown.add_column(heading, justify="right")
     kinds = list(dict.fromkeys(found.runs))
@@ -99,4 +102,5 @@ def plan_verb(
     output.show(shown)
     for one, now, then in zip(asked, *widths, strict=True):
         place = f"N = {one.problem_size:g}, P = {one.processors}"
-        output.say(f"{place}: {level:.0%} interval {now:.3g} times as high as low now, {then:.3g} then")
+        ends = f"{now:.3g} times its lower end now, {then:.3g} times after these runs"
+        output.say(f"{place}: upper end of the {level:.0%} interval {ends}")

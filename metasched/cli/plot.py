@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from metasched.cli import figures, output
+from metasched.cli import figures, options, output
 from metasched.cli.evaluating import bar, judged_groups
 from metasched.cli.models import Method, MethodOption, Models, make, select
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level
@@ -71,24 +71,27 @@ def scaling(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     picture: OutputOption,
     problem_size: Annotated[float, typer.Option(help="Problem size N.")],
-    cpu: Annotated[float, typer.Option(help="Smallest available CPU to expect, fraction of one processor.")],
-    bandwidth: Annotated[float, typer.Option(help="Smallest available bandwidth to expect, Mbit/s.")],
+    cpu: options.CpuOption = None,
+    bandwidth: options.BandwidthOption = None,
     processors: Annotated[int, typer.Option(min=2, max=100_000, help="Largest number of processors.")] = 32,
     level: LevelOption = 0.9,
     as_json: JsonOption = False,
 ) -> None:
     """Predicted time with its interval, and efficiency, against the number of processors."""
     check_level(level)
+    predictor = read_model(model)
+    cpu, bandwidth = options.loads_to_expect(predictor, cpu, bandwidth)
     if not (problem_size > 0 and 0 < cpu <= 1 and bandwidth > 0):
         raise InputError("expected --problem-size above 0, --cpu in (0, 1] and --bandwidth above 0")
-    predictor = read_model(model)
     counts = np.unique(np.geomspace(1, processors, 24).round().astype(int))
     many = predictor.predict_many(problem_size, counts, cpu, bandwidth, level)
     defined = np.isfinite(many.execution_time)
     if not defined.any():
         raise InputError(f"no model in {model} is defined for these conditions")
     kept = type(many)(many.execution_time[defined], many.low[defined], many.high[defined], level)
-    title = f"{predictor.application} on {predictor.cluster}, N = {problem_size:g}, CPU {cpu:g}, {bandwidth:g} Mbit/s"
+    title = (
+        f"{predictor.application} on {predictor.cluster}, N = {problem_size:g}, CPU {cpu:.3g}, {bandwidth:.4g} Mbit/s"
+    )
     figures.save(figures.time_and_efficiency(counts[defined].tolist(), kept, title), picture)
     _report(picture, as_json)
 

@@ -15,6 +15,7 @@ from metasched.cli.options import JsonOption
 from metasched.cli.signature_prediction import MOST_PROCESSES, plot_verb, predict_verb
 from metasched.cli.signature_sizes import resize_verb
 from metasched.cli.signature_synthetic import run_verb
+from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.signature.phases import Machine, phases_of
 from metasched.signature.traces import Trace
@@ -245,7 +246,7 @@ def mark_verb(
     if as_json:
         output.print_json(shown | {"written": str(campaign / "phases.csv")})
     else:
-        phases = f"{len(relevant)} phase{'s' * (len(relevant) != 1)}"
+        phases = number_of(len(relevant), "phase")
         output.say(f"{len(marks)} marks of {phases} of run {chosen} added to {campaign / 'phases.csv'}")
 
 

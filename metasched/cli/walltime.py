@@ -36,19 +36,24 @@ def walltime(
     bandwidth: Annotated[
         float | None, typer.Option(help="Available bandwidth to expect (Mbit/s); by default that of past runs.")
     ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Model file; by default the daemon's models, or those of the database.")
+    ] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Suggest time limits for a job, each with the probability that the job would be killed.
 
-    The daemon is asked; if none answers, or a database is named, the models of the database are used.
+    The daemon is asked, unless --model or --db is given; if it does not answer, its database is read.
     """
     if placement is not None:
-        if any(each is not None for each in (application, problem_size, processors, cluster, cpu, bandwidth)):
+        if any(each is not None for each in (application, problem_size, processors, cluster, cpu, bandwidth, model)):
             raise InputError("--placement already gives application, size and processors, expected it alone")
         _show(_by_placement(placement, config, database, list(chance or ()), list(limit or ())), as_json)
         return
+    predictor = None if model is None else _read(model, cluster)
+    application = application or getattr(predictor, "application", None)
     told_apart = {"application": application, "problem-size": problem_size, "processors": processors}
     missing = [name for name, value in told_apart.items() if value is None]
     if missing:
@@ -56,6 +61,9 @@ def walltime(
     question = {"application": application, "problem_size": problem_size, "processors": processors, "cluster": cluster,
                 "chances": list(chance or ()), "limits": list(limit or ()), "available_cpu": cpu,
                 "available_bandwidth": bandwidth}  # fmt: skip
+    if predictor is not None:
+        _show(_by_model(predictor, question, str(model)), as_json)
+        return
     limits, refused = (None, "") if database is not None else _asked(configuration(config), question)
     if limits is None:
         try:
@@ -121,21 +129,42 @@ def _asked(settings: Configuration, question: dict[str, Any]) -> tuple[dict[str,
         return None, str(error)
 
 
+def _read(model: Path, cluster: str | None) -> Any:
+    from metasched.cli.models import on_one_platform
+    from metasched.store.files.models import read_model
+
+    return on_one_platform(read_model(model), cluster)
+
+
+def _by_model(predictor: Any, question: dict[str, Any], where: str) -> dict[str, Any]:
+    """The same document, computed from a model file and the loads of the runs that it has learned."""
+    from metasched.predictors.walltime import suggestions
+
+    if predictor.application != question["application"]:
+        raise InputError(f"a model of {predictor.application}, expected one of {question['application']}", where=where)
+    loads = getattr(predictor, "window", ())
+    return suggestions(_job(question), {predictor.cluster: predictor}, lambda _: tuple(loads))
+
+
+def _job(question: dict[str, Any]) -> Any:
+    from metasched.predictors.walltime import Question
+
+    return Question(**{name: value for name, value in question.items() if name != "cluster"})
+
+
 def _computed(database: str | None, question: dict[str, Any]) -> dict[str, Any]:
     """The same document, computed from the models and runs in the database."""
-    from metasched.predictors.walltime import MOST_LOADS, Question, suggestions
+    from metasched.predictors.walltime import MOST_LOADS, suggestions
     from metasched.store.database.store import Store
 
-    job, cluster = (
-        Question(**{name: value for name, value in question.items() if name != "cluster"}),
-        question["cluster"],
-    )
+    job, cluster = _job(question), question["cluster"]
     with Store.open(database, new=False) as store:
         known = [name for app, name, _, _ in store.models.all() if app == job.application and cluster in (None, name)]
         if not known:
             where = "" if cluster is None else f" on {cluster}"
             raise InputError(
-                f"no model of {job.application}{where}, expected one to be learned first", where=store.name
+                f"no model of {job.application}{where}, expected one that the daemon has learned, or --model",
+                where=store.name,
             )
         return suggestions(
             job, {name: store.models.predictor(job.application, name) for name in known},

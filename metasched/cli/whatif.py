@@ -19,7 +19,7 @@ from metasched.placement.explaining.documents import RankingTable, placement_doc
 from metasched.placement.explaining.reliability import Reliability, check_seconds, under_failures
 from metasched.placement.explaining.what_if import Scaling, drained, impossible_gain, scaling
 from metasched.placement.ranking.query import Question
-from metasched.plain_numbers import plain
+from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import Predictions
 from metasched.records import InputError
 
@@ -170,14 +170,14 @@ def _show_failures(struck: Reliability) -> None:
             f"expected completion with a checkpoint of {made.cost:g} s after every {made.exact:.4g} s of work: "
             f"{made.expected_completion:.4g} s (Young's interval: {made.young:.4g} s)"
         )
-    output.say(f"first to finish: {struck.fastest} processors")
+    output.say(f"first to finish: {number_of(struck.fastest, 'processor')}")
 
 
 def _show_change(before: RankingTable, after: RankingTable, found: Scaling) -> None:
     for name, ranking in (("now", before), ("then", after)):
         best = ranking.placements[0].record()
         chosen = best.resource_set
-        where = f"{chosen.processors} processors on {chosen.cluster}: {fold(chosen.nodes)}"
+        where = f"{number_of(chosen.processors, 'processor')} on {chosen.cluster}: {fold(chosen.nodes)}"
         output.say(f"{name}: {plain(best.completion)} s with {where}")
     advised = after.placements[0].processors
     shown = Table(title="how many processors", title_justify="left", box=box.SIMPLE)

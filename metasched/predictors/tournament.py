@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from metasched.plain_numbers import number_of
 from metasched.predictors.contract import ByColumns, Columns, Floats, Learned, Predictions, Predictor, Term
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import InputError, Prediction, Request, Run
@@ -114,7 +115,7 @@ class Tournament(ByColumns):
             else:
                 lines.append(f"{entrant.name} not judged yet")
         runs = len(self.errors[chosen.name])
-        over = f", mean error over the last {runs} run{'s' * (runs > 1)}" if runs else ""
+        over = f", mean error over the last {number_of(runs, 'run')}" if runs else ""
         return f"{chosen.name} predicts{over}: {', '.join(lines)}"
 
     def predict(self, request: Request, level: float = 0.9) -> Prediction:

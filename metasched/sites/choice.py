@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metasched.plain_numbers import span
+from metasched.plain_numbers import number_of, span
 from metasched.sites.data import Transfer
 from metasched.sites.offer import Offer
 from metasched.sites.pending import SentJob, pending_wait
@@ -73,7 +73,8 @@ class SitePlacement:
     def reason(self) -> str:
         """The parts of the completion, in one line."""
         parts = [
-            f"runs {span(self.offer.execution_time)} on {self.offer.processors} processors of {self.offer.cluster}"
+            f"runs {span(self.offer.execution_time)} on {number_of(self.offer.processors, 'processor')} "
+            f"of {self.offer.cluster}"
         ]
         parts.append(f"after {span(self.offer.wait)} in the queue" if self.offer.wait else "starts at once")
         if self.pending:

@@ -9,6 +9,7 @@ import pytest
 
 from metasched.cli import main
 from metasched.store.files.campaigns import write_runs
+from metasched.store.files.models import read_model
 from tests.predictors.made import runs
 
 Answer = tuple[int, str, str]
@@ -166,11 +167,29 @@ def test_plots_are_written_as_png(metasched: Callable[..., Answer], campaign: Pa
         ("predicted", campaign, "--method", "published"),
         ("error", campaign),
         ("scaling", model, *where, "--processors", 16),
+        ("scaling", model, "--problem-size", 1000),
     ):
         picture = tmp_path / f"{arguments[0]}.png"
         status, out, _ = metasched("plot", *arguments, "-o", picture, "--json")
         assert (status, json.loads(out)) == (0, {"picture": str(picture)})
         assert picture.read_bytes().startswith(PNG)
+
+
+def test_time_limits_of_a_model_file(metasched: Callable[..., Answer], campaign: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.json"
+    metasched("fit", campaign / "runs.csv", "-o", model)
+    job = ("walltime", "--model", model, "--problem-size", 1000, "--processors", 4, "--chance", 0.05)
+    status, out, _ = metasched(*job, "--json")
+    known = read_model(model)
+    (limit,) = json.loads(out)["clusters"][0]["limits"]
+    assert (status, json.loads(out)["application"], json.loads(out)["clusters"][0]["cluster"]) == (
+        0, known.application, known.cluster,
+    )  # fmt: skip
+    assert limit["chance"] == pytest.approx(0.05)
+    assert limit["seconds"] > json.loads(out)["clusters"][0]["median"]
+    status, out, err = metasched(*job, "--application", "lu")
+    assert (status, out) == (2, "")
+    assert f"a model of {known.application}, expected one of lu" in err
 
 
 def test_one_run_only_is_fitted_with_a_note(metasched: Callable[..., Answer], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from metasched.plain_numbers import plain
+from metasched.plain_numbers import number_of, plain
 from metasched.records import Place, Placement, ResourceSet
 
 #: The execution time (s) predicted on a cluster with a layout for processors, available CPU and bandwidth; None where
@@ -33,7 +33,7 @@ class Cause:
         ours, theirs = better.resource_set, worse.resource_set
         now = better.slowdown * better.prediction.execution_time
         shares = {
-            f"{theirs.processors} processors instead of {ours.processors}": self._time(
+            f"{number_of(theirs.processors, 'processor')} instead of {ours.processors}": self._time(
                 better, processors=theirs.processors
             ),
             f"available CPU {theirs.available_cpu:.2f} instead of {ours.available_cpu:.2f}": self._time(

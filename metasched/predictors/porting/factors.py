@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 
 from candidate_functions.terms import Observations
+from metasched.plain_numbers import number_of
 from metasched.predictors.contract import Floats
 from metasched.records import InputError, Run
 
@@ -49,7 +50,7 @@ def dedicated(runs: Iterable[Run], processors: int, *, where: str) -> list[Run]:
     """
     chosen = [run for run in runs if run.processors == processors and run.min_avg_avail_cpu >= DEDICATED]
     if not chosen:
-        count = "one processor" if processors == 1 else f"{processors} processors"
+        count = number_of(processors, "processor")
         raise InputError(
             f"no dedicated run on {count} (available CPU at least {DEDICATED:g}), expected at least one to port with",
             where=where,

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metasched.plain_numbers import number_of
 from metasched.predictors.gaussian_process import Scales
 from metasched.predictors.memory.window import measured
 from metasched.predictors.robust.model import Model
-from metasched.predictors.robust.notes import counted, notes_on
+from metasched.predictors.robust.notes import notes_on
 from metasched.records import Run, Settings
 
 #: Largest number of borrowed runs, without own runs.
@@ -59,7 +60,7 @@ class KnownRuns:
         others = ", ".join(dict.fromkeys(run.cluster for run in self.lent))
         if not others:
             return notes_on(measured(self.runs))
-        return (f"{counted(self.own, 'run')} on {self.cluster}: runs on {others} are used too",)
+        return (f"{number_of(self.own, 'run')} on {self.cluster}: runs on {others} are used too",)
 
 
 def borrowed(lent: Iterable[Run], own: int) -> tuple[Run, ...]:

@@ -15,6 +15,7 @@ from typing import Self, cast
 import numpy as np
 import scipy
 
+from metasched.plain_numbers import number_of
 from metasched.predictors.contract import columns_of
 from metasched.predictors.gaussian_process import DEGREES
 from metasched.predictors.memory.background import BackgroundSearch
@@ -25,7 +26,7 @@ from metasched.predictors.memory.window import RunWindow, measured
 from metasched.predictors.robust.drift import REMEMBERED, Drift, Surprise
 from metasched.predictors.robust.known_runs import KnownRuns, borrowed
 from metasched.predictors.robust.model import Model
-from metasched.predictors.robust.notes import counted, notes_on
+from metasched.predictors.robust.notes import notes_on
 from metasched.predictors.robust.state import RobustState
 from metasched.predictors.robust.trust import FARTHEST, doubted
 from metasched.records import InputError, Run
@@ -155,7 +156,8 @@ class RobustLearner(LearnedState[RobustState]):
             count = sum(run.user in state.doubted for run in self.window)
             whose = ", ".join(sorted(user or "nobody named" for user in state.doubted))
             found.append(
-                f"{counted(count, 'run')} of {whose} that contradict those of other users: they are not used for others"
+                f"{number_of(count, 'run')} of {whose} that contradict those of other users: "
+                "they are not used for others"
             )
         if state.drift is not None:
             found.append(state.drift.text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from candidate_functions.terms import Observations
+from metasched.plain_numbers import number_of
 
 #: Number of runs from which on they determine most of the model.
 FEW = 10
@@ -23,19 +24,17 @@ def notes_on(runs: Observations) -> tuple[str, ...]:
     notes = []
     if len(runs) < FEW:
         notes.append(
-            f"with {counted(len(runs), 'run')} the model relies largely on what is typical of parallel applications"
+            f"with {number_of(len(runs), 'run')} the model relies largely on what is typical of parallel applications"
         )
     sizes, counts = len(np.unique(runs.problem_size)), len(np.unique(runs.processors))
     assumed = [what for few, what in ((sizes < 2, "grows with N"), (counts < 2, "falls with P")) if few]
     if assumed:
-        where = (
-            f"{counted(len(runs), 'run')} on {counted(counts, 'processor count')} with {counted(sizes, 'problem size')}"
-        )
-        notes.append(f"{where}: how time {' and '.join(assumed)} is mostly assumed")
+        points = f"{number_of(counts, 'processor count')} with {number_of(sizes, 'problem size')}"
+        notes.append(f"{number_of(len(runs), 'run')} on {points}: how time {' and '.join(assumed)} is mostly assumed")
     unmeasured = int(np.count_nonzero(np.isnan(runs.cpu) | np.isnan(runs.bw)))
     if unmeasured:
         notes.append(
-            f"loads were not measured during {unmeasured} of {counted(len(runs), 'run')}, which have less weight"
+            f"loads were not measured during {unmeasured} of {number_of(len(runs), 'run')}, which have less weight"
         )
     return tuple(notes)
 
@@ -54,14 +53,3 @@ def assumed_effects(runs: Observations) -> tuple[str, ...]:
         if not len(known) or np.ptp(known) < HARDLY:
             notes.append(f"{name} hardly varied in the runs: its effect is assumed")
     return tuple(notes)
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "run"), counted(3, "run")
-    ('1 run', '3 runs')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

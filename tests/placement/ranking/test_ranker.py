@@ -146,6 +146,8 @@ def test_reasons_compare_with_the_best_and_the_next() -> None:
     first, second, *_ = rank([cluster()], Known(traffic=0.0), 1.0, top=3).placements
     assert first.reason.startswith("best; the next is as fast")
     assert "processors instead of" in second.reason or second.reason.startswith("as fast")
+    few = rank([cluster(cpus=(0.5, 0.5))], Known(traffic=0.0), 1.0, top=2).placements
+    assert few[1].reason.endswith(": 1 processor instead of 2")
 
 
 @pytest.mark.parametrize("problem_size", [0.0, -1.0, float("nan"), float("inf")])
