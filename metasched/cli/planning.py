@@ -23,8 +23,16 @@ SIZES, MOST = 6, 2000
 def plan_verb(
     model: Annotated[Path, typer.Argument(help="Model file of method robust.")],
     budget: Annotated[float, typer.Option(help="Total seconds of the runs.")],
-    problem_size: Annotated[list[float], typer.Option(help="N of the placements to predict; repeatable.")],
-    processors: Annotated[str, typer.Option(help="Numbers of processors of the placements to predict, such as 8,16.")],
+    problem_size: Annotated[
+        list[float] | None,
+        typer.Option(help="N of the placements to predict; repeatable; by default the largest learned."),
+    ] = None,
+    processors: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers of processors of the placements to predict, such as 8,16; by default those learned."
+        ),
+    ] = None,
     runs_on: Annotated[
         str, typer.Option("--runs-on", help="Processors to run on; by default powers of two and those of --processors.")
     ] = "",
@@ -42,7 +50,6 @@ def plan_verb(
     """Suggest the runs that narrow the intervals of some placements most within a budget of seconds."""
     from metasched.cli.models import on_one_platform
     from metasched.predictors.contract import planner, under
-    from metasched.predictors.walltime import usual_loads
     from metasched.store.files.models import read_model
 
     options.check_level(level)
@@ -53,17 +60,20 @@ def plan_verb(
     if known is None:
         raise InputError(f"is a {read.name} model, expected a robust one", where=str(model))
     learned = tuple(getattr(known, "window", ()))
-    links = usual_loads(learned)[1] if bandwidth is None else bandwidth
-    counts = parse_counts(processors)
-    if not counts:
+    links = options.loads_to_expect(known, cpu, bandwidth)[1]
+    counts = sorted({run.processors for run in learned}) if processors is None else parse_counts(processors)
+    if processors is not None and not counts:
         raise InputError("--processors is empty, expected such as 8,16")
-    smallest = min((run.problem_size for run in learned), default=min(problem_size))
-    sizes = sorted({*problem_size, *np.geomspace(smallest, max(problem_size), SIZES).tolist()})
+    asked_sizes = problem_size or [max((run.problem_size for run in learned), default=0.0)]
+    if not counts or min(asked_sizes) <= 0:
+        raise InputError("has learned no runs, expected --problem-size and --processors", where=str(model))
+    smallest = min((run.problem_size for run in learned), default=min(asked_sizes))
+    sizes = sorted({*asked_sizes, *np.geomspace(smallest, max(asked_sizes), SIZES).tolist()})
     powers = tuple(2**step for step in range(max(counts).bit_length()))
     where = sorted({*counts, *powers} if not runs_on else {*parse_counts(runs_on)})
-    if max(len(sizes) * len(where), len(problem_size) * len(counts)) > MOST:
+    if max(len(sizes) * len(where), len(asked_sizes) * len(counts)) > MOST:
         raise InputError(f"there are more than {MOST} combinations of sizes and processors, expected fewer")
-    asked = [Request(n, p, cpu, links) for n, p in product(problem_size, counts)]
+    asked = [Request(n, p, cpu, links) for n, p in product(asked_sizes, counts)]
     found = known.plan(asked, [Request(float(f"{n:.3g}"), p, cpu, links) for n, p in product(sizes, where)], budget)
     widths = [known.widths(spread, level) for spread in (found.before, found.after)]
     if as_json:

@@ -127,6 +127,15 @@ def test_a_plan_names_runs_and_what_they_do_to_intervals(metasched: Callable[...
     assert (status, "interval" in out) == (0, True)
 
 
+def test_a_plan_is_for_the_largest_learned_problem_by_default(metasched: Callable[..., Answer]) -> None:
+    metasched("fit", "runs.csv", "-o", "m.json")
+    status, out, _ = metasched("plan", "m.json", "--budget", 2000, "--json")
+    asked, learned = json.loads(out)["asked"], laid_out(40)
+    assert status == 0
+    assert {one["problem_size"] for one in asked} == {max(run.problem_size for run in learned)}
+    assert [one["processors"] for one in asked] == sorted({run.processors for run in learned})
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
