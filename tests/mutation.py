@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from tests.executed_lines import PRODUCT, ExecutedLines, copied, environment, record
 from tests.nearby_tests import nearby
@@ -34,8 +35,12 @@ SEEDS_WORKED_ON: tuple[int, ...] = (
 LIMIT = 1800.0
 #: Operators whose faults change nothing here: names are compared by ``is`` with what exists once (None, enumerations).
 SAME = ("core/ReplaceComparisonOperator_Is_Eq", "core/ReplaceComparisonOperator_IsNot_NotEq")
+#: With a literal these change nothing where Python keeps the value once; elsewhere the linter refuses them (F632).
+SAME_WITH_LITERAL = ("core/ReplaceComparisonOperator_Eq_Is", "core/ReplaceComparisonOperator_NotEq_IsNot")
 #: From this size on a constant of a module is as good with one more or less.
 SHARP = 100
+#: From this size on so is a time limit in seconds, and the length of what a message quotes.
+GENEROUS = 10
 DATACLASS_FORM = ("frozen", "slots", "kw_only", "repr")
 DECORATORS_WITHOUT_BEHAVIOUR = ("cache", "lru_cache", "final", "override", "overload", "runtime_checkable")
 #: So many tests, the fastest, are tried first: most faults need no more.
@@ -106,9 +111,17 @@ def mutants(module: Path) -> list[list[Mutant]]:
     for node in ast_nodes(get_ast(text)):
         # The stars among parameters are no products.
         stars = node.type == "operator" and node.parent.type in ("parameters", "param", "lambdef", "argument")
+        literal = node.parent is not None and any(
+            each is not None and each.type in ("number", "string")
+            for each in (node.get_previous_sibling(), node.get_next_sibling())
+        )
         for name, operator in plain.items():
             for begin, _ in operator.mutation_positions(node):
-                if not stars and not any(first <= begin < last for first, last in silent):
+                if (
+                    not stars
+                    and not (literal and name in SAME_WITH_LITERAL)
+                    and not any(first <= begin < last for first, last in silent)
+                ):
                     places.setdefault(begin, []).append(Mutant(module, name, counts[name]))
                 counts[name] += 1
     return [places[place] for place in sorted(places)]
@@ -119,14 +132,24 @@ def _silent(tree: ast.Module) -> Iterator[ast.expr | ast.stmt]:
 
     Annotations and what only a type checker reads; what a dataclass forbids or how it is stored; decorators that
     remember results or are read by a type checker; the strictness of ``zip``, which checks the programmer; and numbers
-    of a hundred and more that are constants of a module, of which a change by one is less than they were chosen to.
+    of which a change by one is less than they were chosen to: of a hundred and more where they are constants of a
+    module, alone or in a table of literals, and of ten and more where they are seconds of a ``timeout`` or the length
+    of what a message quotes.
     """
     for statement in tree.body:
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, ast.Constant):
-            value = statement.value.value
-            if isinstance(value, int | float) and abs(value) >= SHARP:
-                yield statement
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            parts = list(ast.walk(statement.value))
+            if all(
+                isinstance(each, ast.Constant | ast.Tuple | ast.Dict | ast.UnaryOp | ast.Load | ast.USub)
+                for each in parts
+            ):
+                yield from (each for each in parts if _large(each, SHARP))
     for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "timeout" and _large(node.value, GENEROUS):
+            yield node.value
+        if isinstance(node, ast.JoinedStr):
+            cuts = (each.upper for each in ast.walk(node) if isinstance(each, ast.Slice))
+            yield from (each for each in cuts if _large(each, GENEROUS))
         found = (getattr(node, "annotation", None), getattr(node, "returns", None))
         yield from (each for each in found if isinstance(each, ast.expr))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -141,6 +164,11 @@ def _silent(tree: ast.Module) -> Iterator[ast.expr | ast.stmt]:
             yield from [node] if not node.orelse else node.body
         if isinstance(node, ast.Call) and _name(node.func) == "zip":
             yield from (each.value for each in node.keywords if each.arg == "strict")
+
+
+def _large(node: ast.AST | None, least: float) -> TypeGuard[ast.Constant]:
+    """Whether a node is a number of at least this size."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value >= least
 
 
 def _name(node: ast.expr) -> str:

@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+from metasched.cli.app import VERBS
 from tests.executed_lines import dotted, files_of_tests, imported, importers
 
 #: What takes longest is not tried.
 LONG = ("tests/benchmarks/", "tests/test_docs.py")
-#: Files that are tried besides those that bear the module's name.
+#: What looks at every module that declares fields, and imports none by name.
+OF_FIELDS = "tests/test_fields.py"
+#: Files that are tried in each group but the first.
 MOST = 15
 
 
 def nearby(root: Path, module: Path) -> list[list[str]]:
     """The files of tests near a module, in groups, the nearest first.
 
-    The module's own examples and the files of its room that bear its name; then files that import the module, or a
-    module that imports it: those of its room first, and those first that import least.
+    The module's own examples, the files of its room that bear its name, and what tests all declared fields; then files
+    that import the module, or a module that imports it, or that call a verb of one of these by its name, or else the
+    package, which loads the module by its name; then files that are one import further away, and the rest of the
+    room's. In a group those of the room come first, and those first that import least.
     """
     room = module.parent.relative_to(root)
-    folder = Path("tests", *(room.parts[1:] if room.parts[0] == "metasched" else room.parts)).as_posix()
-    own, others = {module.relative_to(root).as_posix(), f"{folder}/test_{module.stem}.py"}, []
-    importing = {dotted(root, each) for each in (module, *importers(root, module))}
-    tests = files_of_tests(root)
-    for name in tests:
-        if name not in own and not name.startswith(LONG) and importing & imported(root, root / name):
-            others.append((Path(name).parent.as_posix() != folder, len(imported(root, root / name)), name))
-    groups = [[name for name in tests if name in own], [name for *_, name in sorted(others)[:MOST]]]
+    folder = Path("tests", *(room.parts[1:] if room.parts[0] == "metasched" else room.parts))
+    own = {module.relative_to(root).as_posix(), (folder / f"test_{module.stem}.py").as_posix()}
+    while not (root / folder).is_dir():
+        folder = folder.parent
+    if "Field(" in module.read_text(encoding="utf-8"):
+        own.add(OF_FIELDS)
+    tests = [name for name in files_of_tests(root) if not name.startswith(LONG)]
+    groups, left = [[name for name in tests if name in own]], [name for name in tests if name not in own]
+    reached = {module, *importers(root, module)}
+    for further in (False, True):
+        if further:
+            reached |= {each for one in reached for each in importers(root, one)}
+        found = _using(root, reached, left) or _using(root, [module.parent / "__init__.py"], left)
+        if further:
+            found |= {name for name in left if Path(name).parent == folder}
+        ranked = sorted(found, key=lambda name: (Path(name).parent != folder, len(imported(root, root / name)), name))
+        groups.append(ranked[:MOST])
+        left = [name for name in left if name not in groups[-1]]
     return [group for group in groups if group]
+
+
+def _using(root: Path, modules: Iterable[Path], tests: Iterable[str]) -> set[str]:
+    """Those of the tests that import one of the modules, or call one of their verbs, which are loaded by name."""
+    names = {dotted(root, each) for each in modules}
+    verbs = [f'"{verb}"' for verb, place in VERBS.items() if f"metasched.cli.{place.partition('.')[0]}" in names]
+    return {
+        name
+        for name in tests
+        if names & imported(root, root / name)
+        or (name.startswith("tests/") and any(verb in (root / name).read_text(encoding="utf-8") for verb in verbs))
+    }

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.timeout(600)
 
 TREE = {
     "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '--doctest-modules --import-mode=importlib'\n",
+    "monitors/__init__.py": "",
     "monitors/toy/__init__.py": '"""Toys."""\n\nfrom monitors.toy.sums import double\n',
     "monitors/toy/sums.py": """
         def double(value: int | None) -> int:
@@ -144,7 +145,7 @@ def test_runs_see_the_modules_as_they_are_then_name_what_failed_and_are_stopped_
         assert prepared.run(tests, 0.5) == ("timeout", "")
 
 
-def test_near_a_module_are_its_examples_and_what_imports_it(tree: Path) -> None:
+def test_near_a_module_are_its_examples_what_imports_it_and_the_rest_of_its_room(tree: Path) -> None:
     write(
         tree,
         {
@@ -153,14 +154,30 @@ def test_near_a_module_are_its_examples_and_what_imports_it(tree: Path) -> None:
         },
     )
     assert nearby(tree, tree / "monitors/toy/shown.py") == [
-        ["monitors/toy/shown.py", "tests/monitors/toy/test_shown.py"]
+        ["monitors/toy/shown.py", "tests/monitors/toy/test_shown.py"],
+        ["tests/other/test_through_the_package.py"],
+        ["tests/monitors/toy/test_double.py"],
     ]
     assert nearby(tree, tree / "monitors/toy/sums.py") == [
-        ["tests/monitors/toy/test_double.py", "tests/other/test_through_the_package.py"]
+        ["tests/monitors/toy/test_double.py", "tests/other/test_through_the_package.py"],
+        ["tests/monitors/toy/test_shown.py"],
     ]
     found = [verdict for _, verdict in mutation.judge(tree, ["monitors/toy"], sample=9, seed=3, near=True)]
     assert {verdict.outcome for verdict in found if "value + value" in verdict.change} == {"killed"}
     assert {verdict.outcome for verdict in found if "value - 1" in verdict.change} == {"survived"}
+
+
+def test_near_a_module_of_the_command_line_are_the_calls_of_its_verbs(tree: Path) -> None:
+    write(
+        tree,
+        {
+            "metasched/cli/__init__.py": "",
+            "metasched/cli/surface.py": "from metasched.cli.bars import bar\n",
+            "metasched/cli/bars.py": "def bar():\n    return 1\n",
+            "tests/other/test_shown.py": 'def test_surface():\n    main(["surface"])\n',
+        },
+    )
+    assert nearby(tree, tree / "metasched/cli/bars.py") == [["tests/other/test_shown.py"]]
 
 
 def test_a_line_is_tested_by_whatever_executes_it(tree: Path) -> None:
@@ -305,6 +322,7 @@ def test_what_changes_no_behaviour_is_no_mutant(tmp_path: Path) -> None:
 
         LIMIT = 2000.0
         FEW = 7
+        STEPS = {"some": (300, 6)}
         if TYPE_CHECKING:
             DEFAULT = 3
 
@@ -321,6 +339,11 @@ def test_what_changes_no_behaviour_is_no_mutant(tmp_path: Path) -> None:
         @cache
         def pairs(ones):
             return [one for one, _ in zip(ones, ones, strict=True) if one is None]
+
+
+        def told(words):
+            found = run(words, timeout=60) == 3
+            raise ValueError(f"{words[:40]} are none")
         """
     module = tmp_path / "module.py"
     module.write_text(textwrap.dedent(text).lstrip())
@@ -329,15 +352,20 @@ def test_what_changes_no_behaviour_is_no_mutant(tmp_path: Path) -> None:
     changes = {
         mutation.change(tmp_path, mutant, before, mutant.apply(before)).partition("  ->  ")[2] for mutant in found
     }
-    assert changes == {
+    assert {each for each in changes if not each.startswith("found")} == {
         "FEW = 8",
         "FEW = 6",
+        'STEPS = {"some": (300, 7)}',
+        'STEPS = {"some": (300, 5)}',
         "class Pair:",  # without its decorator
         "@dataclass(frozen=True, order=False)",
         "one: int = 6",
         "one: int = 4",
         "return [one for one, _ in zip(ones, ones, strict=True) if one is not None]",
     }
+    about = {each for each in changes if each.startswith("found")}
+    assert "found = run(words, timeout=60) != 3" in about
+    assert not {each for each in about if " is " in each or "timeout=60" not in each}
 
 
 def test_a_fault_that_cannot_be_made_or_that_python_cannot_read_is_not_drawn(tmp_path: Path) -> None:
