@@ -41,6 +41,8 @@ from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction
 
 #: Runs as many as which speak against the errors of time and power belonging together.
 UNRELATED = 10
+#: Mean powers that many times off those of the other runs are errors of the meter.
+MISREAD = 30.0
 #: Clocks that far outside those learned, as a share, are warned of.
 WARNED = 0.02
 
@@ -117,10 +119,10 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         """Take one finished run into account."""
         state = self.state
         calibration = state.calibration
-        if run.energy is not None and state.power is not None and run.user not in self.times.state.doubted:
+        self.window.add(run)
+        if run.energy is not None and state.power is not None and self._metered(self.times)[-1:] == [run]:
             joules, spread = self._of_run(run)
             calibration = calibration.learned(score(run.energy, joules, spread))
-        self.window.add(run)
         clocked = run.settings.frequency is not None
         again = (clocked and state.clock is None) or (run.energy is not None and state.power is None)
         state.times.learn(self._at_reference([run], state.clock)[0])
@@ -175,8 +177,10 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         ]
 
     def _metered(self, times: RobustPredictor) -> list[Run]:
+        """The runs whose energy can be learned: not those of distrusted users, nor where a meter must have jumped."""
         doubted = times.state.doubted
-        return [run for run in self.window if run.energy is not None and run.user not in doubted]
+        runs = [run for run in self.window if run.energy is not None and run.user not in doubted]
+        return [run for run, wrong in zip(runs, _misread(runs), strict=True) if not wrong]
 
     def power_of(
         self,
@@ -353,6 +357,10 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
             facts["clock"] = f"{state.clock.least:g} to {state.clock.most:g} MHz"
         if state.power is not None:
             facts["power"] = f"{state.power.unit:.4g} W on average" + (f", of {state.covers}" if state.covers else "")
+            wrong = _misread([run for run in self.window if run.energy is not None])
+            if any(wrong):
+                off = f"a mean power more than {MISREAD:g} times off that of the others"
+                facts["energy left out"] = f"{sum(wrong)} of {len(wrong)} runs, with {off}"
         return Learned((Part("", found.parts[0].models, facts), *found.parts[1:]), found.notes)
 
     @property
@@ -448,6 +456,21 @@ def _at_clock(found: Predictions, factor: Floats, spread: Floats) -> Predictions
     low, high = (np.exp(np.hypot(np.log(end / found.execution_time), reach)) for end in (found.low, found.high))
     time = found.execution_time * factor
     return Predictions(time, time / low, time * high, found.level)
+
+
+def _misread(runs: Sequence[Run]) -> list[bool]:
+    """Which runs have a mean power that is no power of this application, as where a counter jumped.
+
+    Power grows with the processors at most in proportion, and never falls with them: a run is left out if it is more
+    than :data:`MISREAD` times off the range between both for the median run.
+    """
+    if not runs:
+        return []
+    watts = np.log([(run.energy or math.nan) / run.execution_time for run in runs])
+    processors = np.log([run.processors for run in runs])
+    more, count = watts - np.median(watts), processors - np.median(processors)
+    off = np.maximum(more - np.maximum(count, 0.0), np.minimum(count, 0.0) - more)
+    return [bool(each) for each in off > math.log(MISREAD)]
 
 
 def _points(runs: Sequence[Run]) -> Floats:

@@ -43,6 +43,25 @@ def test_two_clocks_suffice_to_predict_others(learned: MeteredPredictor) -> None
     assert energy < 0.035
 
 
+@pytest.mark.parametrize("jump", [1e4, 1e-4, 1e200])
+def test_a_meter_that_jumped_spoils_neither_the_energy_of_other_runs_nor_its_intervals(jump: float) -> None:
+    def misread(run: Run) -> Run:
+        return replace(run, extra={**run.extra, "energy": repr((run.energy or math.nan) * jump)})
+
+    known, later = made(40, seed=1), made(6, seed=5)
+    predictor = MeteredPredictor("a", "c").fit([misread(known[0]), *known[1:]])
+    assert predictor.learned().parts[0].facts["energy left out"].startswith("1 of 40 runs")
+    energy = energy_predictor(predictor)
+    assert energy is not None
+    before = energy.predict(later[1].request).interval
+    predictor.learn(misread(later[0]))
+    assert errors(predictor, later[1:])[1] < 0.035
+    energy = energy_predictor(predictor)
+    assert energy is not None
+    after = energy.predict(later[1].request).interval
+    assert after.high / after.low < 1.2 * before.high / before.low
+
+
 def test_the_time_of_what_waits_for_memory_does_not_shrink_with_the_clock() -> None:
     bound = MeteredPredictor("a", "c").fit(made(40, seed=3, memory=1.0))
     slow, fast = (bound.predict(Request(800, 4, 0.9, 90.0, Settings(frequency=f))).execution_time for f in CLOCKS)
