@@ -27,6 +27,8 @@ PEERS = {
 LISTS = {"alltoallv": "sVsVss", "gatherv": "sVsss", "scatterv": "Vssss", "allgatherv": "sVss", "reducescatter": "Vss"}
 #: Marks of a program in parts: where a part stands, and where one of its turns ends. No process does anything there.
 PART, TURN = "part", "turn"
+#: What ends the names of operations among some of the processes.
+AMONG_SOME = "_on"
 #: Actions that are no calls.
 NO_CALLS = ("compute", "init", "finalize", PART, TURN)
 #: Actions whose numbers tell no bytes.
@@ -65,6 +67,20 @@ class Shape:
     def peers(self) -> tuple[int, ...]:
         """The places of ranks among the numbers."""
         return tuple(place for place in PEERS.get(self.name.lower(), ()) if place < self.numbers)
+
+
+def some_of(name: str, numbers: Sequence[float]) -> tuple[str, int] | None:
+    """An operation among some of the processes: its name in lower case, and how many they are; else None.
+
+    Examples
+    --------
+    >>> some_of("allreduce_on", (4, 8, 0, -1)), some_of("allreduce", (8, 0, -1))
+    (('allreduce', 4), None)
+    """
+    low = name.lower()
+    if not low.endswith(AMONG_SOME) or len(numbers) < (1 if low == f"barrier{AMONG_SOME}" else 2):
+        return None
+    return low.removesuffix(AMONG_SOME), max(int(numbers[0]), 1)
 
 
 def _plain(name: str) -> str:
@@ -164,9 +180,31 @@ class ActionTable:
             sent = 0.0 if 1 in shape.nulls else numbers[0] * TYPE_BYTES.get(int(numbers[4]), 1)
             got = 0.0 if 3 in shape.nulls else numbers[2] * TYPE_BYTES.get(int(numbers[5]), 1)
             return sent + got
+        if (some := some_of(low, numbers)) is not None:
+            return abs(numbers[1]) * TYPE_BYTES.get(int(numbers[-1]), 1) if some[0] not in WITHOUT_DATA else 0.0
         if low in WITHOUT_DATA or not numbers:
             return 0.0
         return abs(numbers[0]) * TYPE_BYTES.get(int(numbers[-1]), 1)
+
+    def least(self, action: int) -> float:
+        """The smallest amount of data or computation in an action; 0 where it has none.
+
+        Examples
+        --------
+        >>> table = ActionTable()
+        >>> table.least(table.add("send", [1, 0, -8, -1])), table.least(table.add("bcast_on", [4, 12, -333, -1]))
+        (-8, 4)
+        """
+        shape, numbers = self.shapes[self.shape[action]], self.numbers[action]
+        low = shape.name.lower()
+        if low == "sendrecv":
+            amounts = numbers[0:3:2]
+        elif low in PEERS:
+            amounts = numbers[2:3] if len(PEERS[low]) == 1 else ()
+        else:
+            some = some_of(low, numbers)
+            amounts = numbers[: 1 if some is None or some[0] in WITHOUT_DATA else 2]
+        return min((*amounts, *(float(each.min(initial=0.0)) for each in self.lists.get(action, ()))), default=0.0)
 
     def instructions(self, action: int) -> float:
         """The flops of a computation, which stand for instructions in these traces; 0 for calls."""

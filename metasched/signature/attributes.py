@@ -21,7 +21,7 @@ from metasched.records import InputError
 from metasched.signature.expressions import MOST_FACTORS, ROUNDING, Env, Expression, Rows, atoms
 from metasched.signature.instruction_groups import Placement
 from metasched.signature.topologies import TOPOLOGIES, asks_for_squares, coordinates
-from metasched.signature.transforms import PowerLaw, r_squared
+from metasched.signature.transforms import LARGEST_FACTOR, MOST_EXPONENT, PowerLaw, r_squared
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +35,8 @@ PROBED = 17
 _SHARE = re.compile(r"1/P(\d)|floor(\d):\d+")
 #: Finds one rule for rows and their values.
 OneRule = Callable[["Samples", Floats], "Attribute | None"]
+#: How many times larger than those learned from the runs are in which sums of two terms may not fall below 0.
+LARGER = (2, 4, 16)
 #: Computations are written to six digits.
 WRITTEN = 2e-5
 
@@ -185,7 +187,7 @@ class Attribute:
                 return cls(loop=int(document["loop"]), table=table, turn=document["turn"])
             if "law" in document:
                 numbers = [float(document["law"][name]) for name in ("factor", "exponent", "r_squared")]
-                if not all(abs(each) < 1e18 for each in numbers) or abs(numbers[1]) > 20:
+                if not all(abs(each) < LARGEST_FACTOR for each in numbers) or abs(numbers[1]) > MOST_EXPONENT:
                     raise ValueError
                 return cls(law=PowerLaw(*numbers))
             if "expression" in document:
@@ -406,7 +408,25 @@ def _harder(samples: Samples, values: Floats, topology: str, tolerance: float) -
 
 
 def _paired(samples: Samples, values: Floats, topology: str, tolerance: float) -> Expression | None:
-    return samples.rows(topology, True).paired(values, tolerance)
+    believed = _stays_above(samples, topology) if np.all(values >= 0) else lambda found: True
+    return samples.rows(topology, True).paired(values, tolerance, believed)
+
+
+def _stays_above(samples: Samples, topology: str) -> Callable[[Expression], bool]:
+    """Whether an expression in the number of processes and their places is never below 0 in larger runs."""
+    larger = [n * samples.distinct[-1] for n in LARGER if TOPOLOGIES[topology](n * samples.distinct[-1])]
+    grids = [
+        with_grid({"r": np.arange(n, dtype=np.float64), "n": np.full(1, float(n))}, TOPOLOGIES[topology](n))
+        for n in larger
+    ]
+
+    def believed(found: Expression) -> bool:
+        try:
+            return all(float(found.raw(grid).min()) > -1.0 for grid in grids)
+        except KeyError:  # it depends on steps of loops, too
+            return True
+
+    return believed
 
 
 def rank(samples: Samples, values: Floats, topologies: Sequence[str], only_simple: bool = False) -> Attribute | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.actions import ActionTable
+from metasched.signature.actions import ActionTable, some_of
 from metasched.signature.costs import Costs
 from metasched.signature.exchanges import Exchanges, Operation
 from metasched.signature.traces import Trace
@@ -66,6 +66,8 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
     if pace is not None:
         per = np.where(pace > 0.0, costs.stretch * pace, per)
     meeting = _Collectives(trace.table, costs)
+    # Who takes part in an operation of some processes is not known: each spends its time as if all came at once.
+    apart = np.array([_apart(trace.table, each, costs) for each in range(len(trace.table.shape))])
 
     at, last = found.first[:-1].copy(), found.first[1:]
     clock, out, into = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -94,8 +96,10 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
         if working.size:
             step = at[working]
             took = work[found.action[step]] * per[working, phase[step]]
-            clock[working] += took
+            alone = apart[found.action[step]]
+            clock[working] += took + alone
             spent[0, working, phase[step]] += took
+            spent[1, working, phase[step]] += alone
             at[working] += 1
             moved = True
 
@@ -135,6 +139,12 @@ def run(trace: Trace, found: Exchanges, phases: Ints, costs: Costs, pace: Floats
             stuck = int(active[0])
             name = trace.table.shapes[trace.table.shape[int(found.action[at[stuck]])]].name
             raise InputError(f"the processes wait for each other: process {stuck} in {name}")
+
+
+def _apart(table: ActionTable, action: int, costs: Costs) -> float:
+    """Seconds of an action that is an operation of some of the processes, else 0."""
+    some = some_of(table.shapes[table.shape[action]].name, table.numbers[action])
+    return costs.among(some[0].removeprefix("i"), table.volume(action), some[1]) if some is not None else 0.0
 
 
 def _wait(

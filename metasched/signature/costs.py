@@ -42,6 +42,9 @@ class Costs(Protocol):
     def together(self, name: str, size: float) -> float:
         """Seconds of another collective operation of all processes; the size is the volume of its action."""
 
+    def among(self, name: str, size: float, count: int) -> float:
+        """Seconds of a collective operation of some processes that enter it at once."""
+
 
 class BlockCosts:
     """Costs by the blocks of a placement.
@@ -54,7 +57,6 @@ class BlockCosts:
     def __init__(self, placement: Placement, label: str) -> None:
         self.placement, self.label = placement, label
         self.count = len(placement.node[label])
-        self.rounds = math.ceil(math.log2(max(self.count, 2)))
 
     @property
     def stretch(self) -> float:
@@ -93,9 +95,18 @@ class BlockCosts:
             return self.placement.collective(Block(name[:-1]), labels, size)
         if name in ("alltoall", "alltoallv"):
             return self.placement.collective(Block.alltoall, labels, size if name == "alltoall" else size / n)
-        if name in ("allgather", "allgatherv", "reducescatter"):
-            whole = size * n if name == "allgather" else size
-            return sum(self.branch(name, whole / 2**turn) for turn in range(1, self.rounds + 1))
-        if size > IN_PARTS:
-            return 2 * (n - 1) * self.branch(name, size / n)
-        return self.rounds * self.branch(name, size)
+        return self.among(name, size, n)
+
+    def among(self, name: str, size: float, count: int) -> float:
+        """The messages that MPI libraries send for an operation, between the first node and the last."""
+        rounds = math.ceil(math.log2(max(count, 1)))
+        if name == "barrier":
+            return rounds * self.branch(name, 0.0)
+        if name in ("alltoall", "alltoallv"):
+            return (count - 1) * self.branch(name, size if name == "alltoall" else size / count)
+        if name.removesuffix("v") in ("allgather", "gather", "scatter", "reducescatter"):
+            whole = size * count if name in ("allgather", "gather", "scatter") else size
+            return sum(self.branch(name, whole / 2**turn) for turn in range(1, rounds + 1))
+        if size > IN_PARTS and name not in ("bcast", "reduce"):
+            return 2 * (count - 1) * self.branch(name, size / count)
+        return rounds * self.branch(name, size)

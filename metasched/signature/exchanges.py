@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metasched.records import InputError
-from metasched.signature.actions import TYPE_BYTES, WITHOUT_DATA
+from metasched.signature.actions import AMONG_SOME, TYPE_BYTES, WITHOUT_DATA
 from metasched.signature.traces import Trace
 
 Ints = NDArray[np.int64]
@@ -33,8 +33,6 @@ class Operation(IntEnum):
 #: Calls that post a send; blocking ones wait for it.
 SENDS = {"send": True, "ssend": True, "bsend": True, "rsend": True, "isend": False, "issend": False, "ibsend": False}
 RECEIVES = {"recv": True, "irecv": False}
-#: How the recorder ends the names of collective operations among some processes, which nobody else waits for.
-AMONG_SOME = "_on"
 #: Tag of messages that tell none.
 UNTAGGED = -1
 

@@ -236,6 +236,8 @@ def atoms(dimensions: int, loops: int, lists: bool, ranks: bool) -> tuple[str, .
     found += ["1/sqrt(n)", "log2(n)", *(f"log2({each})" for each in sides)]
     found += [f"1/{one}*1/{other}" for one, other in combinations(sides, 2)]
     found += [f"{one}*{other}" for one, other in combinations(sides, 2)]
+    # What a process exchanges with all others of its row or column is its own part, cut once more.
+    found += [f"1/n*1/{each}" for each in sides]
     found += ["1/n*1/n", "cbrt(n)", "1/cbrt(n)*1/cbrt(n)", "n*n", "n*log2(n)", "1/n*1/sqrt(n)", "m", "1/m"]
     if ranks:
         found += ["r", *places, "tz(r)"]
@@ -436,8 +438,10 @@ class Rows:
                 found.append((width, kept, columns, np.asarray(np.linalg.pinv(columns, rcond=1e-9), dtype=np.float64)))
         return picked, scale, found
 
-    def paired(self, values: Floats, tolerance: float = 0.0) -> Expression | None:
-        """An expression in two atoms, with a constant or without; None where none holds."""
+    def paired(
+        self, values: Floats, tolerance: float = 0.0, believed: Callable[[Expression], bool] = lambda found: True
+    ) -> Expression | None:
+        """The first believed expression in two atoms, with a constant or without; None where none holds."""
         picked, scale, solvers = self._pairs
         some = values[picked]
         allowed = tolerance * np.abs(some) + 1e-6 * max(1.0, float(np.abs(some).max(initial=0.0)) * 1e-3)
@@ -457,7 +461,9 @@ class Rows:
                 if min(part) > least and _exact(
                     constant + slopes[0] * self.matrix[one] + slopes[1] * self.matrix[other], values, tolerance
                 ):
-                    return Expression(constant, ((slopes[0], self.names[one]), (slopes[1], self.names[other])))
+                    found = Expression(constant, ((slopes[0], self.names[one]), (slopes[1], self.names[other])))
+                    if believed(found):
+                        return found
         return None
 
     def modular(self, values: Floats, moduli: Sequence[str]) -> Expression | None:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.signature.actions import AMOUNTS, PEERS, TURN, Shape
+from metasched.signature.actions import AMONG_SOME, AMOUNTS, PEERS, TURN, Shape
 from metasched.signature.application import Application, Role, Rule
 from metasched.signature.attributes import Attribute, shifted
-from metasched.signature.exchanges import AMONG_SOME, SENDS
+from metasched.signature.exchanges import SENDS
 from metasched.signature.expressions import Expression
 from metasched.signature.folding import Loop, Node
 from metasched.signature.matching import program_of

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metasched.signature.actions import AMOUNTS, PART, PEERS, TURN, ActionTable, Shape
-from metasched.signature.exchanges import AMONG_SOME
+from metasched.signature.actions import AMONG_SOME, AMOUNTS, PART, PEERS, TURN, ActionTable, Shape
 from metasched.signature.traces import Trace
 
 Ints = NDArray[np.int32]

@@ -58,8 +58,8 @@ class Trace:
         Raises
         ------
         InputError
-            When a process does not end with ``finalize`` while others do, a rank is none of the run, or messages are
-            sent that nobody receives (or the other way round).
+            When a process does not end with ``finalize`` while others do, a rank is none of the run, an amount is below
+            0, or messages are sent that nobody receives (or the other way round).
         """
         count = len(self.processes)
         names = [self.table.shapes[shape].name for shape in self.table.shape]
@@ -75,6 +75,8 @@ class Trace:
                 if peer >= count or peer != int(peer):
                     text = self.table.text(action)[:80]
                     raise InputError(f"{text!r} names rank {peer:g}, expected one of {count} processes")
+            if self.table.least(action) < 0:
+                raise InputError(f"{self.table.text(action)[:80]!r} has an amount below 0, expected none or more")
         self._matched()
         return self
 

@@ -21,6 +21,8 @@ TRANSFORMS: Mapping[str, Callable[[float], float]] = {
     "cbrt(n)": lambda n: round(n ** (1 / 3), 12),
     "n log2(n)": lambda n: n * math.log2(n),
 }
+#: Steepest power of n, and largest factor of it.
+MOST_EXPONENT, LARGEST_FACTOR = 4.0, 1e40
 #: A count that a tool took may miss some at either end of the run: how many, by the size of the count.
 MISSED, MISSED_OF = 2, 1_000
 
@@ -134,9 +136,16 @@ class PowerLaw:
 
     @classmethod
     def fitted(cls, counts: Sequence[float], values: Sequence[float]) -> PowerLaw:
-        """The law by least squares of logarithms; values must be above 0."""
+        """The law by least squares of logarithms of values above 0; what is steeper than amounts of work are is noise.
+
+        Examples
+        --------
+        >>> PowerLaw.fitted([4, 8, 16], [1e9, 100.0, 1.0]).exponent
+        -4.0
+        """
         x, y = np.log(np.asarray(counts, dtype=float)), np.log(np.asarray(values, dtype=float))
-        exponent, constant = np.polyfit(x, y, 1)
+        exponent = float(np.clip(np.polyfit(x, y, 1)[0], -MOST_EXPONENT, MOST_EXPONENT))
+        constant = float(np.mean(y - exponent * x))
         return cls(float(np.exp(constant)), float(exponent), r_squared(y, exponent * x + constant))
 
 

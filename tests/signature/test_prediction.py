@@ -53,6 +53,14 @@ def test_a_message_takes_latency_and_bandwidth() -> None:
     assert found.end.tolist() == pytest.approx([0.0, LATENCY + 8000 / BANDWIDTH])
 
 
+def test_an_operation_of_some_processes_takes_their_messages() -> None:
+    step = [("alltoall_on", (4, 1000, 1000, -1, -1)), ("barrier_on", (4,))]
+    found = clocks({rank: step if rank < 4 else [] for rank in range(8)})
+    message = LATENCY + 1000 / BANDWIDTH
+    assert found.end.tolist() == pytest.approx([3 * message + 2 * LATENCY] * 4 + [0.0] * 4)
+    assert found.waiting.sum() == pytest.approx(found.end.sum())
+
+
 def test_messages_with_one_end_are_refused_or_keep_nobody_waiting() -> None:
     get, put = ("recv", (0, 0, 1000, 0)), ("send", (1, 0, 1000, 0))
     trace = trace_of({0: [put, put, ("recv", (1, 0, 1000, 0))], 1: [get, get, get]})

@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.signature.general_equations import completed, distance_form
+from metasched.signature.attributes import Attribute, Samples, number
 from metasched.signature.expanding import expanded
 from metasched.signature.expressions import Expression, Rows
 from metasched.signature.fitting import fit
 from metasched.signature.folding import Loop, folded, unfolded
 from metasched.signature.local_equations import local_equation
 from metasched.signature.matching import likened, matched, program_of
+from metasched.signature.topologies import TOPOLOGIES
 from metasched.signature.traces import Trace, trace_of
 from metasched.signature.transforms import PowerLaw, weight_form
 from metasched.signature.workloads import one_workload
@@ -218,3 +220,40 @@ def test_tags_that_tell_processes_apart_hide_no_roles() -> None:
     assert sent == [[(rank + 1) % 64] * 4 for rank in range(64)]
     # The tags themselves follow no rule, which is said.
     assert set(found.unruled) == {"irecv", "isend"}
+
+
+def transposed(n: int) -> Trace:
+    """A transposition of rows and columns of the most even grid, each among the processes of one row or column."""
+    rows, columns = TOPOLOGIES["grid 01"](n)
+    step = [
+        ("compute", (float(2**26 // n),)),
+        ("alltoall_on", (columns, 2**22 // n // columns, 2**22 // n // columns, -1, -1)),
+        ("alltoall_on", (rows, 2**22 // n // rows, 2**22 // n // rows, -1, -1)),
+    ]
+    return trace_of({rank: [("init", ()), *(10 * step), ("finalize", ())] for rank in range(n)})
+
+
+def test_what_is_cut_again_in_a_row_of_a_grid_is_a_product() -> None:
+    found = fit([transposed(n) for n in (4, 8, 16)])
+    assert found.ruled == 1.0
+    for n in (32, 64, 256):
+        made, true = expanded(found.application, n), transposed(n)
+        texts = [[each.table.text(action) for action in each.processes[n - 1].tolist()] for each in (made, true)]
+        assert texts[0] == texts[1]
+
+
+def test_no_sum_of_two_terms_falls_below_zero_in_larger_runs() -> None:
+    counts = np.array([4, 8, 16])
+    samples = Samples(counts, {"r": np.zeros(3)}, 0, "line")
+    values = 16_384.0 / counts - 32.0 * counts
+    falling = samples.rows("line", True).paired(values)
+    assert falling is not None
+    assert float(falling.raw({"n": np.array([32.0])})[0]) == -512.0
+    rule = number(samples, values)
+    assert rule is None or float(rule({"r": np.arange(32.0), "n": np.array([32.0])}, 32).min()) >= 0.0
+
+
+@given(st.lists(st.floats(1.0, 1e17), min_size=3, max_size=3))
+def test_a_power_law_of_any_amounts_is_read_again(amounts: list[float]) -> None:
+    law = PowerLaw.fitted([4, 8, 16], amounts)
+    assert Attribute.of(Attribute(law=law).as_dict()).law == law

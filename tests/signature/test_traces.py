@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.signature.applications import APPLICATIONS
 from metasched.cli import main
 from metasched.records import InputError
+from metasched.signature.actions import ActionTable
 from metasched.signature.expanding import lines
 from metasched.signature.folding import folded, length, unfolded
 from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
@@ -34,6 +35,28 @@ RECORDED = """0 init
 1 sendRecv 3 0 3 0 1 1
 1 finalize
 """
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["send 1 0 -8 -1", "sendRecv 8 1 -8 1 -1 -1", "bcast -1 0 0", "alltoall_on 2 -8 -8 -1 -1", "compute -5",
+     "alltoallv 3 1 -2 4 2 2 0 0", "waitall -1"],
+)  # fmt: skip
+def test_amounts_below_zero_are_refused(action: str, tmp_path: Path) -> None:
+    (tmp_path / "run.ti").write_text(f"0 init\n0 {action}\n0 finalize\n1 init\n1 finalize\n", encoding="ascii")
+    with pytest.raises(InputError, match="has an amount below 0"):
+        read_ti_trace(tmp_path / "run.ti")
+
+
+def test_the_bytes_of_operations_of_some_processes_count() -> None:
+    table = ActionTable()
+    volumes = [
+        table.volume(table.add(name, numbers))
+        for name, numbers in (
+            ("alltoall_on", (4, 1000, 1000, -1, -1)), ("bcast_on", (4, 30, 0, -1)), ("barrier_on", (4,)),
+        )
+    ]  # fmt: skip
+    assert volumes == [1000.0, 30.0, 0.0]
 
 
 @given(st.lists(st.integers(0, 3), max_size=60))

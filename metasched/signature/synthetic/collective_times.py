@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from metasched.signature.actions import WITHOUT_DATA, ActionTable
-from metasched.signature.exchanges import AMONG_SOME, RECEIVES, SENDS
+from metasched.signature.actions import WITHOUT_DATA, ActionTable, some_of
+from metasched.signature.exchanges import RECEIVES, SENDS
 
 Floats = NDArray[np.float64]
 
@@ -49,9 +49,12 @@ def collective_named(name: str, volume: float, count: int) -> Collective:
 
 
 def collective_of(table: ActionTable, action: int, count: int) -> Collective | None:
-    """The collective operation of all processes that an action is, if it is one."""
+    """The collective operation that an action is, of ``count`` processes or of some of them, if it is one."""
     name = table.shapes[table.shape[action]].name.lower()
-    other = name in SENDS or name in RECEIVES or name == "sendrecv" or name.endswith(AMONG_SOME)
+    some = some_of(name, table.numbers[action])
+    if some is not None:
+        name, count = some
+    other = name in SENDS or name in RECEIVES or name == "sendrecv"
     if other or (name in WITHOUT_DATA and name != "barrier"):
         return None
     return collective_named(name.removeprefix("i"), table.volume(action), count)

@@ -126,7 +126,7 @@ class MeasuredCosts:
     def __init__(self, result: Result, sample: Sample) -> None:
         self.result, self.sample, self.count = result, sample, result.processes
         self.rounds = math.ceil(math.log2(max(self.count, 2)))
-        self.times = times_by_size(result.collectives, self.count)
+        self.times: dict[int, dict[str, tuple[Floats, Floats]]] = {}
 
     @property
     def stretch(self) -> float:
@@ -163,10 +163,19 @@ class MeasuredCosts:
         """Seconds of another collective operation of all processes."""
         return self._time(collective_named(name, size, self.count))
 
-    def _time(self, each: Collective) -> float:
-        if each.name not in self.times:
+    def among(self, name: str, size: float, count: int) -> float:
+        """Seconds of a collective operation of some processes, by its rounds where only one message was measured."""
+        each = collective_named(name, size, count)
+        if each.name == "bcast":
+            return math.ceil(math.log2(count)) * self._time(each) if count > 1 else 0.0
+        return self._time(each, count)
+
+    def _time(self, each: Collective, count: int | None = None) -> float:
+        count = count or self.count
+        times = self.times.setdefault(count, times_by_size(self.result.collectives, count))
+        if each.name not in times:
             raise InputError(f"{each.name} was not measured, expected a result of metasched signature run")
-        sizes, seconds = self.times[each.name]
+        sizes, seconds = times[each.name]
         return float(np.interp(each.size, sizes, seconds))
 
 
