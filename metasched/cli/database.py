@@ -12,6 +12,7 @@ import typer
 from metasched.cli import output
 from metasched.cli.options import ConfigOption, JsonOption
 from metasched.cli.service import DatabaseOption, configuration
+from metasched.plain_numbers import number_of
 from metasched.store.database.store import Store
 
 DAY = 86_400.0
@@ -140,4 +141,6 @@ def prune_verb(
 
 
 def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    """Rows of tables in words; empty tables are left out."""
+    full = {name.replace("_", " ").removesuffix("s"): count for name, count in counts.items() if count}
+    return ", ".join(number_of(count, noun) for noun, count in full.items()) or "nothing"

@@ -20,7 +20,7 @@ from metasched.cli.options import ConfigOption, JsonOption
 from metasched.cli.service import DatabaseOption, ask_daemon, configuration
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy
-from metasched.plain_numbers import span
+from metasched.plain_numbers import number_of, span
 from metasched.records import InputError
 
 history = typer.Typer(
@@ -136,8 +136,9 @@ def import_verb(
         return
     for reason, count in wrong.items():
         output.to_stderr(f"{count} jobs {reason}")
-    ended = ", ".join(f"{count} {state}" for state, count in document["states"].items())
-    output.say(f"{new} of {jobs} jobs are new in {name} ({ended})")
+    ended = ", ".join(f"{count:,} {state}" for state, count in document["states"].items())
+    known = "" if set(document["states"]) <= {"unknown"} else f"; they ended as {ended}"
+    output.say(f"{number_of(jobs, 'job')} read, {new} of them new in {name}{known}")
 
 
 @history.command("predict")

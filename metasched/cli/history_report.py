@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from rich import box
 from rich.console import Group
 from rich.table import Table
@@ -21,6 +22,10 @@ from metasched.plain_numbers import span
 
 #: Jobs in the picture of requests, evenly spread.
 DRAWN = 4000
+#: Times before this (1980) count from the beginning of a log, as in many archives, not from 1970.
+DATED = 10 * 365.25 * 86_400
+#: Marks of an axis of times (s).
+TIMES = {1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3600: "1 h", 36_000: "10 h", 86_400: "1 d", 864_000: "10 d"}
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{{ title }}</title>
@@ -43,19 +48,19 @@ Rows = tuple[str, Sequence[str], list[list[str]]]
 def tables(document: dict[str, Any]) -> list[Rows]:
     """The tables of a report: title, heads and cells."""
     asked, waits = document["requests"], document["waits"]
-    heads = ("jobs", "processor hours", "requested", "used of limit", "at its limit", "failed")
+    heads = ("jobs", "used", "requested", "used of limit", "at limit", "failed")
 
     def used(each: dict[str, Any]) -> list[str]:
         return [f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['requested_hours']:,.0f}",
                 *(_share(each[name]) for name in ("used_share", "at_limit", "failed"))]  # fmt: skip
 
     found: list[Rows] = [
-        ("Requested and used, by user", ("user", *heads),
+        ("Used and requested processor hours, by user", ("user", *heads),
          [["all", *used(asked)], *([each["user"], *used(each)] for each in asked["by_user"])]),
     ]  # fmt: skip
     if asked["by_application"]:
         rows = [[each["application"], *used(each)] for each in asked["by_application"]]
-        found.append(("Requested and used, by application", ("application", *heads), rows))
+        found.append(("Used and requested processor hours, by application", ("application", *heads), rows))
     if waits is not None:
         rows = [[f"{what} from {_edge(what, each['from'])}", f"{each['jobs']:,}",
                  span(each["mean"]), span(each["median"])]
@@ -70,7 +75,7 @@ def tables(document: dict[str, Any]) -> list[Rows]:
         rows = [[each["application"], f"{each['jobs']:,}", f"{each['used_hours']:,.0f}", f"{each['spread']:.1f}",
                  "-" if (size := each["size_in_name"]) is None else f"no. {size['number']} ({size['explains']:.0%})"]
                 for each in document["annotate"]]  # fmt: skip
-        columns = ("application", "jobs", "processor hours", "spread", "number in its name")
+        columns = ("application", "jobs", "processor hours", "spread of times", "number in its name")
         found.append(("Worth annotating with a problem size", columns, rows))
     return found
 
@@ -80,7 +85,7 @@ def summary(document: dict[str, Any]) -> str:
     waits, asked = document["waits"], document["requests"]
     said = (
         f"{document['jobs']:,} jobs of {document['users']:,} users on {document['processors']:,} processors, "
-        f"{_day(document['since'])} to {_day(document['until'])}. Half of the jobs use less than "
+        f"{_days(document['since'], document['until'])}. Half of the jobs use less than "
         f"{_share(asked['used_share'])} of the time they request."
     )
     if waits is not None:
@@ -128,7 +133,12 @@ def _requests(log: JobLog) -> Figure:
     axes.plot(limits, run_time, ".", color=COLOURS[0], markersize=3, alpha=0.3)
     ends = [max(float(limits.min()), 1.0), float(limits.max())]
     axes.plot(ends, ends, color="0.4", linewidth=1)
-    axes.set(xscale="log", yscale="log", xlabel="requested time (s)", ylabel="used time (s)")
+    axes.set(xscale="log", yscale="log", xlabel="requested time", ylabel="used time")
+    for axis, drawn in ((axes.xaxis, limits), (axes.yaxis, run_time)):
+        marks = [seconds for seconds in TIMES if drawn.min() / 2 <= seconds <= 2 * drawn.max()]
+        axis.set_major_locator(FixedLocator(marks))
+        axis.set_major_formatter(FuncFormatter(lambda seconds, _: TIMES[round(seconds)]))
+        axis.set_minor_locator(NullLocator())
     with_grid(axes)
     return figure
 
@@ -167,5 +177,9 @@ def _edge(what: str, value: float) -> str:
     return f"{value:.0f}" if what == "processors" else span(value)
 
 
-def _day(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(min(max(seconds, 0.0), 4e9), UTC):%Y-%m-%d}"
+def _days(since: float, until: float) -> str:
+    """The time that a log covers: its dates, or how long it is if its times count from its own beginning."""
+    if since < DATED:
+        return f"over {max(until - since, 0.0) / 86_400:.0f} days"
+    first, last = (datetime.fromtimestamp(min(each, 4e9), UTC) for each in (since, until))
+    return f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"

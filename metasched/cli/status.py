@@ -73,7 +73,7 @@ def _show(answer: dict[str, Any], file: str) -> None:
     quality = answer["quality"]
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_row("mode", _mode(answer))
-    table.add_row("version", f"{answer['version']}, up for {answer['up'] / 3600:.1f} h, database {answer['database']}")
+    table.add_row("version", f"{answer['version']}, up for {span(answer['up'])}, database {answer['database']}")
     for kind, fault in answer.get("faults", {}).items():
         table.add_row(kind, Text(fault))
     if not answer.get("leads", True):

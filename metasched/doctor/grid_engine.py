@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from metasched.doctor.findings import Finding, User
-from metasched.doctor.hook_settings import LONGEST, STATE, TELL, deadline_of, read_settings, undelivered
+from metasched.doctor.hook_settings import LONGEST, STATE, TELL, deadline_of, read_settings, switched_off, undelivered
 from metasched.doctor.hooks import fails
 from metasched.schedulers.grid_engine.commands import GridEngineCommands
 
@@ -106,5 +106,6 @@ def _settings(name: str, word: str, path: Path, socket: str | None) -> Iterator[
     if not 0.0 < deadline_of(conf) <= LONGEST:
         remedy = f"set at most {LONGEST:g} s, the master waits"
         yield Finding(check, "wrong", f"{path}: deadline = {conf['deadline']}", remedy)
+    yield from switched_off(check, path, conf)
     if word == "epilog" and (line := undelivered(Path(conf.get("state", STATE)))):
         yield Finding(check, "watch", line, TELL)

@@ -48,6 +48,19 @@ def undelivered(state: Path) -> str:
     return f"{waiting} jobs in {state} are undelivered, {refused} were refused" if waiting or refused else ""
 
 
+def switched_off(check: str, path: Path, conf: Mapping[str, str]) -> Iterator[Finding]:
+    """The file that stops all hooks, if it is there.
+
+    Parameters
+    ----------
+    check : what the finding is called.
+    path, conf : hooks.conf, and what it says.
+    """
+    off = Path(conf.get("off") or path.parent / "metasched.off")
+    if off.exists():
+        yield Finding(check, "watch", f"{off} exists: all hooks are switched off", f"remove it: rm {off}")
+
+
 def check_settings(name: str, path: Path, user: User, socket: str | None, scheduler: str) -> Iterator[Finding]:
     """Whether hooks.conf fits the daemon's configuration, and the user of the hook may use what it names.
 
@@ -88,4 +101,6 @@ def check_settings(name: str, path: Path, user: User, socket: str | None, schedu
     for found, expected in problems:
         yield Finding(check, "wrong", f"{path}: {found}", expected)
     if not problems:
-        yield Finding(check, "well", f"{path}, deadline {1000 * deadline:.0f} ms")
+        canary = "".join(f", {key} = {value}" for key, value in conf.items() if key.startswith("canary_"))
+        yield Finding(check, "well", f"{path}, deadline {1000 * deadline:.0f} ms{canary}")
+    yield from switched_off(check, path, conf)

@@ -149,6 +149,23 @@ def test_a_file_that_is_missing_is_named(name: str, checks: set[str], slurm: Pat
     assert wrong(slurm) == checks
 
 
+@pytest.mark.parametrize("setting", ["", "off = {folder}/stop\n"])
+def test_hooks_that_are_switched_off_are_to_be_watched(setting: str, slurm: Path) -> None:
+    with (slurm / "hooks.conf").open("a") as conf:
+        conf.write(setting.format(folder=slurm))
+    assert wrong(slurm) == set()
+    off = slurm / ("stop" if setting else "metasched.off")
+    off.touch()
+    (finding,) = [each for each in found(slurm) if each.state != "well"]
+    assert (finding.check, finding.state, finding.remedy) == ("c8: hooks.conf", "watch", f"remove it: rm {off}")
+
+
+def test_a_canary_is_shown(slurm: Path) -> None:
+    with (slurm / "hooks.conf").open("a") as conf:
+        conf.write("canary_users = ann\n")
+    assert any("canary_users = ann" in each.found for each in found(slurm) if each.state == "well")
+
+
 def test_jobs_that_wait_to_be_told_of_are_to_be_watched(slurm: Path) -> None:
     (slurm / "hooks" / "ended.7.1.5.json").write_text("{}")
     assert [each.state for each in found(slurm) if each.check == "c8: undelivered jobs"] == ["watch"]

@@ -66,6 +66,12 @@ def test_a_cell_that_does_not_answer_or_call_a_hook_is_found(folder: Path) -> No
     assert "unable to contact qmaster" in wrong(folder)["master"]
 
 
+def test_hooks_that_are_switched_off_are_to_be_watched(folder: Path) -> None:
+    (folder / "metasched.off").touch()
+    switched_off = f"{folder}/metasched.off exists: all hooks are switched off"
+    assert wrong(folder) == {f"hooks.conf of the {hook}": switched_off for hook in ("verifier", "epilog")}
+
+
 def test_queues_whose_epilog_is_not_ours_are_found(folder: Path) -> None:
     configured(folder, epilog="none")
     (folder / "long").write_text(f"qname long\nepilog root@{folder}/metasched-epilog --beside /site/epilog\n")

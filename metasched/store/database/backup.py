@@ -117,7 +117,9 @@ def restore(store: Store, backed_up: str | os.PathLike[str], *, replace: bool = 
                 writing(store.engine) as target,
             ):
                 if not replace and (held := _held(target)):
-                    raise InputError(f"holds {held} already, expected an empty database", where=store.name)
+                    raise InputError(
+                        f"holds {held} already, expected an empty database, or --replace", where=store.name
+                    )
                 for table in reversed(kept_tables()):
                     target.execute(delete(table))
                 return _copied(source, target)
