@@ -153,10 +153,11 @@ def test_searches_survive_a_bandwidth_below_one() -> None:
         assert not np.isin(combinations[:, 2], (6, 7)).any()
 
 
-def test_the_second_route_drops_the_functions_that_are_mostly_poor() -> None:
+@pytest.mark.parametrize("unit", [1.0, 60.0])
+def test_the_second_route_drops_the_functions_that_are_mostly_poor_in_any_unit_of_time(unit: float) -> None:
     """Rows are computation functions; columns two communication functions with two bandwidth functions each."""
     limits = Limits(tolerance=0.2, strikes=0.7)
-    error = np.array([[1.0, 1.1, 1.0, 5.0], [1.2, 1.2, 1.2, 5.0], [9.0, 9.0, 1.0, 9.0]])
+    error = np.array([[1.0, 1.1, 1.0, 5.0], [1.2, 1.2, 1.2, 5.0], [9.0, 9.0, 1.0, 9.0]]) * unit
     kept = staged._eliminate(error, 2, limits)
     assert np.isinf(kept[2]).all()  # three of its four are poor
     assert kept[:2].tolist() == error[:2].tolist()  # 4 of 6 and fewer are poor in the columns

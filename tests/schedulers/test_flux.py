@@ -9,6 +9,8 @@ import pytest
 
 from metasched.schedulers.flux.listing import cores
 from metasched.schedulers.flux.source import FluxSource
+from metasched.schedulers.flux.submission import asked_for
+from metasched.schedulers.submission import Asked
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
 from tests.schedulers.flux_answers import FILES, FLUX, STARTED, SUBMITTED, job, resources
@@ -96,3 +98,10 @@ def test_a_set_of_more_numbers_than_can_be_is_refused_in_a_short_line() -> None:
     with pytest.raises(ValueError, match=r"^'0-10000001(,1){15}' is not a set of numbers$") as refused:
         cores({"execution": {"R_lite": lite, "nodelist": ["n0"]}})
     assert len(str(refused.value)) < 80
+
+
+@pytest.mark.parametrize("words", [["-n", "many"], ["--setattr"], ["-q"]])
+def test_options_that_flux_will_refuse_ask_for_nothing_here(words: list[str]) -> None:
+    asked = SOURCE.submission(["submit", *words], "new")
+    assert asked.words[:2] == ("flux", "submit")
+    assert asked_for(["submit", "-q", "fast", *words]) == Asked("", 1, ())

@@ -47,6 +47,12 @@ def test_a_run_is_measured_and_recorded() -> None:
     assert finished.warnings == ()
 
 
+@pytest.mark.parametrize(("full", "name"), [("n1.cluster.org", "n1"), ("n1", "n1"), ("", "localhost")])
+def test_the_host_is_named_without_its_domain(full: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: full)
+    assert local.host_name() == name
+
+
 def test_arguments_reach_the_command_as_they_are(tmp_path: Path) -> None:
     target = tmp_path / "said"
     said = "$(id) ; `ls` 'a b' *"
@@ -113,7 +119,7 @@ def test_sensors_that_cannot_be_had_do_not_harm_the_run(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(("command", "status"), [("nonesuch-command", 127), ("/", 126), (__file__, 126), ("a\0b", 126)])
 def test_a_command_that_cannot_be_started_is_said_so(command: str, status: int) -> None:
     with pytest.raises(local.CommandError) as caught:
-        run(command)
+        run(command, "-x")
     assert caught.value.status == status
     assert command in str(caught.value)
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,6 +74,7 @@ def test_a_bound_job_is_let_go_with_its_other_parts(server: Path) -> None:
     (server / "qstat.jobs").write_text(printed(Jobs={"9.pbs": bound}))
     (found,) = source().bound()
     assert (found.number, found.placement, found.nodes, found.partition) == ("9", "0f", {"n1", "n2"}, "new")
+    assert found.waited == pytest.approx(time.time() - SUBMITTED, abs=60.0)
     source().release("9", 60.0, 2)
     assert (server / "qalter.asked").read_text().split("\n") == ["-l", "select=1:ncpus=2:mem=4kb+1:ncpus=1", "9", ""]
 
@@ -136,3 +141,14 @@ def test_a_job_failed_where_pbs_could_not_run_it(server: Path, status: int, fail
     document = {"Jobs": {"7.pbs": job("F", Exit_status=status)}}
     found = [each for each in ended(document) if each.number.startswith("7")]
     assert [each.failed for each in found] == [failed]
+
+
+@pytest.mark.parametrize(
+    ("user", "uid", "may"), [("ann", 1, True), ("bob", 1, True), ("eve", 1, False), ("eve", 0, True)]
+)
+def test_jobs_may_be_let_go_by_root_managers_and_operators(
+    user: str, uid: int, may: bool, server: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_name=user))
+    assert {each.releases for each in source().partitions()} == {may}

@@ -106,6 +106,20 @@ def test_a_daemon_that_follows_takes_up_what_the_leader_has_stored_and_learned(t
         assert follower.job_history.predict("ada", 4, 7200.0, 2e6)["run_time"] > 0.0
 
 
+def test_a_daemon_that_follows_leads_as_soon_as_the_lead_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metasched.service.daemon.SETTLED", 0.0)
+    with running(tmp_path, learned=False) as leader:
+        follower = Daemon(leader.configuration, leader.store)
+        follower.look_after_lead()
+        assert not follower.leads
+        leader.leadership.release()
+        follower.look_after_lead()
+        assert follower.leads
+        follower.stop()
+
+
 def test_a_daemon_that_leads_does_not_read_back_what_it_wrote_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,7 +83,7 @@ def placed(words: Sequence[str], partition: str, attribute: str) -> list[str]:
     condition = f"{attribute} = '{partition}'"
     _, place = options(words)
     made = list(words)
-    for number in range(place):
+    for number in reversed(range(place)):  # of several conditions oarsub takes the last
         if made[number] in ("-p", "--property") and number + 1 < place:
             made[number + 1] = f"({made[number + 1]}) AND {condition}"
             return made

@@ -64,6 +64,12 @@ def test_rbw_is_where_the_fit_is_best_and_its_range_ends_where_the_fit_is_that_o
     assert misfit(np.log(found.high)) == pytest.approx(0.7, rel=1e-3)
 
 
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_rbw_is_found_at_either_end_of_its_range(side: float) -> None:
+    found = bandwidth_factor(lambda log_rbw: 1e3 * (log_rbw - side * 9.0) ** 2, 0.5, runs=15)
+    assert found.value == pytest.approx(10.0 ** (3.0 * side), rel=1e-3)
+
+
 def test_rbw_stays_1_where_the_runs_cannot_tell() -> None:
     found = bandwidth_factor(lambda log_rbw: 1.0, 1.0, runs=15)
     assert found.value == pytest.approx(1.0, abs=1e-4)
@@ -82,7 +88,7 @@ def test_loaded_runs_are_not_taken_for_dedicated_ones() -> None:
     loaded = Run("made", "c8", 100, 1, 0.5, 90.0, 3.0)
     free = Run("made", "c8", 100, 1, 0.97, 90.0, 2.0)
     assert dedicated([loaded, free], 1, where="here") == [free]
-    with pytest.raises(InputError, match="here: no dedicated run on one processor"):
+    with pytest.raises(InputError, match="here: no dedicated run on 1 processor"):
         dedicated([loaded], 1, where="here")
 
 

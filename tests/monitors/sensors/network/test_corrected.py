@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -18,6 +19,15 @@ def test_a_probe_scales_what_the_counters_say() -> None:
     link.learn(5e5)
     time.sleep(0.02)
     assert link.read() == pytest.approx(5e5, rel=0.05)  # next to nothing passes: the counters leave all of the speed
+
+
+def test_a_reading_at_the_same_moment_tells_nothing_and_the_next_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter([10.0, 10.0, 10.0, 11.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+    link = CorrectedLink(LOOPBACK, speed=1e6)
+    assert math.isnan(link.read())
+    link.learn(5e5)
+    assert link.read() == pytest.approx(1e6, rel=0.05)
 
 
 def test_the_outward_interface_is_that_of_the_nearest_default_route(tmp_path: Path) -> None:

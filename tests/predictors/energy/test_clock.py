@@ -1,0 +1,50 @@
+"""How times follow the clock: what the doubt about that does to a predicted time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metasched.predictors.energy.clock import MEANS, OUTSIDE, Clock
+
+CLOCK = Clock(
+    reference=2000.0, least=1000.0, most=3000.0, numbers=(0.4, 0.3, -0.2, 0.1, 0.2, 0.1, 0.3),
+    middle=(6.0, 1.0, -0.2, 4.0), unit=(0.7, 0.8, 0.3, 0.4),
+)  # fmt: skip
+POINTS = np.log([[300.0, 2.0, 0.9, 60.0], [900.0, 16.0, 0.5, 90.0]])
+
+
+@given(clock=st.floats(1000.0, 3000.0), seed=st.integers(0, 1000))
+def test_the_spread_is_what_the_doubt_about_the_numbers_makes_of_the_logarithm_of_the_factor(
+    clock: float, seed: int
+) -> None:
+    doubt = np.random.default_rng(seed).normal(0.0, 0.1, (len(MEANS), len(MEANS)))
+    step, slopes = 1e-6, []
+    for place in range(len(MEANS)):
+        ends = []
+        for side in (step, -step):
+            numbers = list(CLOCK.numbers)
+            numbers[place] += side
+            ends.append(np.log(replace(CLOCK, numbers=tuple(numbers)).factor(POINTS, np.full(2, clock))))
+        slopes.append((ends[0] - ends[1]) / (2.0 * step))
+    expected = np.linalg.norm(np.array(slopes).T @ doubt.T, axis=1)
+    found = replace(CLOCK, doubt=tuple(doubt.ravel())).spread(POINTS, clock)
+    assert found == pytest.approx(expected, rel=1e-4, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("clock", "beyond"), [(500.0, 2.0), (1000.0, 1.0), (1700.0, 1.0), (3000.0, 1.0), (6000.0, 2.0)]
+)
+def test_a_clock_outside_those_learned_is_doubted_by_how_far_it_is(clock: float, beyond: float) -> None:
+    assert CLOCK.outside(clock) == pytest.approx(np.log(beyond))
+    assert CLOCK.spread(POINTS, clock) == pytest.approx(np.full(2, OUTSIDE * np.log(beyond)))
+    assert CLOCK.spread(POINTS, 6000.0) == pytest.approx(np.full(2, 0.104), abs=1e-3)
+
+
+def test_without_a_clock_a_time_is_that_at_the_reference() -> None:
+    assert CLOCK.factor(POINTS, np.array([np.nan, 2000.0])).tolist() == [1.0, 1.0]
+    assert CLOCK.pace(POINTS, np.array([np.nan, 1500.0]))[0] == CLOCK.pace(POINTS, np.array([2000.0, 1500.0]))[0]
