@@ -29,7 +29,7 @@ def check_flux(name: str, uri: str, socket: str | None) -> Iterator[Finding]:
     uri : of the instance, empty for the system's.
     socket : the daemon's Unix socket.
     """
-    commands = Commands({"FLUX_URI": uri} if uri else {})
+    commands = Commands({"FLUX_URI": uri})
     try:
         queues = commands.read(len, *QUEUES)
         plugins = commands.read(lambda found: [str(each) for each in [*found]], *PLUGINS)

@@ -27,7 +27,7 @@ def check_htcondor(name: str, pool: str) -> Iterator[Finding]:
     name : the cluster's name in the daemon's configuration.
     pool : host of its collector, empty for that of the usual configuration.
     """
-    commands = Commands({"_CONDOR_COLLECTOR_HOST": pool} if pool else {})
+    commands = Commands({"_CONDOR_COLLECTOR_HOST": pool})
     try:
         rows = [line.split() for line in commands.run(*PUBLISHED).splitlines() if line.strip()]
     except RuntimeError as error:

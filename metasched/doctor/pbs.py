@@ -32,7 +32,7 @@ def check_pbs(name: str, server: str, socket: str | None, folder: Path) -> Itera
     socket : the daemon's Unix socket.
     folder : where the hook's files are.
     """
-    commands = Commands({"PBS_SERVER": server} if server else {})
+    commands = Commands({"PBS_SERVER": server})
     try:
         history = commands.read(_keeps_history, *SERVER)
     except RuntimeError as error:

@@ -28,7 +28,7 @@ class Commands:
 
     Parameters
     ----------
-    environment : variables that name the cluster to its commands.
+    environment : variables that name the cluster to its commands; an empty one is left to our own environment.
     timeout : how long a command may take (s).
     spelling : further variables that say how they print.
     nothing : the document that they mean where they print none at all; None where they always print one.
@@ -38,6 +38,9 @@ class Commands:
     timeout: float = TIMEOUT
     spelling: Mapping[str, str] = field(default_factory=dict)
     nothing: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "environment", {name: value for name, value in self.environment.items() if value})
 
     def run(self, *words: str) -> str:
         """Run a command and return what it prints; bytes that are not UTF-8 become surrogates.

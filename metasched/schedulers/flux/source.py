@@ -24,13 +24,10 @@ from metasched.schedulers.listing import Listing
 
 
 class FluxSource(ListedCluster):
-    """One instance of Flux.
+    """One instance of Flux, with the parameters of :class:`AskedCluster`; its queues are the partitions.
 
     Parameters
     ----------
-    name : the cluster's name, in placements and in runs.
-    partitions : names of the queues that jobs may be sent to, all where empty.
-    platform : what its models are kept by; the name where empty.
     uri : of the instance, empty for the system's.
     timeout : how long a command may take (s).
     """
@@ -43,7 +40,7 @@ class FluxSource(ListedCluster):
     def __init__(
         self, name: str, partitions: Sequence[str] = (), *, platform: str = "", uri: str = "", timeout: float = TIMEOUT
     ) -> None:
-        super().__init__(name, partitions, platform, Commands({"FLUX_URI": uri} if uri else {}, timeout))
+        super().__init__(name, partitions, platform, Commands({"FLUX_URI": uri}, timeout))
 
     def _listing(self) -> Listing:
         total, held = self._commands.read(lambda found: (cores(found), properties(found)), *RESOURCES, "all")
@@ -55,5 +52,4 @@ class FluxSource(ListedCluster):
         return Listing(self._commands.read(parts, *QUEUES), self._commands.read(listed, *JOBS))
 
     def _ended(self) -> Iterable[Accounted]:
-        found: Iterable[Accounted] = self._commands.read(ended, *ENDED)
-        return found
+        return self._commands.read(ended, *ENDED)

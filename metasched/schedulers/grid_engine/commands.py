@@ -25,9 +25,7 @@ class GridEngineCommands(Commands):
         root, cell : SGE_ROOT and SGE_CELL, empty for those of the environment, else the usual ones.
         timeout : how long a command may take (s).
         """
-        variables = {"SGE_ROOT": root, "SGE_CELL": cell}
-        named = {name: value for name, value in variables.items() if value}
-        return cls(named, timeout, {"SGE_LONG_QNAMES": "255"})
+        return cls({"SGE_ROOT": root, "SGE_CELL": cell}, timeout, {"SGE_LONG_QNAMES": "255"})
 
     def xml(self, *words: str) -> ElementTree.Element:
         """Run a command that prints XML.

@@ -28,16 +28,13 @@ ANYWHERE = "*"
 
 
 class GridEngineSource(ListedCluster):
-    """One cell of Grid Engine.
+    """One cell of Grid Engine, with the parameters of :class:`AskedCluster`; its cluster queues are the partitions.
 
     Lines are written to its accounting some seconds after a job has left the queues (``flush_time``), and none is ever
     removed. Of a job on several hosts they name one.
 
     Parameters
     ----------
-    name : the cluster's name, in placements and in runs.
-    partitions : names of the cluster queues that jobs may be sent to, all where empty.
-    platform : what its models are kept by; the name where empty.
     root, cell : SGE_ROOT and SGE_CELL, empty for those of the environment, else the usual ones.
     timeout : how long a command may take (s).
     """

@@ -13,13 +13,10 @@ from metasched.schedulers.listing import Listing
 
 
 class HTCondorSource(ListedCluster):
-    """One pool of HTCondor, with the schedd of this host.
+    """One pool of HTCondor with the schedd of this host, with the parameters of :class:`AskedCluster`.
 
     Parameters
     ----------
-    name : the cluster's name, in placements and in runs.
-    partitions : names of the partitions that jobs may be sent to, all where empty.
-    platform : what its models are kept by; the name where empty.
     pool : host of its collector, empty for that of the usual configuration.
     timeout : how long a command may take (s).
     """
@@ -34,13 +31,11 @@ class HTCondorSource(ListedCluster):
         self, name: str, partitions: Sequence[str] = (), *, platform: str = "", pool: str = "", timeout: float = TIMEOUT
     ) -> None:
         # Without jobs some versions print nothing.
-        super().__init__(
-            name, partitions, platform, Commands({"_CONDOR_COLLECTOR_HOST": pool} if pool else {}, timeout, nothing=[])
-        )
+        commands = Commands({"_CONDOR_COLLECTOR_HOST": pool}, timeout, nothing=[])
+        super().__init__(name, partitions, platform, commands)
 
     def _listing(self) -> Listing:
         return Listing(self._commands.read(instances, *STATUS), self._commands.read(listed, *JOBS))
 
     def _ended(self) -> Iterable[Accounted]:
-        found: Iterable[Accounted] = self._commands.read(ended, *ENDED)
-        return found
+        return self._commands.read(ended, *ENDED)

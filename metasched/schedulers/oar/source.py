@@ -11,18 +11,24 @@ from metasched.schedulers.accounted import Accounted
 from metasched.schedulers.commands import TIMEOUT, Commands
 from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Listing
-from metasched.schedulers.oar.listing import JOBS, RESOURCES, accounted, ended, instances, listed, resources
+from metasched.schedulers.oar.listing import (
+    JOBS,
+    RESOURCES,
+    Resource,
+    accounted,
+    ended,
+    instances,
+    listed,
+    resources,
+)  # fmt: skip
 from metasched.schedulers.oar.submission import asked_for, placed
 
 
 class OarSource(ListedCluster):
-    """One server of OAR.
+    """One server of OAR, with the parameters of :class:`AskedCluster`; partitions are values of the property.
 
     Parameters
     ----------
-    name : the cluster's name, in placements and in runs.
-    partitions : values of the property that jobs may be sent to, all where empty.
-    platform : what its models are kept by; the name where empty.
     property : of the resources, that tells partitions apart; empty where none does.
     timeout : how long a command may take (s).
     """
@@ -48,7 +54,7 @@ class OarSource(ListedCluster):
         self._placed = partial(placed, attribute=property)
 
     def _listing(self) -> Listing:
-        known = self._commands.read(lambda found: resources(found, self._property), *RESOURCES)
+        known = self._resources()
 
         def listing(jobs: Any) -> Listing:
             return Listing(instances(known, jobs), listed(jobs, known, self._property))
@@ -56,6 +62,8 @@ class OarSource(ListedCluster):
         return self._commands.read(listing, *JOBS)
 
     def _ended(self) -> Iterable[Accounted]:
-        known = self._commands.read(lambda found: resources(found, self._property), *RESOURCES)
-        found: Iterable[Accounted] = self._commands.read(lambda jobs: accounted(jobs, known), *ended(time.time()))
-        return found
+        known = self._resources()
+        return self._commands.read(lambda jobs: accounted(jobs, known), *ended(time.time()))
+
+    def _resources(self) -> dict[int, Resource]:
+        return self._commands.read(lambda found: resources(found, self._property), *RESOURCES)

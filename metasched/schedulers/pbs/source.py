@@ -16,13 +16,10 @@ from metasched.schedulers.pbs.submission import asked_for, placed
 
 
 class PbsSource(ListedCluster):
-    """One server of OpenPBS.
+    """One server of OpenPBS, with the parameters of :class:`AskedCluster`; its queues are the partitions.
 
     Parameters
     ----------
-    name : the cluster's name, in placements and in runs.
-    partitions : names of the queues that jobs may be sent to, all where empty.
-    platform : what its models are kept by; the name where empty.
     server : the server's host as PBS_SERVER, empty for that of the usual pbs.conf.
     timeout : how long a command may take (s).
     """
@@ -41,9 +38,8 @@ class PbsSource(ListedCluster):
         timeout: float = TIMEOUT,
     ) -> None:
         # Times in English, whatever the daemon's language is; without jobs some versions print nothing.
-        super().__init__(
-            name, partitions, platform, Commands({"PBS_SERVER": server} if server else {}, timeout, {"LC_ALL": "C"}, {})
-        )
+        commands = Commands({"PBS_SERVER": server}, timeout, {"LC_ALL": "C"}, nothing={})
+        super().__init__(name, partitions, platform, commands)
 
     def _listing(self) -> Listing:
         known = self._commands.read(hosts, *NODES)

@@ -38,7 +38,7 @@ class SlurmCommands(Commands):
         timeout : how long a command may take (s).
         """
         # Times as seconds since 1970 where a command prints times.
-        return cls({"SLURM_CONF": configuration} if configuration else {}, timeout, {"SLURM_TIME_FORMAT": "%s"})
+        return cls({"SLURM_CONF": configuration}, timeout, {"SLURM_TIME_FORMAT": "%s"})
 
     def table(self, columns: Sequence[str], *words: str) -> list[dict[str, str]]:
         """The rows that squeue, sinfo or sacct print, each a text for each of the columns.

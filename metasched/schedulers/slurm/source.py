@@ -66,13 +66,10 @@ _METERS = {"rapl": "package+memory", "ipmi": "node", "xcc": "node", "pm_counters
 
 
 class SlurmSource(AskedCluster):
-    """One Slurm cluster.
+    """One Slurm cluster, with the parameters of :class:`AskedCluster`.
 
     Parameters
     ----------
-    name : the cluster's name, in placements and in runs.
-    partitions : names of the partitions that jobs may be sent to, all where empty.
-    platform : what its models are kept by; the name where empty.
     configuration : path of its slurm.conf, empty for the usual one.
     hardware : of its nodes, None where it is not known.
     timeout : how long a command may take (s).
