@@ -131,7 +131,8 @@ _MOMENTS: Mapping[type, Sequence[str]] = {Sent: ("chosen_at", "submitted_at", "s
 class SentJobs:
     """The jobs that were sent to sites, and what is learned from them about the sites' predictions and links.
 
-    What is noted is stored first: it outlives the daemon, and what cannot be stored is not noted.
+    What is noted is stored first: it outlives the daemon, and what cannot be stored is not noted. Whatever users report
+    of a job is refused by InputError where no such job was sent, or its end is known already.
 
     Parameters
     ----------
@@ -192,13 +193,14 @@ class SentJobs:
         Raises
         ------
         InputError
-            When no such job was sent, or the site is not in its ranking.
+            When the site is not in its ranking either.
         """
         with self._lock:
             job = self._open(uid)
             place = next((each for each in job.places if each.offer.site == site), None)
             if place is None:
-                raise InputError(f"site is {site!r}, expected one of {_names(job.places)}")
+                names = ", ".join(each.offer.site for each in job.places)
+                raise InputError(f"site is {site!r}, expected one of {names}")
             now = self._now()
             known = replace(self._of(site), last=now)
             if gigabytes > 0.0 and seconds > 0.0:
@@ -209,19 +211,13 @@ class SentJobs:
             if job.state == "submitted" and (job.site, job.job) == (site, number):
                 return job  # reported again
             again = job.state == "withdrawing"
-            left = {job.site: _with_overdue(known if job.site == site else self._of(job.site), job)}
+            left = {job.site: _learned(known if job.site == site else self._of(job.site), job.overdue)}
             new = replace(job, place=place, state="submitted", job=number, submitted_at=now, seen_at=None,
                           resent=job.resent + again)  # fmt: skip
             return self._note(new, {site: known} | left)
 
     def withdraw(self, uid: str, places: Sequence[SitePlacement]) -> Sent:
-        """Record that a job will be withdrawn from its site, and where it may go; again if that changes.
-
-        Raises
-        ------
-        InputError
-            When no such job waits anywhere.
-        """
+        """Record that a job will be withdrawn from its site, and where it may go; again if that changes."""
         with self._lock:
             job = self._open(uid)
             if job.state == "chosen":
@@ -229,41 +225,20 @@ class SentJobs:
             return self._note(replace(job, state="withdrawing", places=tuple(places)))
 
     def stays(self, uid: str) -> Sent:
-        """Note that a job that was to be withdrawn stays at its site, since it has started there.
-
-        Raises
-        ------
-        InputError
-            When no such job was sent.
-        """
+        """Note that a job that was to be withdrawn stays at its site, since it has started there."""
         with self._lock:
             job = self._open(uid)
             return self._note(replace(job, state="submitted")) if job.state == "withdrawing" else job
 
     def find(self, uid: str) -> Sent:
-        """The known state of a job, by its id.
-
-        Raises
-        ------
-        InputError
-            When no such job was sent.
-        """
+        """The known state of a job, by its id."""
         with self._lock:
-            if uid not in self._jobs:
-                raise InputError(f"no job {uid[:32]} was sent")
-            return self._jobs[uid]
+            return self._job(uid)
 
     def withdrawn(self, uid: str) -> Sent:
-        """Note that a job was not submitted anywhere; it counts as load no more.
-
-        Raises
-        ------
-        InputError
-            When no such job was sent.
-        """
+        """Note that a job was not submitted anywhere; it counts as load no more."""
         with self._lock:
-            job = self._open(uid)
-            return self._note(replace(job, state="withdrawn"), {job.site: _with_overdue(self._of(job.site), job)})
+            return self._given_up(self._open(uid), "withdrawn")
 
     def seen(self, uid: str) -> None:
         """Note that the site shows the job in its queue, waiting or running."""
@@ -286,14 +261,13 @@ class SentJobs:
             site = self._of(job.site)
             # What it missed with other sites' runs says nothing of how far it is to be believed.
             if not failed and took > 0.0 and not job.place.offer.lenders:
-                site = _with_ratio(site, took / job.place.predicted)
+                site = _learned(site, took / job.place.predicted)
             self._note(replace(job, state="failed" if failed else "ended", took=took), {job.site: site})
 
     def forgotten(self, uid: str) -> None:
         """Note that the site knows nothing of the job and never will."""
         with self._lock:
-            job = self._jobs[uid]
-            self._note(replace(job, state="unknown"), {job.site: _with_overdue(self._of(job.site), job)})
+            self._given_up(self._jobs[uid], "unknown")
 
     def open(self) -> list[Sent]:
         """The jobs that were submitted and whose outcome is not known, the oldest first; those too old are given up."""
@@ -351,9 +325,7 @@ class SentJobs:
                     width, trip = _led_on(known.probed, link.bandwidth), _led_on(known.round_trip, link.round_trip)
                     sites[name] = replace(known, probed=width, round_trip=trip, probed_at=at)
             if self._kept is not None and sites:
-                offset = self._wall() - now
-                written = {name: _shifted(each, offset) for name, each in sites.items()}
-                self._kept.save_sites({name: _SITE.dump_python(each, mode="json") for name, each in written.items()})
+                self._kept.save_sites(self._documents(sites))
             self._sites |= sites
 
     def links(
@@ -366,20 +338,20 @@ class SentJobs:
         configured : bandwidth to each site as the administrator states it (Mbit/s), None where it is not stated.
         derived : what follows from measurements between other sites.
         """
-        now, found = self._now(), {}
+        now, found, others = self._now(), {}, derived or {}
         with self._lock:
             for name, width in configured.items():
                 known = self._of(name)
-                found_of_others = None if derived is None else derived.get(name)
-                link = site_link(width, known.bandwidth, known.probe(now), known.share, found_of_others)
-                if link is not None:
-                    found[name] = link
-        return found
+                found[name] = site_link(width, known.bandwidth, known.probe(now), known.share, others.get(name))
+        return {name: link for name, link in found.items() if link is not None}
+
+    def _job(self, uid: str) -> Sent:
+        if uid not in self._jobs:
+            raise InputError(f"no job {uid[:32]} was sent")
+        return self._jobs[uid]
 
     def _open(self, uid: str) -> Sent:
-        job = self._jobs.get(uid)
-        if job is None:
-            raise InputError(f"no job {uid[:32]} was sent")
+        job = self._job(uid)
         if job.state not in ("chosen", "submitted", "withdrawing"):
             raise InputError(f"job {uid} is {job.state}, expected one not reported yet")
         return job
@@ -391,17 +363,22 @@ class SentJobs:
         """Store the changes of a job and of sites, then apply them."""
         sites = sites or {}
         if self._kept is not None:
-            offset = self._wall() - self._now()
-            written = {name: _shifted(each, offset) for name, each in sites.items()}
-            self._kept.save(
-                job.uid, job.chosen_at + offset, _SENT.dump_python(_shifted(job, offset), mode="json"),
-                {name: _SITE.dump_python(each, mode="json") for name, each in written.items()}, forgotten,
-            )  # fmt: skip
+            moved = _shifted(job, self._wall() - self._now())
+            document = _SENT.dump_python(moved, mode="json")
+            self._kept.save(job.uid, moved.chosen_at, document, self._documents(sites), forgotten)
         for uid in forgotten:
             del self._jobs[uid]
         self._jobs[job.uid] = job
         self._sites |= dict(sites)
         return job
+
+    def _given_up(self, job: Sent, state: State) -> Sent:
+        """Note that nothing more will be heard of a job but that it took at least so long, where it is overdue."""
+        return self._note(replace(job, state=state), {job.site: _learned(self._of(job.site), job.overdue)})
+
+    def _documents(self, sites: Mapping[str, _Site]) -> dict[str, Any]:
+        offset = self._wall() - self._now()
+        return {name: _SITE.dump_python(_shifted(each, offset), mode="json") for name, each in sites.items()}
 
     def _read(self, adapter: TypeAdapter[_Kept], documents: Mapping[str, Any]) -> dict[str, _Kept]:
         now, found = self._now(), {}
@@ -421,14 +398,9 @@ def _shifted(each: _Kept, seconds: float, latest: float = math.inf) -> _Kept:
     return replace(each, **{name: min(at + seconds, latest) for name, at in moments.items() if at is not None})
 
 
-def _with_ratio(site: _Site, ratio: float) -> _Site:
-    return replace(site, ratios=(*site.ratios, ratio)[-REMEMBERED:])
-
-
-def _with_overdue(site: _Site, job: Sent) -> _Site:
-    """A site with what is known of a job whose end there will never be: that it took at least so long."""
-    ratio = job.overdue
-    return site if ratio is None else _with_ratio(site, ratio)
+def _learned(site: _Site, ratio: float | None) -> _Site:
+    """A site with one more ratio of the time taken to the time predicted, where there is one."""
+    return site if ratio is None else replace(site, ratios=(*site.ratios, ratio)[-REMEMBERED:])
 
 
 def _warnings(overdue: int, lost: int) -> tuple[str, ...]:
@@ -450,7 +422,3 @@ def _as_load(job: Sent, now: float) -> SentJob:
 
 def _led_on(before: float | None, newest: float) -> float:
     return newest if before is None else before + NEWEST * (newest - before)
-
-
-def _names(places: Sequence[SitePlacement]) -> str:
-    return ", ".join(each.offer.site for each in places)
