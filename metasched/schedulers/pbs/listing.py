@@ -166,8 +166,8 @@ def exit_status(status: int) -> int:
 
     Examples
     --------
-    >>> [exit_status(status) for status in (0, 3, 271, -2)]
-    [0, 3, 143, 1]
+    >>> [exit_status(status) for status in (0, 3, 255, 271, -1, -2)]
+    [0, 3, 255, 143, 1, 1]
     """
     return 1 if status < 0 else 128 + status - 256 if status >= 256 else status
 

@@ -1,0 +1,73 @@
+"""Asks a daemon for one answer of each kind: ``python -m tests.service.api.answers >tests/service/api/answers.json``.
+
+That file is what :mod:`tests.service.api.test_whole_answers` compares with; read its difference before it is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from metasched.service.app import make_app
+from metasched.service.daemon import Daemon
+from tests.service.daemons import running
+
+#: What an application asks for, and one that no model and no cluster knows.
+CG, UNKNOWN = {"application": "cg", "problem_size": 1400}, {"application": "lu", "problem_size": 10}
+#: Each question by a name: a path, and a body where it is no plain reading.
+QUESTIONS: dict[str, tuple[str, dict[str, Any] | None]] = {
+    "health": ("health", None),
+    "status": ("status", None),
+    "clusters": ("clusters", None),
+    "models": ("models", None),
+    "applications": ("applications", None),
+    "mode": ("mode", None),
+    "sites": ("sites", None),
+    "loads": ("loads?node=e1&since=0", None),
+    "prediction": (
+        "predictions",
+        CG | {"platform": "east", "processors": 2, "available_cpu": 0.5, "available_bandwidth": 50.0},
+    ),
+    "ranking": ("rankings", CG | {"processors": [1, 2, 4], "top": 3}),
+    "ranking of one": ("rankings", CG | {"processors": [2], "top": 1}),
+    "placement": ("placements", CG | {"processors": [2], "trial": True}),
+    "no placement": ("placements", CG | {"processors": [64], "trial": True}),
+    "placement of what is unknown": ("placements", UNKNOWN | {"processors": [2], "trial": True}),
+    "time limit": ("walltimes", CG | {"platform": "east", "processors": 2}),
+}
+#: Keys whose values are others each time.
+CHANGING = frozenset({"age", "database", "id", "made_at", "saved_at", "sources", "up", "version"})
+#: Names of nodes: among equal ones any is placed on.
+NODE = re.compile(r"\b([ew])[1-4]\b")
+
+
+def answers(daemon: Daemon) -> dict[str, Any]:
+    """The answers to all questions, without what is different each time."""
+    headers = {"Authorization": f"Bearer {daemon.store.tokens.add('admin', 'admin')}"}
+    daemon.access.refresh()
+    client = TestClient(make_app(daemon), headers=headers)
+    return {
+        name: _lasting(client.get(f"/v1/{path}") if body is None else client.post(f"/v1/{path}", json=body))
+        for name, (path, body) in QUESTIONS.items()
+    }
+
+
+def _lasting(answer: Any) -> Any:
+    def without(part: Any) -> Any:
+        if isinstance(part, str):
+            return NODE.sub(r"\1?", part)
+        if isinstance(part, dict):
+            return {key: without(value) for key, value in part.items() if key not in CHANGING}
+        return [without(each) for each in part] if isinstance(part, list) else part
+
+    return [answer.status_code, without(answer.json())]
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder), mode="act") as started:
+        print(json.dumps(answers(started), indent=1, sort_keys=True))
