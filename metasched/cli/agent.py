@@ -44,8 +44,5 @@ def agent(
     if readings.fault:
         raise InputError(readings.fault)
     (sample,) = readings.samples
-    if as_json:
-        output.print_json(asdict(sample))
-        return
     shown = f"available CPU {sample.available_cpu:.2f}, available bandwidth {sample.available_bandwidth:.1f} Mbit/s"
-    output.say(f"{sample.node}: {shown}")
+    output.answer(as_json, asdict(sample), f"{sample.node}: {shown}")

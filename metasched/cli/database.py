@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +12,8 @@ import typer
 
 from metasched.cli import output
 from metasched.cli.options import ConfigOption, JsonOption
-from metasched.cli.service import DatabaseOption, configuration
+from metasched.cli.service import DatabaseOption, configuration, opened
 from metasched.plain_numbers import number_of
-from metasched.store.database.store import Store
 
 DAY = 86_400.0
 
@@ -26,12 +26,10 @@ def upgrade_verb(config: ConfigOption = None, database: DatabaseOption = None, a
     from metasched.store.database.backup import upgrade
 
     done = upgrade(database or configuration(config).database)
-    if as_json:
-        output.print_json(asdict(done))
-    elif done.before == done.after:
-        output.say(f"{done.database} is already at schema {done.after}")
-    else:
-        output.say(f"{done.database} was upgraded from schema {done.before or 'none'} to {done.after}")
+    line = f"is already at schema {done.after}"
+    if done.before != done.after:
+        line = f"was upgraded from schema {done.before or 'none'} to {done.after}"
+    output.answer(as_json, asdict(done), f"{done.database} {line}")
 
 
 @db.command("check")
@@ -39,12 +37,10 @@ def check_verb(config: ConfigOption = None, database: DatabaseOption = None, as_
     """Read the whole database and report damage. The daemon may keep running."""
     from metasched.store.database.integrity import check
 
-    with Store.open(database or configuration(config).database, new=False) as store, output.working("checking"):
+    with opened(config, database) as store, output.working("checking"):
         faults, name = check(store), store.name
-    if as_json:
-        output.print_json({"database": name, "sound": not faults, "faults": list(faults)})
-    elif not faults:
-        output.say(f"{name} is sound")
+    sound = () if faults else (f"{name} is sound",)
+    output.answer(as_json, {"database": name, "sound": not faults, "faults": list(faults)}, *sound)
     if faults:
         for fault in faults:
             output.to_stderr(fault if name in fault else f"{name}: {fault}")
@@ -61,13 +57,10 @@ def backup_verb(
     """Write the current content of the database to a SQLite file. The daemon may keep running."""
     from metasched.store.database.backup import backup
 
-    with Store.open(database or configuration(config).database, new=False) as store, output.working("backing up"):
-        counts = backup(store, to)
-        name = store.name
-    if as_json:
-        output.print_json({"database": name, "backup": str(to), "rows": counts})
-    else:
-        output.say(f"{to} holds {_counted(dict(counts))} of {name}")
+    with opened(config, database) as store, output.working("backing up"):
+        counts, name = backup(store, to), store.name
+    document = {"database": name, "backup": str(to), "rows": counts}
+    output.answer(as_json, document, f"{to} holds {_counted(counts)} of {name}")
 
 
 @db.command("downgrade")
@@ -81,15 +74,12 @@ def downgrade_verb(
     """Write a copy of the database that an older version of metasched can open. The database is not changed."""
     from metasched.store.database.downgrade import downgrade
 
-    with Store.open(database or configuration(config).database, new=False) as store, output.working("copying"):
-        done = downgrade(store, to, version)
-        name = store.name
-    if as_json:
-        output.print_json({"database": name, "written": str(to), "version": version} | asdict(done))
-    else:
-        output.say(f"{to} holds for metasched {version}: {_counted(dict(done.copied))}")
-        if done.left_out:
-            output.say(f"left out, since {version} could not read it: {_counted(dict(done.left_out))}")
+    with opened(config, database) as store, output.working("copying"):
+        done, name = downgrade(store, to, version), store.name
+    lines = [f"{to} holds for metasched {version}: {_counted(done.copied)}"]
+    if done.left_out:
+        lines.append(f"left out, since {version} could not read it: {_counted(done.left_out)}")
+    output.answer(as_json, {"database": name, "written": str(to), "version": version} | asdict(done), *lines)
 
 
 @db.command("restore")
@@ -103,13 +93,10 @@ def restore_verb(
     """Restore a backup into the database, SQLite or PostgreSQL. Stop the daemon first."""
     from metasched.store.database.backup import restore
 
-    with Store.open(database or configuration(config).database) as store, output.working("restoring"):
-        counts = restore(store, backed_up, replace=replace)
-        name = store.name
-    if as_json:
-        output.print_json({"database": name, "backup": str(backed_up), "rows": counts})
-    else:
-        output.say(f"{name} now holds {_counted(dict(counts))} of {backed_up}")
+    with opened(config, database, new=True) as store, output.working("restoring"):
+        counts, name = restore(store, backed_up, replace=replace), store.name
+    document = {"database": name, "backup": str(backed_up), "rows": counts}
+    output.answer(as_json, document, f"{name} now holds {_counted(counts)} of {backed_up}")
 
 
 @db.command("prune")
@@ -128,19 +115,17 @@ def prune_verb(
     settings, now = configuration(config), time.time()
     loads = settings.keep.loads if loads is None else loads
     placements = settings.keep.placements if placements is None else placements
-    with Store.open(database or settings.database, new=False) as store, output.working("pruning"):
+    with opened(config, database) as store, output.working("pruning"):
         gone = prune(
             store, loads_before=now - DAY * loads, placements_before=now - DAY * placements,
             past_jobs_before=now - DAY * settings.keep.past_jobs,
         )  # fmt: skip
         name = store.name
-    if as_json:
-        output.print_json({"database": name} | asdict(gone))
-    else:
-        output.say(f"{name}: {gone.loads} loads, {gone.placements} placements and {gone.past_jobs} past jobs removed")
+    removed = f"{gone.loads} loads, {gone.placements} placements and {gone.past_jobs} past jobs removed"
+    output.answer(as_json, {"database": name} | asdict(gone), f"{name}: {removed}")
 
 
-def _counted(counts: dict[str, int]) -> str:
+def _counted(counts: Mapping[str, int]) -> str:
     """Rows of tables in words; empty tables are left out."""
     full = {name.replace("_", " ").removesuffix("s"): count for name, count in counts.items() if count}
     return ", ".join(number_of(count, noun) for noun, count in full.items()) or "nothing"

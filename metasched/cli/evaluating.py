@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.analytic import Analytic
@@ -153,12 +152,12 @@ def evaluate_verb(
         return
     for group in left:
         output.to_stderr(f"{group.name} was not evaluated: {_why_left(group)}")
-    table = Table(
-        title=f"{document['application']} on {document['cluster']}, {quantity.value}, {loads.value} loads, "
-        f"{len(own.outcomes)} runs"
+    title = f"{document['application']} on {document['cluster']}, {quantity.value}, {loads.value} loads"
+    table = output.table(
+        *("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} coverage", "width"),
+        left=("method",),
+        title=f"{title}, {len(own.outcomes)} runs",
     )
-    for heading in ("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} coverage", "width"):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
     for name, evaluation in {own_name: own, **found}.items():
         summary = evaluation.summary()
         table.add_row(

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.table import Table
 
 from metasched.blocks.entry import MEASURES, TABLE_1, Block, Entry, Kind, Quantity
 from metasched.blocks.formulas import answer
@@ -41,9 +40,7 @@ def list_verb(
     if as_json:
         output.print_json([{"name": each.name, "kind": each.kind, "title": each.title} for each in found])
         return
-    table = Table(box=box.SIMPLE)
-    for heading in ("name", "kind", ""):
-        table.add_column(heading)
+    table = output.table("name", "kind", "", left=("name", "kind", ""), box=box.SIMPLE)
     for each in sorted(found, key=lambda entry: ([*Kind].index(entry.kind), entry.name)):
         table.add_row(each.name, each.kind, each.title)
     output.show(table)
@@ -59,9 +56,9 @@ def show_verb(entry: EntryArgument, as_json: JsonOption = False) -> None:
     sources = [each.source for each in found.values.values()]
     common = max(sources, key=sources.count, default="")
     output.say("\n".join(filter(None, (f"{found.name}: {found.title}", common))))
-    table = Table(box=box.SIMPLE)
-    for heading in ("value", "", "unit", "another source"):
-        table.add_column(heading, justify="right" if not heading else "left")
+    table = output.table(
+        "value", "", "unit", "another source", left=("value", "unit", "another source"), box=box.SIMPLE
+    )
     for name, each in found.values.items():
         doubt = f" ± {each.uncertainty:.2g}" if each.uncertainty is not None else ""
         table.add_row(
@@ -198,9 +195,7 @@ def calibrate_verb(
             }
         )
         return
-    table = Table(box=box.SIMPLE)
-    for heading in ("block", "measured", "form", "R^2", "mean error"):
-        table.add_column(heading, justify="left" if heading in ("block", "form") else "right")
+    table = output.table("block", "measured", "form", "R^2", "mean error", left=("block", "form"), box=box.SIMPLE)
     for block, result in quality.items():
         form = _terms(entry.blocks[block]) if block in entry.blocks else "Table 1"
         mean = f"{result.mean_percentage_error:.2f} %"

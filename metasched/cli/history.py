@@ -17,7 +17,7 @@ from rich.table import Table
 from metasched.audit import audit
 from metasched.cli import output
 from metasched.cli.options import ConfigOption, JsonOption
-from metasched.cli.service import DatabaseOption, ask_daemon, configuration
+from metasched.cli.service import DatabaseOption, ask_daemon, configuration, opened
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy
 from metasched.plain_numbers import number_of, span
@@ -103,7 +103,6 @@ def import_verb(
     as_json: JsonOption = False,
 ) -> None:
     """Store past jobs from accounting data, each once; run times and waits are predicted from them."""
-    from metasched.store.database.store import Store
     from metasched.store.files.job_logs import read_job_log
     from metasched.store.pseudonyms import pseudonyms_of
 
@@ -115,7 +114,7 @@ def import_verb(
     for path in logs:  # all are read before any is stored
         with output.working(f"reading {path.name}"):
             read.append(read_job_log(path))
-    with Store.open(location) as store:
+    with opened(config, database, new=True) as store:
         called = pseudonyms_of(store.past_jobs, location, plain=plain_users)
         new = sum(store.past_jobs.add(each, where, called, bar) for each in read)
         name = store.name
@@ -169,9 +168,8 @@ def predict(
         document = ask_daemon(configuration(config), "POST", "/v1/history/predictions", asked, url=url)
     else:
         from metasched.service.state.job_history import JobHistory
-        from metasched.store.database.store import Store
 
-        with Store.open(database, new=False) as store, output.working("learning"):
+        with opened(config, database) as store, output.working("learning"):
             past = JobHistory(store)
             past.restore(newest=FEW, rest=0.0)
             limit = asked.pop("requested_time")
@@ -179,10 +177,8 @@ def predict(
     if as_json:
         output.print_json(document)
         return
-    interval = document["interval"]
-    output.say(
-        f"{span(document['run_time'])} ({span(interval['low'])} to {span(interval['high'])}): {document['reason']}"
-    )
+    low, high = (span(document["interval"][end]) for end in ("low", "high"))
+    output.say(f"{span(document['run_time'])} ({low} to {high}): {document['reason']}")
     output.say(f"fails early: {document['early_failure']:.0%}; reaches its limit: {document['time_limit']:.0%}")
 
 
@@ -217,10 +213,7 @@ def report_verb(
         with output.working(f"reading {log.name}"):
             recorded, title = read_job_log(log), f"Jobs of {log.name}"
     else:
-        from metasched.store.database.store import Store
-
-        location = database or configuration(config).database
-        with Store.open(location, new=False) as store, output.working("reading"):
+        with opened(config, database) as store, output.working("reading"):
             known = store.past_jobs.clusters()
             if cluster is None and len(known) > 1:
                 raise InputError(f"there are jobs of {', '.join(known)}, expected --cluster to name one")
@@ -271,17 +264,13 @@ def forget(
     if url is not None or config is not None:
         document = ask_daemon(configuration(config), "POST", "/v1/history/forget", {"user": user}, url=url)
     else:
-        from metasched.store.database.store import Store
         from metasched.store.pseudonyms import pseudonyms_of
 
         location = database or configuration(config).database
-        with Store.open(location, new=False) as store:
+        with opened(config, database) as store:
             document = {"forgotten": store.past_jobs.forget([pseudonyms_of(store.past_jobs, location)(user)])}
         audit(f"{document['forgotten']} past jobs of a user forgotten")
-    if as_json:
-        output.print_json(document)
-    else:
-        output.say(f"{document['forgotten']} jobs forgotten")
+    output.answer(as_json, document, f"{document['forgotten']} jobs forgotten")
 
 
 def _on(recorded: JobLog, processors: int | None) -> tuple[JobLog, int, list[str]]:

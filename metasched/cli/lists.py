@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
-
 from candidate_functions.terms import formula, names
 from metasched.cli import output
 from metasched.plain_numbers import number_of
@@ -26,9 +24,9 @@ def show_list(title: str, models: Ranked, top: int, by: str) -> None:
     models, top : the list, and how many of it are shown.
     by : the method, or what else the title should say of the models.
     """
-    table = Table(title=f"{title}: best {min(top, len(models))} of {number_of(len(models), 'candidate model')}; {by}")
-    table.add_column("#", justify="right")
-    table.add_column(f"standard error ({'relative' if models.relative else 's'})", justify="right")
+    error = f"standard error ({'relative' if models.relative else 's'})"
+    best = f"best {min(top, len(models))} of {number_of(len(models), 'candidate model')}"
+    table = output.table("#", error, title=f"{title}: {best}; {by}")
     table.add_column("model", overflow="fold")
     for position in range(min(top, len(models))):
         table.add_row(

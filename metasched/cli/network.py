@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
@@ -61,10 +60,7 @@ def network(
     if as_json:
         output.print_json(document)
         return
-    table = Table("link", box=box.SIMPLE, pad_edge=False)
-    for heading in ("delay", "ways"):
-        table.add_column(heading, justify="right")
-    table.add_column("known")
+    table = output.table("link", "delay", "ways", "known", left=("link", "known"), box=box.SIMPLE, pad_edge=False)
     for each in explained.chains:
         alone = "together only" if len(each.links) > 1 else "yes"
         table.add_row(" + ".join(each.links), plain(each.delay), str(each.ways), alone if each.identifiable else "no")

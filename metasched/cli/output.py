@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, TypeVar
 from unicodedata import category
@@ -86,6 +86,27 @@ def print_json(document: Any) -> None:
 def say(line: str) -> None:
     """Print one line on stdout without wrapping it."""
     out.print(line, soft_wrap=True)
+
+
+def answer(as_json: bool, document: Any, *lines: str) -> None:
+    """Print an answer: one JSON document, or else its lines."""
+    if as_json:
+        print_json(document)
+    else:
+        for line in lines:
+            say(line)
+
+
+def table(*headings: str, left: Collection[str] = (), **style: Any) -> Table:
+    """An empty table of figures, whose columns are aligned to the right.
+
+    Parameters
+    ----------
+    headings : of the columns.
+    left : those of columns of text, which are aligned to the left.
+    style : as rich's Table takes it.
+    """
+    return Table(*(Column(each, justify="left" if each in left else "right") for each in headings), **style)
 
 
 def show(shown: Table | Group, *, empty: str = "nothing to show") -> None:

@@ -9,7 +9,6 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich import box
-from rich.table import Table
 
 from metasched.cli import options, output
 from metasched.placement.clusters.constraints import parse_counts
@@ -100,11 +99,8 @@ def plan_verb(
     if not found.runs:
         output.say(f"every possible run takes at least {budget:g} s")
         return
-    shown = Table(
-        title=f"{number_of(len(found.runs), 'run')}, {found.seconds.sum():.4g} s", title_justify="left", box=box.SIMPLE
-    )
-    for heading in ("N", "P", "runs", "each s"):
-        shown.add_column(heading, justify="right")
+    title = f"{number_of(len(found.runs), 'run')}, {found.seconds.sum():.4g} s"
+    shown = output.table("N", "P", "runs", "each s", title=title, title_justify="left", box=box.SIMPLE)
     kinds = list(dict.fromkeys(found.runs))
     for one in kinds:
         seconds = found.seconds[found.runs.index(one)]

@@ -123,7 +123,4 @@ def _learned(chosen: list[Group], method: Method) -> list[Outcome]:
 
 
 def _report(picture: Path, as_json: bool) -> None:
-    if as_json:
-        output.print_json({"picture": str(picture)})
-    else:
-        output.say(f"picture written to {picture}")
+    output.answer(as_json, {"picture": str(picture)}, f"picture written to {picture}")

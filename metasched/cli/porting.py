@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption, LevelOption, check_level
@@ -125,9 +124,8 @@ def _document(path: str, predictor: PortedPredictor, expected: Trust) -> dict[st
 
 def _show(path: str, predictor: PortedPredictor, expected: Trust) -> None:
     title = f"{predictor.application} from {predictor.reference.cluster} to {predictor.cluster}, idle"
-    table = Table(title=f"{title}, problem size {plain(expected.problem_size)}")
-    for heading in ("processors", "execution time (s)", f"{expected.level:.0%} interval", "expected PPE"):
-        table.add_column(heading, justify="right")
+    headings = ("processors", "execution time (s)", f"{expected.level:.0%} interval", "expected PPE")
+    table = output.table(*headings, title=f"{title}, problem size {plain(expected.problem_size)}")
     for position, count in enumerate(expected.processors):
         table.add_row(
             f"{count:.0f}",

@@ -204,12 +204,8 @@ def forget(
         with Store.open(database, new=False) as store:
             answer = forgotten_document(store.runs.forget(selected))
         audit(f"{answer['forgotten']} runs forgotten")
-    if as_json:
-        output.print_json(answer)
-        return
-    output.say(f"{answer['forgotten']} runs forgotten")
-    for each in answer["models"]:
-        output.say(f"the model of {each['application']} on {each['platform']} is refitted")
+    refitted = [f"the model of {each['application']} on {each['platform']} is refitted" for each in answer["models"]]
+    output.answer(as_json, answer, f"{answer['forgotten']} runs forgotten", *refitted)
 
 
 def _moment(option: str, text: str | None) -> float | None:

@@ -6,7 +6,7 @@ import logging
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -18,6 +18,9 @@ from metasched.node_names import fold, unfold
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, read_configuration
 from metasched.store.roles import ROLES, check_token
+
+if TYPE_CHECKING:
+    from metasched.store.database.store import Store
 
 DatabaseOption = Annotated[str | None, typer.Option("--database", help="Path or URL; replaces the configured one.")]
 
@@ -33,7 +36,6 @@ def serve_verb(
     from metasched.service.daemon import Daemon
     from metasched.service.server import serve
     from metasched.service.sources import sources
-    from metasched.store.database.store import Store
 
     settings = configuration(config)
     if port is not None:
@@ -41,7 +43,7 @@ def serve_verb(
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     for noisy in ("apscheduler", "alembic.runtime.plugins"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    with Store.open(database or settings.database) as store:
+    with opened(config, database, new=True) as store:
         serve(Daemon(settings, store, sources(settings)))
 
 
@@ -57,20 +59,15 @@ def add_token(
     as_json: JsonOption = False,
 ) -> None:
     """Create a token and print its secret, which is shown only once."""
-    from metasched.store.database.store import Store
-
     if (node if role == "site" else site) is not None:
         raise InputError("--site is for the role site, --node for the role agent")
     where = site if role == "site" else node
     known = check_token(name, role, where, user)
-    with Store.open(database or configuration(config).database) as store:
+    with opened(config, database, new=True) as store:
         secret = store.tokens.add(name, known, node=where, user=user)
     of = f", site {site}" if site else f", node {node}" if node else f", user {user}" if user else ""
     audit(f"token {name} created, role {known}{of}")
-    if as_json:
-        output.print_json({"name": name, "role": role, "node": where, "user": user, "token": secret})
-    else:
-        output.say(secret)
+    output.answer(as_json, {"name": name, "role": role, "node": where, "user": user, "token": secret}, secret)
 
 
 @token.command("enrol")
@@ -87,18 +84,15 @@ def enrol_agents(
     Nodes that are enrolled already keep their token. Copy each file to its node as /etc/metasched/agent.token.
     """
     from metasched.installation.enrolment import enrol
-    from metasched.store.database.store import Store
 
     names = list(dict.fromkeys(unfold(nodes, where="NODES")))
-    with Store.open(database or configuration(config).database) as store:
+    with opened(config, database, new=True) as store:
         done = enrol(store.tokens, names, folder, renew=renew)
     if done.enrolled:
         audit(f"tokens of {len(done.enrolled)} agents created: {fold(done.enrolled)}")
-    if as_json:
-        output.print_json(asdict(done) | {"folder": str(folder)})
-        return
-    output.say(f"{len(done.enrolled)} agents enrolled, {len(done.kept)} enrolled before; secrets in {folder}")
-    if done.without_file:
+    line = f"{len(done.enrolled)} agents enrolled, {len(done.kept)} enrolled before; secrets in {folder}"
+    output.answer(as_json, asdict(done) | {"folder": str(folder)}, line)
+    if done.without_file and not as_json:
         output.to_stderr(
             f"{len(done.without_file)} nodes have a token whose secret is not in {folder}, which was kept: "
             f"{fold(done.without_file)}; --renew replaces it"
@@ -112,9 +106,7 @@ def list_tokens(
     as_json: JsonOption = False,
 ) -> None:
     """List the tokens, without their secrets."""
-    from metasched.store.database.store import Store
-
-    with Store.open(database or configuration(config).database, new=False) as store:
+    with opened(config, database) as store:
         tokens = store.tokens.all()
     if as_json:
         output.print_json(
@@ -137,9 +129,7 @@ def revoke_token(
     database: DatabaseOption = None,
 ) -> None:
     """Revoke a token; a running daemon refuses it within a second."""
-    from metasched.store.database.store import Store
-
-    with Store.open(database or configuration(config).database, new=False) as store:
+    with opened(config, database) as store:
         store.tokens.revoke(name)
     audit(f"token {name} revoked")
 
@@ -150,6 +140,13 @@ def configuration(path: Path | None) -> Configuration:
     if named == Path(CONFIGURATION) and path is None and not named.exists():
         return Configuration()
     return read_configuration(named)
+
+
+def opened(config: Path | None, database: str | None, *, new: bool = False) -> Store:
+    """The database that an option names, else the configured one; a missing one is made only if it may be ``new``."""
+    from metasched.store.database.store import Store
+
+    return Store.open(database or configuration(config).database, new=new)
 
 
 def listening(settings: Configuration) -> bool:

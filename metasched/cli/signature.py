@@ -64,13 +64,9 @@ def record_verb(
         "status": status,
         "trace": str(to),
     }
-    if as_json:
-        output.print_json(shown)
-    else:
-        line = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
-        output.say(f"{line} written to {to}, computation by {COUNTED[found.instructions]}")
-    for line in found.warnings:
-        output.to_stderr(f"warning: {line}")
+    line = f"{shown['events']} actions of {shown['processes']} processes in {found.duration:.6g} s"
+    output.answer(as_json, shown, f"{line} written to {to}, computation by {COUNTED[found.instructions]}")
+    output.warn(found.warnings)
     if status:
         output.to_stderr(f"{launcher[0]} ended with status {status}")
         raise typer.Exit(1)
@@ -141,16 +137,14 @@ def extract_verb(
         document["point"] = asdict(measured_point)
     if recorded.cut:
         document["cut"] = list(recorded.cut)
-    for line in recorded.warnings:
-        output.to_stderr(f"warning: {line}")
+    output.warn(recorded.warnings)
     write_document(to, document)
     if as_json:
         shown = ("processes", "events", "duration", "instructions", "coverage", "phases")
         output.print_json({key: document[key] for key in shown} | {"cut": [*recorded.cut], "signature": str(to)})
         return
-    table = Table(box=box.SIMPLE)
-    for heading in ("phase", "weight", "share", "time s", "instructions", "bytes", "events", ""):
-        table.add_column(heading, justify="right")
+    headings = ("phase", "weight", "share", "time s", "instructions", "bytes", "events", "")
+    table = output.table(*headings, box=box.SIMPLE)
     for each in found.phases:
         table.add_row(
             str(each.phase),
@@ -242,12 +236,10 @@ def mark_verb(
         for process, each in enumerate(of.tolist())
     ]
     add_marks(campaign / "phases.csv", chosen, marks)
-    shown = {"run": chosen, "phases": relevant, "processes": count, "marks": len(marks)}
-    if as_json:
-        output.print_json(shown | {"written": str(campaign / "phases.csv")})
-    else:
-        phases = number_of(len(relevant), "phase")
-        output.say(f"{len(marks)} marks of {phases} of run {chosen} added to {campaign / 'phases.csv'}")
+    written = str(campaign / "phases.csv")
+    shown = {"run": chosen, "phases": relevant, "processes": count, "marks": len(marks), "written": written}
+    phases = number_of(len(relevant), "phase")
+    output.answer(as_json, shown, f"{len(marks)} marks of {phases} of run {chosen} added to {written}")
 
 
 SignaturesArgument = Annotated[list[Path], typer.Argument(help="Signatures of runs on different numbers of processes.")]
@@ -323,18 +315,15 @@ def fit_verb(
         output.say(f"and {len(document['equations']) - SHOWN} more with --json")
     output.say(f"{100.0 * found.ruled:.2f} % of the actions follow rules; valid for {document['valid']}")
     if found.in_order:
-        output.to_stderr("warning: messages that are started together are put in order of their partners")
-    for line in unruled(document):
-        output.to_stderr(f"warning: {line}")
+        output.warn(["messages that are started together are put in order of their partners"])
+    output.warn(unruled(document))
     for phase, share, totals in drifting(groups):
         if share >= SAID:
             listed = ", ".join(f"{total:.4g} with {n}" for n, total in sorted(totals.items()))
-            output.to_stderr(
-                f"warning: the instructions of phase {phase} together, {100.0 * share:.2f} % of the time, are {listed} "
-                "processes: totals that drift are outside the method, rules and power laws continue them"
-            )
-    for line in document["open"]:
-        output.to_stderr(f"warning: {line}")
+            share_of_time = f"phase {phase} together, {100.0 * share:.2f} % of the time"
+            outside = "totals that drift are outside the method, rules and power laws continue them"
+            output.warn([f"the instructions of {share_of_time}, are {listed} processes: {outside}"])
+    output.warn(document["open"])
     output.say(f"application written to {to}")
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
-from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption, grouped
@@ -87,8 +86,7 @@ def predict_verb(
         output.print_json({"predictions": [each.as_dict() for each in found], "warnings": warnings})
         return
     _show(found)
-    for line in warnings:
-        output.to_stderr(f"warning: {line}")
+    output.warn(warnings)
 
 
 @grouped
@@ -180,9 +178,7 @@ def counts_from(text: str) -> list[int]:
 
 
 def _show(found: list[Prediction]) -> None:
-    table = Table(box=box.SIMPLE)
-    for heading in ("processes", "time s", "from", "to", "computation", "communication"):
-        table.add_column(heading, justify="right")
+    table = output.table("processes", "time s", "from", "to", "computation", "communication", box=box.SIMPLE)
     for each in found:
         waited = sum(phase.weight * phase.communication for phase in each.phases)
         share = waited / each.execution_time if each.execution_time else 0.0

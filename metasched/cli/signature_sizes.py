@@ -58,10 +58,10 @@ def resize_verb(
     if not min(runs) <= problem_size <= max(runs):
         warnings = [f"problem size {problem_size:g} is outside of those that were run, {min(runs):g} to {max(runs):g}"]
     shown: dict[str, Any] = {name: document[name] for name in ("processes", "events", "problem_size", "problem_sizes")}
-    if as_json:
-        output.print_json(shown | {"warnings": warnings, "signature": str(to)})
-    else:
-        output.say(f"{trace.events} actions of {shown['processes']} processes with problem size {problem_size:g}")
-        output.say(f"signature written to {to}")
-        for line in warnings:
-            output.to_stderr(f"warning: {line}")
+    output.answer(
+        as_json,
+        shown | {"warnings": warnings, "signature": str(to)},
+        f"{trace.events} actions of {shown['processes']} processes with problem size {problem_size:g}",
+        f"signature written to {to}",
+    )
+    output.warn(() if as_json else warnings)

@@ -55,17 +55,12 @@ def run_verb(
         "phases": [asdict(each) for each in phases],
     }
     write_document(to, {"kind": SYNTHETIC, "version": VERSION} | document)
-    if figures["measured_kinds"] < figures["kinds"]:
-        missing = figures["kinds"] - figures["measured_kinds"]
-        output.to_stderr(
-            f"warning: {missing} of {figures['kinds']} kinds of messages lie in no pair of ranges; those of their size "
-            "are used: more --cores hold more"
-        )
+    if missing := figures["kinds"] - figures["measured_kinds"]:
+        outside = f"{missing} of {figures['kinds']} kinds of messages lie in no pair of ranges"
+        output.warn([f"{outside}; those of their size are used: more --cores hold more"])
     if cost > CHEAP:
-        output.to_stderr(
-            f"warning: the measurement took {100.0 * cost:.3g} % of the core-seconds of the run that it predicts, more "
-            f"than {100.0 * CHEAP:g} %: it takes as long for short runs as for long ones"
-        )
+        taken = f"the measurement took {100.0 * cost:.3g} % of the core-seconds of the run that it predicts"
+        output.warn([f"{taken}, more than {100.0 * CHEAP:g} %: it takes as long for short runs as for long ones"])
     if as_json:
         shown = ("processes", "cores", "hosts", "execution_time", "phases", "ranges", "black_holes", "noise")
         rest = ("kinds", "measured_kinds", "synthetic_time", "core_seconds", "application_core_seconds", "cost")

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.table import Table
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption
@@ -171,9 +170,7 @@ def _energy(joules: float) -> str:
 
 
 def _show(outcome: Outcome) -> None:
-    table = Table(box=box.SIMPLE)
-    for heading in ("label", "processes", "finished at s", "energy"):
-        table.add_column(heading, justify="left" if heading == "label" else "right")
+    table = output.table("label", "processes", "finished at s", "energy", left=("label",), box=box.SIMPLE)
     for label, each in outcome.labels.items():
         table.add_row(label, str(each.processes), _fixed(each.finished, 6), _energy(each.energy))
     output.show(table)
@@ -193,9 +190,7 @@ def _show(outcome: Outcome) -> None:
 def _show_sweep(
     runs: Sequence[tuple[dict[str, float], dict[str, float]]], outcomes: Sequence[Outcome], front: list[int]
 ) -> None:
-    table = Table(box=box.SIMPLE)
-    for heading in (*runs[0][0], *runs[0][1], "time s", "energy", "chance", ""):
-        table.add_column(heading, justify="right")
+    table = output.table(*runs[0][0], *runs[0][1], "time s", "energy", "chance", "", box=box.SIMPLE)
     for place, ((some, others), each) in enumerate(zip(runs, outcomes, strict=True)):
         asked = [f"{value:g}" for value in (*some.values(), *others.values())]
         chance = "-" if math.isnan(each.success) else f"{each.success:.4g}"

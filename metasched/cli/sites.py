@@ -206,7 +206,7 @@ def submit_to_site(
             try:
                 resendable_jobs.keep(answer["id"], job, paths, folder, held_by or ())
             except OSError as error:
-                output.to_stderr(f"warning: the job cannot be sent elsewhere later, since it was not stored: {error}")
+                output.warn([f"the job cannot be sent elsewhere later, since it was not stored: {error}"])
     if as_json:
         output.print_json(answer | {"submitted": report or None})
     elif report:
@@ -270,11 +270,8 @@ def show(answer: dict[str, Any], *, table: bool) -> None:
     """
     for each in answer["left_out"]:
         output.to_stderr(f"{each['site']} is left out: {each['why']}")
-    for line in answer["warnings"]:
-        output.to_stderr(f"warning: {line}")
-    for each in answer["sites"]:
-        for line in each["warnings"]:
-            output.to_stderr(f"warning: {each['site']}: {line}")
+    output.warn(answer["warnings"])
+    output.warn(f"{each['site']}: {line}" for each in answer["sites"] for line in each["warnings"])
     if not table or not answer["sites"]:
         return
     shown = Table("", "site", "completion", "90 % interval", "wait", "data", "run", box=box.SIMPLE)

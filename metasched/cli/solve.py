@@ -54,10 +54,12 @@ def _read(path: Path) -> str:
 
 def _table(solution: Solution) -> Table:
     title = ": ".join(part for part in (solution.network.name, solution.method) if part)
-    table = Table(title=title, title_justify="left")
-    table.add_column("class, station")
-    for heading in ("throughput (1/s)", "residence (s)", "response (s)", "queue length", "utilization"):
-        table.add_column(heading, justify="right")
+    table = output.table(
+        *("class, station", "throughput (1/s)", "residence (s)", "response (s)", "queue length", "utilization"),
+        left=("class, station",),
+        title=title,
+        title_justify="left",
+    )
     for column, job_class in enumerate(solution.network.classes):
         bounds = solution.bounds
         within = f" [{bounds.lower[column]:.6g}, {bounds.upper[column]:.6g}]" if bounds is not None else ""

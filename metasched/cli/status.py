@@ -55,10 +55,7 @@ def mode(
         answer = ask_daemon(settings, "GET", "/v1/mode", url=url)
     else:
         answer = ask_daemon(settings, "PUT", "/v1/mode", {"mode": wanted}, url=url)
-    if as_json:
-        output.print_json(answer)
-    else:
-        output.say(_mode(answer))
+    output.answer(as_json, answer, _mode(answer))
 
 
 def _mode(answer: dict[str, Any]) -> str:

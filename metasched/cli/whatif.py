@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.table import Table
 
 from metasched.blocks.failures import FailureRate
 from metasched.cli import consulting, figures, options, output, placing
@@ -180,9 +179,8 @@ def _show_change(before: RankingTable, after: RankingTable, found: Scaling) -> N
         where = f"{number_of(chosen.processors, 'processor')} on {chosen.cluster}: {fold(chosen.nodes)}"
         output.say(f"{name}: {plain(best.completion)} s with {where}")
     advised = after.placements[0].processors
-    shown = Table(title="how many processors", title_justify="left", box=box.SIMPLE)
-    for heading in ("P", "time s", "speedup", "efficiency", ""):
-        shown.add_column(heading, justify="right" if heading else "left")
+    headings, title = ("P", "time s", "speedup", "efficiency", ""), "how many processors"
+    shown = output.table(*headings, left=("",), title=title, title_justify="left", box=box.SIMPLE)
     for p, time, speedup, efficiency in zip(
         found.processors, found.execution_time, found.speedup, found.efficiency, strict=True
     ):
