@@ -16,7 +16,7 @@ from metasched.blocks.entry import Entry, Kind, Quantity
 from metasched.energy_share import Occupant, as_node, share_of_run, shares
 from metasched.jobs import EndedJob
 from metasched.schedulers.contract import Source
-from metasched.schedulers.slurm.energy import Accounted, energies
+from metasched.schedulers.slurm.energy import MeteredJob, energies
 from monitors.sources.power_history import Drawn, PowerHistory
 from tests.service.daemons import CLUSTERS, running
 
@@ -95,7 +95,7 @@ def test_jobs_that_slurm_accounts_for_are_given_what_their_node_took_within_a_hu
 ) -> None:
     truth = Drawn("node", np.linspace(0.0, 110.0, 12), np.array(watts))
     known = {
-        str(number): Accounted(
+        str(number): MeteredJob(
             ("n1",), held, 1.0 + start, 1.0 + start + length, busy * held * length,
             truth.joules(1.0 + start, 1.0 + start + length),
         )
@@ -103,7 +103,7 @@ def test_jobs_that_slurm_accounts_for_are_given_what_their_node_took_within_a_hu
     }  # fmt: skip
     # One more job, which has its processor for all the time, makes what all of them tell the whole measurement.
     first, last = min(each.start for each in known.values()), max(each.end for each in known.values())
-    known["all"] = Accounted(("n1",), 1, first, last, last - first, truth.joules(first, last))
+    known["all"] = MeteredJob(("n1",), 1, first, last, last - first, truth.joules(first, last))
     found = energies(list(known), known, {"n1": 64}, idle, "node")
     part_held = sum(each.processors * (each.end - each.start) for each in known.values()) / 64.0
     free = idle * (last - first - part_held)

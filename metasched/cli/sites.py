@@ -164,7 +164,7 @@ def submit_to_site(
     """
     from metasched.schedulers.portable import portable
     from metasched.sites import resendable_jobs, ssh
-    from metasched.sites.held_jobs import SshHands
+    from metasched.sites.ssh_operations import SshOperations
 
     job = portable(words)
     if job.asked.mark is None:
@@ -185,12 +185,12 @@ def submit_to_site(
     }  # fmt: skip
     answer = consulting.consult(config, url, "POST", "/v1/sites/rankings", asked)
     show(answer, table=not as_json)
-    hands = SshHands(_reached(config, url), job, paths, folder, held_by or ())
+    operations = SshOperations(_reached(config, url), job, paths, folder, held_by or ())
     report: dict[str, Any] = {}
     unclear = ""
     for each in [] if dry_run else answer["sites"]:
         try:
-            number, moved, seconds = hands.submit(each["site"], each["partition"])
+            number, moved, seconds = operations.submit(each["site"], each["partition"])
         except ssh.UnclearError as error:  # submitted to another site it might run twice
             unclear = f"{each['site']} may have accepted the job, look there before you submit it again: "
             unclear += one_line(str(error))
@@ -225,8 +225,8 @@ def resend_jobs(
     A job that has started stays. Run this again and again, such as by cron; what was interrupted goes on from there.
     """
     from metasched.sites import resendable_jobs
-    from metasched.sites.held_jobs import SshHands
     from metasched.sites.resending import Resendable, resend
+    from metasched.sites.ssh_operations import SshOperations
 
     said: list[dict[str, str]] = []
     failed = False
@@ -241,9 +241,9 @@ def resend_jobs(
                 else:
                     resendable_jobs.save(replace(kept, state=state))
 
-            hands = SshHands(reached, kept.job, kept.paths, kept.folder, kept.held_by)
+            operations = SshOperations(reached, kept.job, kept.paths, kept.folder, kept.held_by)
             try:
-                came = resend(kept.state, hands, partial(consulting.consult, config, url), save)
+                came = resend(kept.state, operations, partial(consulting.consult, config, url), save)
             except (RuntimeError, InputError) as error:
                 came, failed = f"tried again the next time: {one_line(str(error))}", True
             said.append({"id": kept.state.uid, "name": kept.job.name, "came": came})

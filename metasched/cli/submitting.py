@@ -20,7 +20,7 @@ from metasched.service.configuration import Configuration
 if TYPE_CHECKING:
     from metasched.schedulers.contract import Source
     from metasched.schedulers.portable import Portable
-    from metasched.schedulers.submission import Asked, Submission
+    from metasched.schedulers.submission import JobRequest, Submission
     from metasched.service.advice.completion import Estimate
 
 #: How long a cluster or the daemon may take to answer (s), and how long the choice may take in all.
@@ -140,7 +140,7 @@ def _within(seconds: float, compute: Callable[[], Found]) -> Found:
 
 
 def _estimates(
-    settings: Configuration, asked: Asked, candidates: Sequence[Source], answering: list[Source]
+    settings: Configuration, asked: JobRequest, candidates: Sequence[Source], answering: list[Source]
 ) -> list[Estimate]:
     """When the job would be done where, soonest first; the clusters that answer are noted meanwhile."""
     from metasched.client.connection import ask_configured

@@ -11,7 +11,7 @@ from metasched.history.queue import QueuedJob
 from metasched.jobs import EndedJob, Fate
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
-from metasched.schedulers.submission import Asked, Submission
+from metasched.schedulers.submission import JobRequest, Submission
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Source(Protocol):
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time (s), from the scheduler's own records."""
 
-    def asked(self, words: Sequence[str]) -> Asked:
+    def asked(self, words: Sequence[str]) -> JobRequest:
         """The requests as options of its submit command, and as directives of the script."""
 
     def submission(self, words: Sequence[str], partition: str = "") -> Submission:

@@ -15,14 +15,14 @@ from metasched.jobs import EndedJob, Fate, plain, read_mark
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.clusters.state import ClusterState
-from metasched.schedulers.accounted import Accounted, logged
-from metasched.schedulers.asked_cluster import AskedCluster
+from metasched.schedulers.accounted_jobs import AccountedJob, logged
+from metasched.schedulers.command_cluster import CommandCluster
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.listing import Instance, Listed, Listing
+from metasched.schedulers.listing import Instance, ListedJob, Listing
 
 
-class ListedCluster(AskedCluster, ABC):
-    """One cluster, with the parameters of :class:`AskedCluster`; it answers all of the contract of schedulers."""
+class ListedCluster(CommandCluster, ABC):
+    """One cluster, with the parameters of :class:`CommandCluster`; it answers all of the contract of schedulers."""
 
     #: What the scheduler calls a partition.
     word = "queue"
@@ -38,10 +38,10 @@ class ListedCluster(AskedCluster, ABC):
         """The present partitions and jobs; RuntimeError if the scheduler does not answer."""
 
     @abstractmethod
-    def _ended(self) -> Iterable[Accounted]:
+    def _ended(self) -> Iterable[AccountedJob]:
         """The ended jobs that the scheduler still knows; RuntimeError if it does not answer."""
 
-    def _comments(self, jobs: Sequence[Listed]) -> Mapping[str, str]:
+    def _comments(self, jobs: Sequence[ListedJob]) -> Mapping[str, str]:
         """The texts with the marks of jobs, by the numbers of the jobs without tasks."""
         return {job.number: job.comment for job in jobs}
 
@@ -136,7 +136,7 @@ class ListedCluster(AskedCluster, ABC):
             if job.nodes and job.end > max(since, job.start) and job.start > 0
         ]
 
-    def _ended_job(self, job: Accounted) -> EndedJob:
+    def _ended_job(self, job: AccountedJob) -> EndedJob:
         return EndedJob(
             scheduler=self.name,
             job=job.number,

@@ -32,7 +32,7 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedJob:
     """A job that runs or waits.
 
     Parameters
@@ -72,7 +72,7 @@ class Listing:
     """All partitions and jobs of a cluster."""
 
     instances: tuple[Instance, ...]
-    jobs: tuple[Listed, ...]
+    jobs: tuple[ListedJob, ...]
 
     def queue_names(self) -> tuple[str, ...]:
         """The partitions, in order of their names."""
@@ -89,7 +89,7 @@ class Listing:
         return [made for job in self.jobs for made in _queued(job, names, now)]
 
 
-def _queued(job: Listed, names: tuple[str, ...], now: float) -> Iterator[QueuedJob]:
+def _queued(job: ListedJob, names: tuple[str, ...], now: float) -> Iterator[QueuedJob]:
     patterns = [each.partition("@")[0] for each in job.queues]
     wanted = frozenset(name for name in names if not patterns or any(fnmatchcase(name, each) for each in patterns))
     count = sum(job.slots.values())

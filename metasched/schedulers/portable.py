@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from metasched.records import InputError
-from metasched.schedulers.submission import Asked
+from metasched.schedulers.submission import JobRequest
 from metasched.slurm_times import span
 
 #: Texts that can be written into a script unchanged; PSI/J would change others.
@@ -32,7 +32,7 @@ class Portable:
     output : the file of what it prints, whose folder exists where it runs.
     """
 
-    asked: Asked
+    asked: JobRequest
     script: Path
     arguments: tuple[str, ...]
     comment: str
@@ -97,5 +97,5 @@ def portable(words: Sequence[str]) -> Portable:
     if options.ntasks < 1:
         raise InputError(f"--ntasks is {options.ntasks}, expected a positive number")
     partitions = tuple(each for each in options.partition.split(",") if each)
-    asked = Asked(options.comment, options.ntasks, partitions)
+    asked = JobRequest(options.comment, options.ntasks, partitions)
     return Portable(asked, script, tuple(options.arguments), options.comment, name, limit, output)

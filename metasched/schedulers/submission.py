@@ -19,7 +19,7 @@ NOT_FOUND = 127
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JobRequest:
     """The requests of a job.
 
     Parameters

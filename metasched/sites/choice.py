@@ -9,7 +9,7 @@ from typing import Any
 from metasched.plain_numbers import number_of, span
 from metasched.sites.data import Transfer
 from metasched.sites.offer import Offer
-from metasched.sites.pending import SentJob, pending_wait
+from metasched.sites.pending import PendingJob, pending_wait
 from metasched.sites.trust import Trust
 
 #: Sites whose completions differ by less than this share of the earliest are equal: jobs go to them in turn.
@@ -29,7 +29,7 @@ class Known:
     """
 
     trust: Trust = field(default_factory=Trust)
-    sent: Sequence[SentJob] = ()
+    sent: Sequence[PendingJob] = ()
     last: float | None = None
     warnings: tuple[str, ...] = ()
 

@@ -14,7 +14,6 @@ from urllib.parse import quote
 from metasched.client.soundness import one_line
 from metasched.predictors.porting.platforms import ENOUGH, LENDS
 from metasched.records import InputError, Run
-from metasched.sites.asking import Asker, Heard, ask_site
 from metasched.sites.choice import SitePlacement, ranked_sites
 from metasched.sites.data import transfers
 from metasched.sites.lending import NEWEST as NEWEST_RUNS
@@ -22,8 +21,9 @@ from metasched.sites.lending import REMEMBERED, lent_document, lent_to, runs_in
 from metasched.sites.links import Probe, SiteLink, as_document
 from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, runs_known
 from metasched.sites.question import SitesQuestion
-from metasched.sites.sent_jobs import Sent, SentJobs
+from metasched.sites.sent_jobs import SentJob, SentJobs
 from metasched.sites.settings import Routing, SiteTable
+from metasched.sites.site_client import SiteAnswer, SiteClient, ask_site
 from metasched.sites.site_paths import SitePaths
 from metasched.sites.withdrawal import Verdict, verdict
 from metasched.store.database.sent_job_records import SentJobRecords
@@ -92,9 +92,9 @@ class Sites:
         self.paths = SitePaths(routing, now)
         self._here = routing.here
         self.pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="sites")
-        self._version, self._ask, self._now, self._wall, self._asker = version, ask, now, wall, Asker(ask)
+        self._version, self._ask, self._now, self._wall, self._client = version, ask, now, wall, SiteClient(ask)
         self._rested = rested
-        self._heard: dict[str, tuple[Heard, float]] = {}
+        self._heard: dict[str, tuple[SiteAnswer, float]] = {}
         self._clocks: dict[str, float | None] = {}
         self._lendable: dict[tuple[str, str], tuple[tuple[Run, ...], float]] = {}
 
@@ -121,7 +121,7 @@ class Sites:
             for table in asked
         }
         began = self._now()
-        heard = self._asker.ask_all(asked, questions, within)
+        heard = self._client.ask_all(asked, questions, within)
         heard, lenders = self._with_lent(asked, questions, heard, began + within)
         offers: list[Offer] = []
         left_out: dict[str, str] = {}
@@ -182,12 +182,12 @@ class Sites:
 
     def look(self) -> None:
         """Ask the sites for the outcomes of the jobs sent there; those that do not answer are asked again later."""
-        open_jobs: dict[str, list[Sent]] = {}
+        open_jobs: dict[str, list[SentJob]] = {}
         for job in self.sent.open():
             open_jobs.setdefault(job.site, []).append(job)
         tables = [self.tables[name] for name in open_jobs if name in self.tables]
         path = f"/v1/placements?limit={NEWEST}"
-        heard = self._asker.ask_all(tables, {table.name: ("GET", path, None) for table in tables}, 60.0)
+        heard = self._client.ask_all(tables, {table.name: ("GET", path, None) for table in tables}, 60.0)
         for table in tables:
             outcomes = _outcomes(heard[table.name].answer)
             left = []
@@ -280,9 +280,9 @@ class Sites:
         self,
         asked: Sequence[SiteTable],
         questions: Mapping[str, tuple[str, str, Any]],
-        heard: Mapping[str, Heard],
+        heard: Mapping[str, SiteAnswer],
         until: float,
-    ) -> tuple[dict[str, Heard], dict[str, tuple[str, ...]]]:
+    ) -> tuple[dict[str, SiteAnswer], dict[str, tuple[str, ...]]]:
         """The answers, those of sites with few runs made again with runs of the others; and whose these are."""
         answers, lenders = dict(heard), {}
         known = {table.name: runs_known(heard[table.name].answer) for table in asked if not table.grid}
@@ -299,7 +299,7 @@ class Sites:
                 again[table.name] = method, path, document | {"lent": [lent_document(run) for run in lent]}
                 lenders[table.name] = tuple(dict.fromkeys(run.cluster.partition("/")[0] for run in lent))
         tables = [table for table in poor if table.name in again]
-        for name, answer in self._asker.ask_all(tables, again, max(until - self._now(), 0.0)).items():
+        for name, answer in self._client.ask_all(tables, again, max(until - self._now(), 0.0)).items():
             if answer.why:  # its own answer is used
                 del lenders[name]
             else:
@@ -313,7 +313,7 @@ class Sites:
             self._lendable.pop(key, None)
         missing = [table for table in tables if (table.name, application) not in self._lendable]
         path = f"/v1/runs?application={quote(application, safe='')}&last={NEWEST_RUNS}"
-        heard = self._asker.ask_all(missing, {each.name: ("GET", path, None) for each in missing}, max(within, 0.0))
+        heard = self._client.ask_all(missing, {each.name: ("GET", path, None) for each in missing}, max(within, 0.0))
         for name, answer in heard.items():
             if not answer.why:
                 self._lendable[name, application] = runs_in(answer.answer, name, application), now
@@ -324,7 +324,7 @@ class Sites:
         version = one_line(str(answer.get("version", "")), 40)
         return () if version == self._version else (f"it runs metasched {version or '?'}, here is {self._version}",)
 
-    def _in_queue(self, table: SiteTable, job: Sent) -> bool:
+    def _in_queue(self, table: SiteTable, job: SentJob) -> bool:
         """Look for a job in the queue of its site; whether the site answers."""
         try:
             found = self._ask(table, "GET", f"/v1/waits/{quote(job.job, safe='')}")
@@ -361,7 +361,7 @@ def _outcomes(answer: Any) -> dict[str, tuple[float, bool]]:
     return found
 
 
-def _clock(heard: Heard, now: float) -> float | None:
+def _clock(heard: SiteAnswer, now: float) -> float | None:
     """How far the clock of a site is ahead (s), None where it says nothing of it or is right to within a minute."""
     said = heard.answer.get("time") if isinstance(heard.answer, dict) else None
     if not isinstance(said, float) or not math.isfinite(said) or abs(said) > 1e12:

@@ -21,7 +21,7 @@ MARGIN = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class SentJob:
+class PendingJob:
     """A job that was sent to a site.
 
     Parameters
@@ -54,7 +54,7 @@ class SentJob:
         return self.submitted <= age + MARGIN
 
 
-def pending_wait(offer: Offer, sent: Sequence[SentJob]) -> float:
+def pending_wait(offer: Offer, sent: Sequence[PendingJob]) -> float:
     """Additional wait of a job for those that were sent to the same cluster and are not reported yet (s).
 
     Parameters
@@ -70,7 +70,7 @@ def pending_wait(offer: Offer, sent: Sequence[SentJob]) -> float:
     Examples
     --------
     >>> offer = Offer("east", "c", 4, 0.0, 60.0, 50.0, 70.0, free=8, capacity=16, age=10.0)
-    >>> job = SentJob("c", 4, 100.0, 0.0, sent=5.0, submitted=5.0)
+    >>> job = PendingJob("c", 4, 100.0, 0.0, sent=5.0, submitted=5.0)
     >>> pending_wait(offer, [job]), pending_wait(offer, [job, job]), pending_wait(offer, 3 * [job])
     (0.0, 95.0, 95.0)
     """
@@ -96,6 +96,6 @@ def pending_wait(offer: Offer, sent: Sequence[SentJob]) -> float:
     return float(earliest_start(free, running, waiting).at(min(offer.processors, offer.capacity)))
 
 
-def _left(job: SentJob) -> float:
+def _left(job: PendingJob) -> float:
     """For how long a job still uses its processors (s)."""
     return max(job.execution_time - (job.submitted or 0.0), 1.0)

@@ -28,7 +28,7 @@ from metasched.records import InputError
 
 Step = Literal["sent", "leaves", "held", "gone", "there"]
 #: States of a job by its scheduler: pending, held, started (it runs or has ended), cancelled, or unknown.
-Fate = Literal["waiting", "held", "started", "cancelled", "unknown"]
+JobState = Literal["waiting", "held", "started", "cancelled", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ class Resendable:
     seconds: float = 0.0
 
 
-class Hands(Protocol):
+class SiteOperations(Protocol):
     """The operations at sites; each raises RuntimeError if a site cannot be reached or refuses."""
 
-    def fate(self, site: str, job: str) -> Fate:
+    def state_of(self, site: str, job: str) -> JobState:
         """What the site's scheduler says of a job."""
 
     def hold(self, site: str, job: str) -> None:
@@ -74,13 +74,13 @@ class Hands(Protocol):
 Ask = Callable[[str, str, Any], Any]
 
 
-def resend(job: Resendable, hands: Hands, ask: Ask, save: Callable[[Resendable | None], None]) -> str:
+def resend(job: Resendable, operations: SiteOperations, ask: Ask, save: Callable[[Resendable | None], None]) -> str:
     """Perform all possible steps of moving a job to another site; return the result in one line.
 
     Parameters
     ----------
     job : as it was saved last.
-    hands : work at the sites.
+    operations : work at the sites.
     ask : the grid's daemon.
     save : keeps the job safely; None for one that needs no more looking after.
 
@@ -115,24 +115,24 @@ def resend(job: Resendable, hands: Hands, ask: Ask, save: Callable[[Resendable |
             return f"it stays at {known['site']}: {one_line(str(answer['why']))}"
         job = note(step="leaves", site=known["site"], job=known["job"])
     if job.step == "leaves":
-        if (fate := hands.fate(job.site, job.job)) == "waiting":
-            hands.hold(job.site, job.job)
-            fate = hands.fate(job.site, job.job)
-        if fate == "waiting":
+        if (state := operations.state_of(job.site, job.job)) == "waiting":
+            operations.hold(job.site, job.job)
+            state = operations.state_of(job.site, job.job)
+        if state == "waiting":
             return f"it is pending at {job.site}, which does not hold it yet"
-        if fate != "held":
+        if state != "held":
             # It has started, or somebody else has cancelled it: its site is asked about it as before.
             stays()
             return f"it stays at {job.site}, where it is no longer pending"
         job = note(step="held")
     if job.step == "held":
-        if (fate := hands.fate(job.site, job.job)) == "held":
-            hands.cancel(job.site, job.job)
-            fate = hands.fate(job.site, job.job)
-        if fate in ("started", "waiting"):  # somebody has let it go
+        if (state := operations.state_of(job.site, job.job)) == "held":
+            operations.cancel(job.site, job.job)
+            state = operations.state_of(job.site, job.job)
+        if state in ("started", "waiting"):  # somebody has let it go
             stays()
             return f"it stays at {job.site}, where it was released"
-        if fate == "held":
+        if state == "held":
             return f"it is held at {job.site}, which does not cancel it yet"
         job = note(step="gone")
     if job.step == "gone":
@@ -140,25 +140,25 @@ def resend(job: Resendable, hands: Hands, ask: Ask, save: Callable[[Resendable |
             sites = ask("POST", f"{path}/withdrawal", {})["sites"]
         except InputError:  # forgotten there, but not here
             sites = [{"site": job.site, "partition": ""}]
-        found = _submitted(sites, hands)
+        found = _submitted(sites, operations)
         if found is None:
             return "no site takes it now; it is tried again"
         job = note(step="there", site=found[0], job=found[1], data=found[2], seconds=found[3])
     with suppress(InputError):
         ask("PUT", path, {"site": job.site, "job": job.job, "data": job.data, "seconds": job.seconds})
-    if hands.fate(job.site, job.job) == "held":
-        hands.release(job.site, job.job)
-        if hands.fate(job.site, job.job) == "held":
+    if operations.state_of(job.site, job.job) == "held":
+        operations.release(job.site, job.job)
+        if operations.state_of(job.site, job.job) == "held":
             return f"it is held at {job.site}, which does not release it yet"
     note(step="sent")
     return f"it is at {job.site} now, as job {job.job}"
 
 
-def _submitted(sites: Sequence[Mapping[str, Any]], hands: Hands) -> tuple[str, str, float, float] | None:
+def _submitted(sites: Sequence[Mapping[str, Any]], operations: SiteOperations) -> tuple[str, str, float, float] | None:
     """Where the job was submitted, its number there, and the data that was brought; None where no site takes it."""
     for each in sites:
         try:
-            return each["site"], *hands.submit_held(each["site"], each["partition"])
+            return each["site"], *operations.submit_held(each["site"], each["partition"])
         except (RuntimeError, InputError):
             continue
     return None

@@ -17,7 +17,7 @@ from metasched.records import InputError
 from metasched.sites.choice import Known, SitePlacement
 from metasched.sites.data import MEGABITS
 from metasched.sites.links import STALE, Probe, SiteLink, site_link
-from metasched.sites.pending import SentJob
+from metasched.sites.pending import PendingJob
 from metasched.sites.question import SitesQuestion
 from metasched.sites.trust import REMEMBERED, trust
 from metasched.store.database.sent_job_records import SentJobRecords
@@ -38,7 +38,7 @@ State = Literal["chosen", "submitted", "withdrawing", "ended", "failed", "withdr
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentJob:
     """A job that was sent.
 
     Parameters
@@ -122,10 +122,13 @@ class _Site:
         return Probe(self.probed, self.round_trip, now - self.probed_at)
 
 
-_Kept = TypeVar("_Kept", Sent, _Site)
-_SENT, _SITE = TypeAdapter(Sent), TypeAdapter(_Site)
+_Kept = TypeVar("_Kept", SentJob, _Site)
+_SENT, _SITE = TypeAdapter(SentJob), TypeAdapter(_Site)
 #: Fields that hold moments. In the database they are times of day, since a monotonic clock ends with its machine.
-_MOMENTS: Mapping[type, Sequence[str]] = {Sent: ("chosen_at", "submitted_at", "seen_at"), _Site: ("last", "probed_at")}
+_MOMENTS: Mapping[type, Sequence[str]] = {
+    SentJob: ("chosen_at", "submitted_at", "seen_at"),
+    _Site: ("last", "probed_at"),
+}
 
 
 class SentJobs:
@@ -148,7 +151,7 @@ class SentJobs:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._now, self._kept, self._wall, self._lock = now, kept, wall, Lock()
-        self._jobs: dict[str, Sent] = {}
+        self._jobs: dict[str, SentJob] = {}
         self._sites: dict[str, _Site] = {}
 
     def restore(self) -> None:
@@ -165,7 +168,7 @@ class SentJobs:
             self._jobs = self._read(_SENT, self._kept.jobs())
             self._sites = self._read(_SITE, self._kept.sites())
 
-    def send(self, places: Sequence[SitePlacement], question: SitesQuestion | None = None) -> Sent:
+    def send(self, places: Sequence[SitePlacement], question: SitesQuestion | None = None) -> SentJob:
         """Note that a job goes to the first place of a ranking; it counts as load there from now on.
 
         Parameters
@@ -175,12 +178,12 @@ class SentJobs:
         """
         now = self._now()
         with self._lock:
-            job = Sent(uuid.uuid4().hex, now, tuple(places), places[0], question=question)
+            job = SentJob(uuid.uuid4().hex, now, tuple(places), places[0], question=question)
             oldest = [*self._jobs][: max(len(self._jobs) + 1 - MOST, 0)]
             self._note(job, {job.site: replace(self._of(job.site), last=now)}, forgotten=oldest)
         return job
 
-    def submitted(self, uid: str, site: str, number: str, gigabytes: float = 0.0, seconds: float = 0.0) -> Sent:
+    def submitted(self, uid: str, site: str, number: str, gigabytes: float = 0.0, seconds: float = 0.0) -> SentJob:
         """Record that a job was submitted, and the duration of its data transfer.
 
         Parameters
@@ -216,7 +219,7 @@ class SentJobs:
                           resent=job.resent + again)  # fmt: skip
             return self._note(new, {site: known} | left)
 
-    def withdraw(self, uid: str, places: Sequence[SitePlacement]) -> Sent:
+    def withdraw(self, uid: str, places: Sequence[SitePlacement]) -> SentJob:
         """Record that a job will be withdrawn from its site, and where it may go; again if that changes."""
         with self._lock:
             job = self._open(uid)
@@ -224,18 +227,18 @@ class SentJobs:
                 raise InputError(f"job {uid} is chosen, expected submitted")
             return self._note(replace(job, state="withdrawing", places=tuple(places)))
 
-    def stays(self, uid: str) -> Sent:
+    def stays(self, uid: str) -> SentJob:
         """Note that a job that was to be withdrawn stays at its site, since it has started there."""
         with self._lock:
             job = self._open(uid)
             return self._note(replace(job, state="submitted")) if job.state == "withdrawing" else job
 
-    def find(self, uid: str) -> Sent:
+    def find(self, uid: str) -> SentJob:
         """The known state of a job, by its id."""
         with self._lock:
             return self._job(uid)
 
-    def withdrawn(self, uid: str) -> Sent:
+    def withdrawn(self, uid: str) -> SentJob:
         """Note that a job was not submitted anywhere; it counts as load no more."""
         with self._lock:
             return self._given_up(self._open(uid), "withdrawn")
@@ -269,7 +272,7 @@ class SentJobs:
         with self._lock:
             self._given_up(self._jobs[uid], "unknown")
 
-    def open(self) -> list[Sent]:
+    def open(self) -> list[SentJob]:
         """The jobs that were submitted and whose outcome is not known, the oldest first; those too old are given up."""
         now = self._now()
         with self._lock:
@@ -278,7 +281,7 @@ class SentJobs:
                     self._note(replace(job, state="unknown"))
             return [job for job in self._jobs.values() if job.state == "submitted"]
 
-    def newest(self, count: int) -> list[Sent]:
+    def newest(self, count: int) -> list[SentJob]:
         """The jobs that were sent last, the newest first."""
         with self._lock:
             return list(self._jobs.values())[: -count - 1 : -1]
@@ -289,7 +292,7 @@ class SentJobs:
         A job that its site still shows after the end of its interval corrects the site before it ends.
         """
         now, found = self._now(), {}
-        sent: dict[str, list[SentJob]] = {name: [] for name in sites}
+        sent: dict[str, list[PendingJob]] = {name: [] for name in sites}
         overdue: dict[str, list[float]] = {name: [] for name in sites}
         lost = dict.fromkeys(sites, 0)
         with self._lock:
@@ -345,12 +348,12 @@ class SentJobs:
                 found[name] = site_link(width, known.bandwidth, known.probe(now), known.share, others.get(name))
         return {name: link for name, link in found.items() if link is not None}
 
-    def _job(self, uid: str) -> Sent:
+    def _job(self, uid: str) -> SentJob:
         if uid not in self._jobs:
             raise InputError(f"no job {uid[:32]} was sent")
         return self._jobs[uid]
 
-    def _open(self, uid: str) -> Sent:
+    def _open(self, uid: str) -> SentJob:
         job = self._job(uid)
         if job.state not in ("chosen", "submitted", "withdrawing"):
             raise InputError(f"job {uid} is {job.state}, expected one not reported yet")
@@ -359,7 +362,7 @@ class SentJobs:
     def _of(self, site: str) -> _Site:
         return self._sites.get(site, _Site())
 
-    def _note(self, job: Sent, sites: Mapping[str, _Site] | None = None, forgotten: Sequence[str] = ()) -> Sent:
+    def _note(self, job: SentJob, sites: Mapping[str, _Site] | None = None, forgotten: Sequence[str] = ()) -> SentJob:
         """Store the changes of a job and of sites, then apply them."""
         sites = sites or {}
         if self._kept is not None:
@@ -372,7 +375,7 @@ class SentJobs:
         self._sites |= dict(sites)
         return job
 
-    def _given_up(self, job: Sent, state: State) -> Sent:
+    def _given_up(self, job: SentJob, state: State) -> SentJob:
         """Note that nothing more will be heard of a job but that it took at least so long, where it is overdue."""
         return self._note(replace(job, state=state), {job.site: _learned(self._of(job.site), job.overdue)})
 
@@ -413,10 +416,10 @@ def _warnings(overdue: int, lost: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _as_load(job: Sent, now: float) -> SentJob:
+def _as_load(job: SentJob, now: float) -> PendingJob:
     place = job.place
     submitted = None if job.submitted_at is None else now - job.submitted_at
-    return SentJob(place.offer.cluster, place.offer.processors, place.offer.execution_time, place.transfer.counted,
+    return PendingJob(place.offer.cluster, place.offer.processors, place.offer.execution_time, place.transfer.counted,
                    now - job.chosen_at, submitted)  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from metasched.placement.moving.decision import REST, WORTH
 from metasched.plain_numbers import span
 from metasched.sites.choice import SitePlacement
-from metasched.sites.sent_jobs import Sent
+from metasched.sites.sent_jobs import SentJob
 from metasched.sites.trust import Trust
 
 #: How often a job is sent elsewhere at most.
@@ -46,7 +46,9 @@ class Verdict:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def verdict(job: Sent, waits: Any, places: Sequence[SitePlacement], trust: Trust, now: float, rested: float) -> Verdict:
+def verdict(
+    job: SentJob, waits: Any, places: Sequence[SitePlacement], trust: Trust, now: float, rested: float
+) -> Verdict:
     """Whether a job that was submitted should be withdrawn from its site.
 
     Parameters

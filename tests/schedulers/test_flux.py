@@ -10,7 +10,7 @@ import pytest
 from metasched.schedulers.flux.listing import cores
 from metasched.schedulers.flux.source import FluxSource
 from metasched.schedulers.flux.submission import asked_for
-from metasched.schedulers.submission import Asked
+from metasched.schedulers.submission import JobRequest
 from metasched.service.configuration import Configuration
 from metasched.service.sources import sources
 from tests.schedulers.flux_answers import FILES, FLUX, STARTED, SUBMITTED, job, resources
@@ -104,4 +104,4 @@ def test_a_set_of_more_numbers_than_can_be_is_refused_in_a_short_line() -> None:
 def test_options_that_flux_will_refuse_ask_for_nothing_here(words: list[str]) -> None:
     asked = SOURCE.submission(["submit", *words], "new")
     assert asked.words[:2] == ("flux", "submit")
-    assert asked_for(["submit", "-q", "fast", *words]) == Asked("", 1, ())
+    assert asked_for(["submit", "-q", "fast", *words]) == JobRequest("", 1, ())

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.flux import listing as flux
 from metasched.schedulers.grid_engine import listing as grid_engine
 from metasched.schedulers.htcondor import listing as htcondor
-from metasched.schedulers.listing import Instance, Listed
+from metasched.schedulers.listing import Instance, ListedJob
 from metasched.schedulers.oar import listing as oar
 from metasched.schedulers.pbs import listing as pbs
 from tests.schedulers import flux_answers, htcondor_answers, oar_answers, pbs_answers
@@ -64,12 +64,12 @@ def test_jobs_of_htcondor() -> None:
     )  # fmt: skip
     assert lines(found) == lines(
         (
-            Listed("1.0", "cg", "ann", {"n1": 3}, False, since=started, comment=MARK),
-            Listed("2.3", "b", "ann", {"n1": 3}, False, since=started, comment=MARK),
-            Listed("3.0", "cg", "ann", {"n1": 1}, False, since=started, comment=MARK),
-            Listed("4.0", "cg", "ann", {"": 3}, False, since=submitted, comment=MARK),
-            Listed("5.0", "cg", "ann", {"": 3}, True, ("new",), 60.0, since=submitted, comment=MARK),
-            Listed("6.0", "cg", "ann", {"": 3}, False, since=submitted),
+            ListedJob("1.0", "cg", "ann", {"n1": 3}, False, since=started, comment=MARK),
+            ListedJob("2.3", "b", "ann", {"n1": 3}, False, since=started, comment=MARK),
+            ListedJob("3.0", "cg", "ann", {"n1": 1}, False, since=started, comment=MARK),
+            ListedJob("4.0", "cg", "ann", {"": 3}, False, since=submitted, comment=MARK),
+            ListedJob("5.0", "cg", "ann", {"": 3}, True, ("new",), 60.0, since=submitted, comment=MARK),
+            ListedJob("6.0", "cg", "ann", {"": 3}, False, since=submitted),
         )
     )
 
@@ -94,11 +94,11 @@ def test_jobs_that_htcondor_has_ended() -> None:
     times = start, start + 50.0
     assert lines(found) == lines(
         (
-            Accounted("1.0", "pool", ("n1",), "ann", "cg", submitted, *times, False, 0, 3, None, "", MARK),
-            Accounted("2.1", "new", ("n1",), "ann", "cg", submitted, *times, True, 3, 3, None, "array", MARK),
-            Accounted("3.0", "pool", ("n1",), "ann", "cg", 0.0, *times, False, 128, 3),
-            Accounted("4.0", "pool", ("n1",), "ann", "b", submitted, *times, False, 143, 3, 90.0, "", MARK),
-            Accounted("5.0", "pool", ("n1",), "ann", "cg", submitted, *times, False, 1, 1, None, "", MARK),
+            AccountedJob("1.0", "pool", ("n1",), "ann", "cg", submitted, *times, False, 0, 3, None, "", MARK),
+            AccountedJob("2.1", "new", ("n1",), "ann", "cg", submitted, *times, True, 3, 3, None, "array", MARK),
+            AccountedJob("3.0", "pool", ("n1",), "ann", "cg", 0.0, *times, False, 128, 3),
+            AccountedJob("4.0", "pool", ("n1",), "ann", "b", submitted, *times, False, 143, 3, 90.0, "", MARK),
+            AccountedJob("5.0", "pool", ("n1",), "ann", "cg", submitted, *times, False, 1, 1, None, "", MARK),
         )
     )
 
@@ -139,12 +139,12 @@ def test_jobs_of_flux() -> None:
     )  # fmt: skip
     assert lines(found) == lines(
         (
-            Listed("1", "cg", "1000", {"n1": 2, "n2": 1}, False, ("new",), 600.0, since=started),
-            Listed("2", "cg", "ann", {"n1": 3, "n2": 3, "n3": 2}, False, ("new",), 600.0, since=started),
-            Listed("4", "cg", "1000", {"": 5}, True, (), None, since=submitted),
-            Listed("5", "cg", "1000", {"": 9}, False, ("new",), 600.0, since=submitted),
-            Listed("0", "cg", "None", {"": 1}, False, ("new",), 600.0, since=submitted),
-            Listed("8", "cg", "1000", {"n1": 1, "n2": 1}, False, ("new",), 600.0, since=started),
+            ListedJob("1", "cg", "1000", {"n1": 2, "n2": 1}, False, ("new",), 600.0, since=started),
+            ListedJob("2", "cg", "ann", {"n1": 3, "n2": 3, "n3": 2}, False, ("new",), 600.0, since=started),
+            ListedJob("4", "cg", "1000", {"": 5}, True, (), None, since=submitted),
+            ListedJob("5", "cg", "1000", {"": 9}, False, ("new",), 600.0, since=submitted),
+            ListedJob("0", "cg", "None", {"": 1}, False, ("new",), 600.0, since=submitted),
+            ListedJob("8", "cg", "1000", {"n1": 1, "n2": 1}, False, ("new",), 600.0, since=started),
         )
     )
     for number in (True, -1, 1 << 64, "7", None):
@@ -171,11 +171,11 @@ def test_jobs_that_flux_has_ended() -> None:
     who, submitted = (("n1", "n2"), "1000", "cg"), flux_answers.SUBMITTED
     assert lines(found) == lines(
         (
-            Accounted("1", "new", *who, submitted, *times, False, 0, 3, 600.0),
-            Accounted("2", "default", *who, submitted, *times, True, 142, 3, None),
-            Accounted("3", "new", *who, 0.0, *times, True, 137, 3, 600.0),
-            Accounted("4", "new", *who, submitted, *times, True, 0, 3, 600.0),
-            Accounted("5", "new", *who, submitted, *times, True, 0, 3, 600.0),
+            AccountedJob("1", "new", *who, submitted, *times, False, 0, 3, 600.0),
+            AccountedJob("2", "default", *who, submitted, *times, True, 142, 3, None),
+            AccountedJob("3", "new", *who, 0.0, *times, True, 137, 3, 600.0),
+            AccountedJob("4", "new", *who, submitted, *times, True, 0, 3, 600.0),
+            AccountedJob("5", "new", *who, submitted, *times, True, 0, 3, 600.0),
         )
     )
 
@@ -232,15 +232,15 @@ def test_jobs_of_pbs() -> None:
     waits = {"since": submitted, "comment": MARK}
     assert lines(pbs.listed({"Jobs": jobs})) == lines(
         (
-            Listed("1", "cg", "ann", two, False, new, 600.0, **runs),
-            Listed("2[3]", "cg", "ann", two, False, new, 600.0, **runs),
-            Listed("3", "cg", "ann", {"": 3}, True, new, None, frozenset({"n1", "n2"}), **waits),
-            Listed("4", "cg", "ann", {"": 5}, False, new, None, since=submitted),
-            Listed("5", "cg", "ann", {"": 1}, True, new, None, **waits),
-            Listed("6", "cg", "ann", {"": 3}, False, new, 600.0, **waits),
-            Listed("9", "b", "ann", {"": 3}, False, new, 600.0, **waits),
-            Listed("10", "cg", "ann", two, False, new, 600.0, **runs),
-            Listed("11", "cg", "bob", {"": 3}, False, new, 600.0, **waits),
+            ListedJob("1", "cg", "ann", two, False, new, 600.0, **runs),
+            ListedJob("2[3]", "cg", "ann", two, False, new, 600.0, **runs),
+            ListedJob("3", "cg", "ann", {"": 3}, True, new, None, frozenset({"n1", "n2"}), **waits),
+            ListedJob("4", "cg", "ann", {"": 5}, False, new, None, since=submitted),
+            ListedJob("5", "cg", "ann", {"": 1}, True, new, None, **waits),
+            ListedJob("6", "cg", "ann", {"": 3}, False, new, 600.0, **waits),
+            ListedJob("9", "b", "ann", {"": 3}, False, new, 600.0, **waits),
+            ListedJob("10", "cg", "ann", two, False, new, 600.0, **runs),
+            ListedJob("11", "cg", "bob", {"": 3}, False, new, 600.0, **waits),
         )
     )
     assert pbs.listed({}) == ()
@@ -260,11 +260,11 @@ def test_jobs_that_pbs_has_ended() -> None:
     end = start + 100.0
     assert lines(pbs.ended({"Jobs": jobs})) == lines(
         (
-            Accounted("1", "new", *who, submitted, start, end, False, 0, 3, 600.0, "", MARK),
-            Accounted("2[3]", "old", *who, submitted, start, start, False, 137, 3, 600.0, "array"),
-            Accounted("3", "new", *who, 0.0, start, end, True, 1, 3, None, "", MARK),
-            Accounted("8", "new", *who, submitted, start, end, False, 255, 3, 600.0, "", MARK),
-            Accounted("9", "new", *who, submitted, start, end, False, 128, 3, 600.0, "", MARK),
+            AccountedJob("1", "new", *who, submitted, start, end, False, 0, 3, 600.0, "", MARK),
+            AccountedJob("2[3]", "old", *who, submitted, start, start, False, 137, 3, 600.0, "array"),
+            AccountedJob("3", "new", *who, 0.0, start, end, True, 1, 3, None, "", MARK),
+            AccountedJob("8", "new", *who, submitted, start, end, False, 255, 3, 600.0, "", MARK),
+            AccountedJob("9", "new", *who, submitted, start, end, False, 128, 3, 600.0, "", MARK),
         )
     )
     for name in ("x.pbs", "7x", "1234567890123", "7[1234567890]"):
@@ -318,13 +318,13 @@ def test_jobs_of_oar() -> None:
     assert slots == [{"n3": 2, "n4": 1}, {"n3": 1}, {"": 3}, {"": 1}, {"": 4}, {"": 1}, {"": 1}]
     new = ("new",)
     assert found == (
-        Listed("1", "", "nobody", slots[0], True, new, 7200.0, since=started, comment=mark),
-        Listed("2", "", "nobody", slots[1], True, new, 7200.0, since=started, comment=mark),
-        Listed("5", "", "nobody", slots[2], False, (), 7200.0, since=submitted),
-        Listed("6", "b", "nobody", slots[3], True, new, 60.0, **waits),
-        Listed("7", "", "nobody", slots[4], True, new, None, **waits),
-        Listed("8", "", "nobody", slots[5], True, (), None, **waits),
-        Listed("9", "", "nobody", slots[6], True, new, None, **waits),
+        ListedJob("1", "", "nobody", slots[0], True, new, 7200.0, since=started, comment=mark),
+        ListedJob("2", "", "nobody", slots[1], True, new, 7200.0, since=started, comment=mark),
+        ListedJob("5", "", "nobody", slots[2], False, (), 7200.0, since=submitted),
+        ListedJob("6", "b", "nobody", slots[3], True, new, 60.0, **waits),
+        ListedJob("7", "", "nobody", slots[4], True, new, None, **waits),
+        ListedJob("8", "", "nobody", slots[5], True, (), None, **waits),
+        ListedJob("9", "", "nobody", slots[6], True, new, None, **waits),
     )
 
 
@@ -341,10 +341,10 @@ def test_jobs_that_oar_has_ended() -> None:
     times = float(oar_answers.STARTED), oar_answers.STARTED + 50.0
     submitted, mark, nodes = float(oar_answers.SUBMITTED), "metasched:app=cg,n=500", ("n3", "n4")
     assert oar.accounted({str(each["Job_Id"]): each for each in jobs}, known) == (
-        Accounted("1", "new", nodes, "nobody", "", submitted, *times, False, 0, 3, 7200.0, "", mark),
-        Accounted("2", "old", ("n1",), "nobody", "", submitted, *times, True, 3, 1, 7200.0, "", mark),
-        Accounted("3", "new", nodes, "nobody", "b", submitted, *times, False, 9, 3, 7200.0, "", mark),
-        Accounted("7", "new", nodes, "nobody", "", 0.0, *times, False, 1, 3, 7200.0),
+        AccountedJob("1", "new", nodes, "nobody", "", submitted, *times, False, 0, 3, 7200.0, "", mark),
+        AccountedJob("2", "old", ("n1",), "nobody", "", submitted, *times, True, 3, 1, 7200.0, "", mark),
+        AccountedJob("3", "new", nodes, "nobody", "b", submitted, *times, False, 9, 3, 7200.0, "", mark),
+        AccountedJob("7", "new", nodes, "nobody", "", 0.0, *times, False, 1, 3, 7200.0),
     )
 
 
@@ -391,12 +391,12 @@ def test_queues_and_jobs_of_grid_engine() -> None:
         )
     )
     assert found.jobs == (
-        Listed("7.4", "cg-full", "ann", {"n1": 2}, False, ("new",), None, since=moment),
-        Listed("8", "c", "ann", {"n1": 3, "n2": 5}, False, ("new", "old"), None, since=moment),
-        Listed("9", "c", "ann", {"": 3}, True, ("new",), 90.0, frozenset({"n1", "n2"}), moment),
-        Listed("10", "c", "ann", {"": 1}, False, (), None, since=moment, tasks=8),
-        Listed("11", "c", "ann", {"": 1}, True, (), None, since=moment, tasks=grid_engine.MOST_TASKS),
-        Listed("12", "c", "ann", {"": 1}, True, (), None, since=moment),
+        ListedJob("7.4", "cg-full", "ann", {"n1": 2}, False, ("new",), None, since=moment),
+        ListedJob("8", "c", "ann", {"n1": 3, "n2": 5}, False, ("new", "old"), None, since=moment),
+        ListedJob("9", "c", "ann", {"": 3}, True, ("new",), 90.0, frozenset({"n1", "n2"}), moment),
+        ListedJob("10", "c", "ann", {"": 1}, False, (), None, since=moment, tasks=8),
+        ListedJob("11", "c", "ann", {"": 1}, True, (), None, since=moment, tasks=grid_engine.MOST_TASKS),
+        ListedJob("12", "c", "ann", {"": 1}, True, (), None, since=moment),
     )
     for size, megabytes in (("2K", 2 / 1024), ("2M", 2.0), ("3T", 3 * 1024.0**2), ("1k", 1e3 / 1024**2),
                             ("1m", 1e6 / 1024**2), ("2t", 2e12 / 1024**2)):  # fmt: skip

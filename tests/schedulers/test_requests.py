@@ -16,14 +16,14 @@ from metasched.schedulers.htcondor import submission as of_htcondor
 from metasched.schedulers.oar import submission as of_oar
 from metasched.schedulers.pbs import submission as of_pbs
 from metasched.schedulers.slurm import submission as of_slurm
-from metasched.schedulers.submission import Asked
+from metasched.schedulers.submission import JobRequest
 
 
 @dataclass(frozen=True)
 class Command:
     """How a scheduler's command is read, words before all options, some options, and the script with its own words."""
 
-    asked_for: Callable[[Sequence[str]], Asked]
+    asked_for: Callable[[Sequence[str]], JobRequest]
     placed: Callable[[Sequence[str], str], list[str]]
     options: tuple[str, ...]
     script: tuple[str, ...]

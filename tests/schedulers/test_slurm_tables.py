@@ -6,7 +6,7 @@ import pytest
 
 from metasched.schedulers.slurm.cells import nodes_in
 from metasched.schedulers.slurm.devices import had
-from metasched.schedulers.slurm.energy import Accounted, accounted, energies
+from metasched.schedulers.slurm.energy import MeteredJob, accounted, energies
 from metasched.schedulers.slurm.limits import Holder, read_limits
 
 
@@ -18,12 +18,12 @@ def test_nodes_that_are_none_are_no_nodes() -> None:
 def test_a_row_whose_nodes_are_none_is_passed_over() -> None:
     row = {"AllocCPUS": "2", "Start": "100", "End": "200", "TotalCPU": "00:10", "ConsumedEnergyRaw": "7"}
     rows = [row | {"JobIDRaw": "1", "NodeList": "n[1-"}, row | {"JobIDRaw": "2", "NodeList": "n[1-2]"}]
-    assert accounted(rows) == {"2": Accounted(("n1", "n2"), 2.0, 100.0, 200.0, 10.0, 7.0)}
+    assert accounted(rows) == {"2": MeteredJob(("n1", "n2"), 2.0, 100.0, 200.0, 10.0, 7.0)}
 
 
 def test_jobs_that_share_two_nodes_are_given_their_parts_of_both() -> None:
     jobs = {
-        name: Accounted(("n1", "n2"), 4.0, 100.0, 200.0, used, 2000.0) for name, used in (("1", 300.0), ("2", 100.0))
+        name: MeteredJob(("n1", "n2"), 4.0, 100.0, 200.0, used, 2000.0) for name, used in (("1", 300.0), ("2", 100.0))
     }
     found = energies(["1", "2"], jobs, {"n1": 4, "n2": 4}, 0.0, "node")
     assert found == pytest.approx({"1": 1500.0, "2": 500.0})

@@ -15,7 +15,7 @@ from metasched.schedulers.grid_engine import submission as qsub
 from metasched.schedulers.portable import portable
 from metasched.schedulers.psij import handed_over
 from metasched.schedulers.slurm import submission as sbatch
-from metasched.schedulers.submission import Asked, Submission, directives, hand_over
+from metasched.schedulers.submission import JobRequest, Submission, directives, hand_over
 
 WORD = st.text("abz-=,./' $;\n", min_size=0, max_size=8)
 
@@ -137,13 +137,13 @@ def test_what_not_every_scheduler_takes_is_refused(words: list[str], told: str) 
     ],
 )
 def test_why_a_comment_marks_no_application(comment: str, why: str) -> None:
-    asked = Asked(comment, 1, ())
+    asked = JobRequest(comment, 1, ())
     assert why in asked.why_no_mark
     assert (asked.mark is None) == bool(why) == bool(asked.why_no_mark)
 
 
 def test_a_job_that_asks_for_devices_has_no_mark_that_counts() -> None:
-    asked = Asked("metasched:app=cg,n=5", 1, (), devices=True)
+    asked = JobRequest("metasched:app=cg,n=5", 1, (), devices=True)
     assert (asked.mark, asked.why_no_mark) == (None, "it asks for GPUs or other generic resources")
 
 

@@ -13,7 +13,7 @@ from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.placement.clusters.state import ClusterState
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.submission import Asked, Submission
+from metasched.schedulers.submission import JobRequest, Submission
 
 
 @dataclass
@@ -64,8 +64,8 @@ class Toy:
         self._answer()
         return [each for each in self.ended if each.end > since]
 
-    def asked(self, words: Sequence[str]) -> Asked:
-        return Asked(words[0], 2, ())
+    def asked(self, words: Sequence[str]) -> JobRequest:
+        return JobRequest(words[0], 2, ())
 
     def submission(self, words: Sequence[str], partition: str = "") -> Submission:
         return Submission(("echo", partition or "any", *words))

@@ -12,7 +12,7 @@ from metasched.sites.choice import Known, ranked_sites
 from metasched.sites.data import transfers
 from metasched.sites.links import SiteLink
 from metasched.sites.offer import Offer
-from metasched.sites.pending import RESERVED, UNSEEN, SentJob, pending_wait
+from metasched.sites.pending import RESERVED, UNSEEN, PendingJob, pending_wait
 from metasched.sites.trust import LARGEST, PRIOR, trust
 from tests.sites.answers import offer
 
@@ -59,14 +59,14 @@ def test_an_unknown_size_or_bandwidth_is_said() -> None:
 
 
 def test_jobs_sent_just_now_count_until_the_site_shows_them() -> None:
-    busy = Known(sent=(SentJob("c", 16, 500.0, 0.0, sent=3.0, submitted=3.0),))
+    busy = Known(sent=(PendingJob("c", 16, 500.0, 0.0, sent=3.0, submitted=3.0),))
     assert names(sites(offer("east", time=100.0), offer("west", time=150.0), east=busy)) == ["west", "east"]
-    shown = Known(sent=(SentJob("c", 16, 500.0, 0.0, sent=9.0, submitted=9.0),))
+    shown = Known(sent=(PendingJob("c", 16, 500.0, 0.0, sent=9.0, submitted=9.0),))
     assert names(sites(offer("east", time=100.0), offer("west", time=150.0), east=shown)) == ["east", "west"]
 
 
 def test_hundred_jobs_at_once_are_spread_over_equal_sites() -> None:
-    sent: dict[str, list[SentJob]] = {"east": [], "west": [], "north": []}
+    sent: dict[str, list[PendingJob]] = {"east": [], "west": [], "north": []}
     last: dict[str, float] = {}
     for number in range(99):
         known = {
@@ -74,7 +74,7 @@ def test_hundred_jobs_at_once_are_spread_over_equal_sites() -> None:
             for name, jobs in sent.items()
         }
         chosen = sites(*(offer(name, free=16) for name in sent), **known)[0].offer.site
-        sent[chosen].append(SentJob("c", 4, 100.0, 0.0, sent=0.0))
+        sent[chosen].append(PendingJob("c", 4, 100.0, 0.0, sent=0.0))
         last[chosen] = number
     assert [len(jobs) for jobs in sent.values()] == [33, 33, 33]
 
@@ -129,16 +129,18 @@ def test_the_order_follows_completion_but_for_ties_and_does_not_depend_on_the_un
 
 @given(OFFERS, st.lists(st.integers(1, 64), max_size=8), st.integers(1, 64))
 def test_more_jobs_sent_never_shorten_the_wait(found: Offer, widths: list[int], more: int) -> None:
-    sent = [SentJob(found.cluster, width, 100.0, 0.0, sent=0.0) for width in widths]
+    sent = [PendingJob(found.cluster, width, 100.0, 0.0, sent=0.0) for width in widths]
     fewer = pending_wait(found, sent)
-    assert 0.0 <= fewer <= pending_wait(found, [*sent, SentJob(found.cluster, more, 100.0, 0.0, sent=0.0)]) < math.inf
+    assert (
+        0.0 <= fewer <= pending_wait(found, [*sent, PendingJob(found.cluster, more, 100.0, 0.0, sent=0.0)]) < math.inf
+    )
 
 
 def test_a_job_never_submitted_and_one_at_a_site_without_ages_stop_counting() -> None:
-    assert SentJob("c", 1, 1.0, 60.0, sent=RESERVED + 59.0).hidden(0.0)
-    assert not SentJob("c", 1, 1.0, 60.0, sent=RESERVED + 61.0).hidden(0.0)
-    assert SentJob("c", 1, 1.0, 0.0, sent=1.0, submitted=UNSEEN - 1.0).hidden(None)
-    assert not SentJob("c", 1, 1.0, 0.0, sent=1.0, submitted=UNSEEN + 1.0).hidden(None)
+    assert PendingJob("c", 1, 1.0, 60.0, sent=RESERVED + 59.0).hidden(0.0)
+    assert not PendingJob("c", 1, 1.0, 60.0, sent=RESERVED + 61.0).hidden(0.0)
+    assert PendingJob("c", 1, 1.0, 0.0, sent=1.0, submitted=UNSEEN - 1.0).hidden(None)
+    assert not PendingJob("c", 1, 1.0, 0.0, sent=1.0, submitted=UNSEEN + 1.0).hidden(None)
 
 
 def test_the_prior_is_worth_its_number_of_outcomes() -> None:

@@ -9,11 +9,11 @@ import pytest
 from pydantic import ValidationError
 
 from metasched.records import InputError
-from metasched.sites.asking import ask_site
 from metasched.sites.grid import MOST_HOPS, Sites
-from metasched.sites.held_jobs import grid_engine_fate
 from metasched.sites.question import SitesQuestion
 from metasched.sites.settings import SiteTable
+from metasched.sites.site_client import ask_site
+from metasched.sites.ssh_operations import grid_engine_state
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_a_question_passes_through_few_grids() -> None:
 
 def test_what_is_no_xml_tells_nothing_of_a_job() -> None:
     with pytest.raises(RuntimeError, match=r"^qstat does not print XML: "):
-        grid_engine_fate("busy", "7")
+        grid_engine_state("busy", "7")

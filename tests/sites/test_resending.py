@@ -11,7 +11,7 @@ import pytest
 from metasched.schedulers.portable import portable
 from metasched.sites import resendable_jobs
 from metasched.sites.question import SitesQuestion
-from metasched.sites.resending import Fate, Resendable, resend
+from metasched.sites.resending import JobState, Resendable, resend
 from tests.sites.answers import answer, placement, waiting
 from tests.sites.test_grid import Clock, Daemons, grid
 
@@ -25,7 +25,7 @@ class World:
     the grid's daemon as it is shipped. Each call of the command may be its last, before or after it has its effect."""
 
     def __init__(self) -> None:
-        self.jobs: dict[tuple[str, str], Fate] = {("east", "1"): "waiting"}
+        self.jobs: dict[tuple[str, str], JobState] = {("east", "1"): "waiting"}
         self.started: list[tuple[str, str]] = []
         self.kept: Resendable | None = None
         self.calls, self.fails_at, self.after, self.error = 0, -1, False, KilledError
@@ -61,12 +61,12 @@ class World:
         return found
 
     def start_all(self) -> None:
-        for each, fate in self.jobs.items():
-            if fate == "waiting":
+        for each, state in self.jobs.items():
+            if state == "waiting":
                 self.jobs[each] = "started"
                 self.started.append(each)
 
-    def fate(self, site: str, job: str) -> Fate:
+    def state_of(self, site: str, job: str) -> JobState:
         return self._call(lambda: self.jobs.get((site, job), "unknown"))
 
     def hold(self, site: str, job: str) -> None:
@@ -92,7 +92,7 @@ class World:
 
         return self._call(submitted)
 
-    def _change(self, site: str, job: str, old: Fate, new: Fate) -> None:
+    def _change(self, site: str, job: str, old: JobState, new: JobState) -> None:
         if self.jobs.get((site, job)) == old:
             self.jobs[site, job] = new
 
@@ -127,7 +127,7 @@ class World:
 
     def check(self) -> None:
         assert len(self.started) <= 1, "the job runs twice"
-        alive = [each for each, fate in self.jobs.items() if fate in ("waiting", "started")]
+        alive = [each for each, state in self.jobs.items() if state in ("waiting", "started")]
         assert len(alive) == 1, "the job is lost, or may run twice"
         found = self.grid.sent.find(self.uid)
         assert (found.state, (found.site, found.job)) == ("submitted", alive[0])
@@ -225,7 +225,7 @@ def test_a_daemon_that_forgets_a_job_on_its_way_does_not_lose_it() -> None:
         world.grid.sent._jobs.clear()
         for _ in range(4):
             world.attempt()
-        alive = [each for each, fate in world.jobs.items() if fate in ("waiting", "started")]
+        alive = [each for each, state in world.jobs.items() if state in ("waiting", "started")]
         assert len(alive) == 1
         reached.add(alive[0][0])
     assert "east" in reached

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from metasched.sites.choice import SitePlacement
 from metasched.sites.data import transfers
 from metasched.sites.links import SiteLink
-from metasched.sites.sent_jobs import Sent
+from metasched.sites.sent_jobs import SentJob
 from metasched.sites.trust import Trust, trust
 from metasched.sites.withdrawal import MOST_RESENT, Verdict, verdict
 from tests.sites.answers import offer
@@ -24,17 +24,17 @@ def place(site: str, wait: float = 0.0, time: float = 100.0, data: float = 0.0) 
     return SitePlacement(offer(site, wait, time), 0.0, transfers([site], data, {site: SiteLink(800.0)})[site], Trust())
 
 
-def sent(ago: float = 1000.0, data: float = 0.0, **fields: Any) -> Sent:
+def sent(ago: float = 1000.0, data: float = 0.0, **fields: Any) -> SentJob:
     home = place("east", data=data)
     made = {"state": "submitted", "job": "7", "submitted_at": NOW - ago} | fields
-    return Sent("0a", NOW - ago, (home,), home, **made)
+    return SentJob("0a", NOW - ago, (home,), home, **made)
 
 
 def waits(wait: float, low: float | None = None) -> dict[str, Any]:
     return {"state": "waiting", "wait": wait, "low": wait if low is None else low, "high": 2.0 * wait}
 
 
-def said(job: Sent, waiting: Any, *places: SitePlacement, believed: Trust = Trust()) -> Verdict:  # noqa: B008
+def said(job: SentJob, waiting: Any, *places: SitePlacement, believed: Trust = Trust()) -> Verdict:  # noqa: B008
     return verdict(job, waiting, places, believed, NOW, RESTED)
 
 
@@ -61,7 +61,7 @@ def test_a_job_leaves_where_another_site_saves_more_than_its_doubt() -> None:
         (sent(), "soon", place("west"), "in no queue"),
     ],
 )  # fmt: skip
-def test_a_job_stays_and_it_is_said_why(job: Sent, waiting: Any, elsewhere: SitePlacement, why: str) -> None:
+def test_a_job_stays_and_it_is_said_why(job: SentJob, waiting: Any, elsewhere: SitePlacement, why: str) -> None:
     found = said(job, waiting, elsewhere)
     assert not found.withdraw
     assert why in found.why

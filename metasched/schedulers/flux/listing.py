@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from metasched.node_names import unfold
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import count, seconds
-from metasched.schedulers.listing import Instance, Listed
+from metasched.schedulers.listing import Instance, ListedJob
 
 #: The partition of an instance without queues.
 ANONYMOUS = "default"
@@ -96,7 +96,7 @@ def instances(
     return tuple(found)
 
 
-def listed(document: Any) -> tuple[Listed, ...]:
+def listed(document: Any) -> tuple[ListedJob, ...]:
     """The jobs that run and wait."""
     found = []
     for job in document["jobs"]:
@@ -106,11 +106,11 @@ def listed(document: Any) -> tuple[Listed, ...]:
             ready, limit = job["state"] == "SCHED", seconds(job.get("duration"))
             since = seconds(job.get("t_run" if runs else "t_submit"))
             user = str(job.get("username") or job.get("userid", ""))
-            found.append(Listed(_number(job), str(job["name"]), user, slots, ready, _queue(job), limit, since=since))
+            found.append(ListedJob(_number(job), str(job["name"]), user, slots, ready, _queue(job), limit, since=since))
     return tuple(found)
 
 
-def ended(document: Any) -> tuple[Accounted, ...]:
+def ended(document: Any) -> tuple[AccountedJob, ...]:
     """The jobs that have ended, as far as they ran."""
     found = []
     for job in document["jobs"]:
@@ -119,7 +119,7 @@ def ended(document: Any) -> tuple[Accounted, ...]:
             continue
         status, queue = job.get("returncode", 0), (_queue(job) or (ANONYMOUS,))[0]
         found.append(
-            Accounted(
+            AccountedJob(
                 _number(job), queue, tuple(_slots(job)), str(job["userid"]), str(job["name"]),
                 seconds(job.get("t_submit")) or 0.0, start, end, job.get("result") != "COMPLETED",
                 128 - status if isinstance(status, int) and status < 0 else int(status or 0), _processors(job),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import TIMEOUT, Commands
 from metasched.schedulers.flux.listing import (
     ENDED,
@@ -24,7 +24,7 @@ from metasched.schedulers.listing import Listing
 
 
 class FluxSource(ListedCluster):
-    """One instance of Flux, with the parameters of :class:`AskedCluster`; its queues are the partitions.
+    """One instance of Flux, with the parameters of :class:`CommandCluster`; its queues are the partitions.
 
     Parameters
     ----------
@@ -51,5 +51,5 @@ class FluxSource(ListedCluster):
 
         return Listing(self._commands.read(parts, *QUEUES), self._commands.read(listed, *JOBS))
 
-    def _ended(self) -> Iterable[Accounted]:
+    def _ended(self) -> Iterable[AccountedJob]:
         return self._commands.read(ended, *ENDED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from metasched.schedulers.submission import Asked
+from metasched.schedulers.submission import JobRequest
 
 #: The attribute of a job that holds its mark.
 ATTRIBUTE = "user.metasched"
@@ -32,7 +32,7 @@ def script_at(words: Sequence[str]) -> int:
     return min(place, len(words))
 
 
-def asked_for(words: Sequence[str]) -> Asked:
+def asked_for(words: Sequence[str]) -> JobRequest:
     """What the words ask for.
 
     Examples
@@ -50,7 +50,7 @@ def asked_for(words: Sequence[str]) -> Asked:
     except argparse.ArgumentError:
         options = parser.parse_args([])
     marks = [each.partition("=")[2] for each in options.setattr if each.startswith(f"{ATTRIBUTE}=")]
-    return Asked(
+    return JobRequest(
         f"metasched:{marks[-1]}" if marks else "", max(1, options.ntasks), (options.queue,) if options.queue else ()
     )
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.durations import seconds
 
 #: Bytes at the end of the file that are read.
@@ -22,7 +22,7 @@ _FIELDS, _PROCESS = 45, -4
 _REQUESTS, _LIMIT = slice(39, -5), re.compile(r"(?:^|[ ,])h_rt=([\d:]+)")
 
 
-def read_line(line: str) -> Accounted | None:
+def read_line(line: str) -> AccountedJob | None:
     """The job of a line; None for comments, lines that are not whole, and the processes of a parallel job.
 
     Examples
@@ -39,7 +39,7 @@ def read_line(line: str) -> Accounted | None:
     limit = _LIMIT.search(":".join(part[_REQUESTS]))
     try:
         task, slots = int(part[35]), int(part[34])
-        return Accounted(
+        return AccountedJob(
             f"{int(part[5])}.{task}" if task else f"{int(part[5])}", part[0],
             # Of several hosts a line names the first.
             (part[1],) if slots == 1 else (), part[3], part[4], float(part[8]), float(part[9]), float(part[10]),
@@ -49,7 +49,7 @@ def read_line(line: str) -> Accounted | None:
         return None
 
 
-def read_accounting(path: Path) -> Iterator[Accounted]:
+def read_accounting(path: Path) -> Iterator[AccountedJob]:
     """The jobs in the last part of an accounting file, as they ended.
 
     Raises

@@ -13,7 +13,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 from metasched.schedulers.durations import seconds
-from metasched.schedulers.listing import Instance, Listed, Listing
+from metasched.schedulers.listing import Instance, ListedJob, Listing
 
 #: The words that print it.
 WORDS = ("qstat", "-xml", "-f", "-r", "-F", "h_rt,mem_total", "-u", "*")
@@ -46,7 +46,7 @@ def read_listing(document: ElementTree.Element) -> Listing:
     if document.tag != "job_info":
         raise ValueError(f"its first element is {document.tag[:40]}, expected job_info")
     instances: list[Instance] = []
-    running: dict[str, Listed] = {}
+    running: dict[str, ListedJob] = {}
     for each in document.findall("queue_info/Queue-List"):
         queue, at, host = each.findtext("name", "").partition("@")
         if not at:
@@ -70,13 +70,13 @@ def read_listing(document: ElementTree.Element) -> Listing:
     return Listing(tuple(instances), (*running.values(), *waiting))
 
 
-def _job(one: ElementTree.Element, host: str, queues: tuple[str, ...], since: str) -> Listed:
+def _job(one: ElementTree.Element, host: str, queues: tuple[str, ...], since: str) -> ListedJob:
     number, tasks = one.findtext("JB_job_number", ""), one.findtext("tasks", "")
     if not number.isdecimal():
         raise ValueError(f"a job's number is {number[:40]!r}")
     requests = {part.get("name", ""): part.text or "" for part in one.findall("hard_request")}
     only = requests.get("hostname", "")
-    return Listed(
+    return ListedJob(
         f"{number}.{tasks}" if tasks and host else number,
         one.findtext("full_job_name", one.findtext("JB_name", "")),
         one.findtext("JB_owner", ""),
@@ -90,7 +90,7 @@ def _job(one: ElementTree.Element, host: str, queues: tuple[str, ...], since: st
     )
 
 
-def _joined(one: Listed, other: Listed) -> Listed:
+def _joined(one: ListedJob, other: ListedJob) -> ListedJob:
     """A job that has slots in several queue instances."""
     slots = Counter(one.slots)
     slots.update(other.slots)

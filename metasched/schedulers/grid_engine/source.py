@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.grid_engine.accounting import read_accounting
 from metasched.schedulers.grid_engine.commands import GridEngineCommands
 from metasched.schedulers.grid_engine.listing import WORDS, read_listing
 from metasched.schedulers.grid_engine.submission import asked_for, comment, placed
 from metasched.schedulers.listed_cluster import ListedCluster
-from metasched.schedulers.listing import Listed, Listing
+from metasched.schedulers.listing import ListedJob, Listing
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ ANYWHERE = "*"
 
 
 class GridEngineSource(ListedCluster):
-    """One cell of Grid Engine, with the parameters of :class:`AskedCluster`; its cluster queues are the partitions.
+    """One cell of Grid Engine, with the parameters of :class:`CommandCluster`; its cluster queues are the partitions.
 
     Lines are written to its accounting some seconds after a job has left the queues (``flush_time``), and none is ever
     removed. Of a job on several hosts they name one.
@@ -80,7 +80,7 @@ class GridEngineSource(ListedCluster):
         free = url is None or url[1].strip().lower() == "none"
         return those and (free or (allowed is not None and "l_hard" in allowed[1].replace(",", " ").split()))
 
-    def _ended(self) -> Iterator[Accounted]:
+    def _ended(self) -> Iterator[AccountedJob]:
         return read_accounting(self._accounting)
 
     def _listing(self) -> Listing:
@@ -89,7 +89,7 @@ class GridEngineSource(ListedCluster):
         except ValueError as error:
             raise RuntimeError(f"{' '.join(WORDS)} prints unexpected output: {error}") from None
 
-    def _comments(self, jobs: Sequence[Listed]) -> Mapping[str, str]:
+    def _comments(self, jobs: Sequence[ListedJob]) -> Mapping[str, str]:
         """The contexts of all jobs in the form of comments, by the jobs' numbers."""
         try:
             document = self._commands.xml("qstat", "-xml", "-j", "*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from metasched.schedulers.submission import Asked, directives
+from metasched.schedulers.submission import JobRequest, directives
 
 #: qsub's options without a value; -pe is followed by two words, -binding by one or two, all others by one.
 _ALONE = frozenset(
@@ -32,7 +32,7 @@ def options(words: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
         place += count
 
 
-def asked_for(words: Sequence[str]) -> Asked:
+def asked_for(words: Sequence[str]) -> JobRequest:
     """The requests of a qsub command, and of the ``#$`` lines of its script, which the command overrides.
 
     Examples
@@ -60,7 +60,7 @@ def asked_for(words: Sequence[str]) -> Asked:
                 slots = values[1]
         queues = named or queues
     least = re.match(r"[0-9]{1,8}", slots)
-    return Asked(comment(context), max(1, int(least[0])) if least else 1, tuple(queues))
+    return JobRequest(comment(context), max(1, int(least[0])) if least else 1, tuple(queues))
 
 
 def placed(words: Sequence[str], queue: str) -> list[str]:

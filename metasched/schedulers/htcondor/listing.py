@@ -12,9 +12,9 @@ from collections import Counter
 from typing import Any
 
 from metasched.jobs import Kind
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import count, seconds
-from metasched.schedulers.listing import Instance, Listed
+from metasched.schedulers.listing import Instance, ListedJob
 
 #: The partition of machines that name none.
 POOL = "pool"
@@ -71,7 +71,7 @@ def instances(slots: Any) -> tuple[Instance, ...]:
     )
 
 
-def listed(jobs: Any) -> tuple[Listed, ...]:
+def listed(jobs: Any) -> tuple[ListedJob, ...]:
     """The jobs that run and wait; those on several machines are left out."""
     return tuple(
         _listed(each)
@@ -80,10 +80,10 @@ def listed(jobs: Any) -> tuple[Listed, ...]:
     )
 
 
-def _listed(job: Any) -> Listed:
+def _listed(job: Any) -> ListedJob:
     runs = job["JobStatus"] in _RUNNING and bool(job.get("RemoteHost"))
     named = _partition(job)
-    return Listed(
+    return ListedJob(
         _number(job),
         _name(job),
         str(job["Owner"]),
@@ -97,7 +97,7 @@ def _listed(job: Any) -> Listed:
     )
 
 
-def ended(jobs: Any) -> tuple[Accounted, ...]:
+def ended(jobs: Any) -> tuple[AccountedJob, ...]:
     """The jobs that have ended, as far as they ran."""
     found = []
     for job in jobs:
@@ -108,7 +108,7 @@ def ended(jobs: Any) -> tuple[Accounted, ...]:
         status = 128 + int(job.get("ExitSignal", 0)) if signalled else int(job.get("ExitCode", 1))
         kind: Kind = "array" if count(job["ProcId"]) else ""
         found.append(
-            Accounted(
+            AccountedJob(
                 _number(job), _partition(job) or POOL, (_host(job["LastRemoteHost"]),), str(job["Owner"]), _name(job),
                 seconds(job.get("QDate")) or 0.0, start, end, job["JobStatus"] != _COMPLETED, status, _cpus(job),
                 seconds(job.get("AllowedJobDuration")), kind, comment(job.get(MARK)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import TIMEOUT, Commands
 from metasched.schedulers.htcondor.listing import ENDED, JOBS, STATUS, ended, instances, listed
 from metasched.schedulers.htcondor.submission import asked_for, placed
@@ -13,7 +13,7 @@ from metasched.schedulers.listing import Listing
 
 
 class HTCondorSource(ListedCluster):
-    """One pool of HTCondor with the schedd of this host, with the parameters of :class:`AskedCluster`.
+    """One pool of HTCondor with the schedd of this host, with the parameters of :class:`CommandCluster`.
 
     Parameters
     ----------
@@ -37,5 +37,5 @@ class HTCondorSource(ListedCluster):
     def _listing(self) -> Listing:
         return Listing(self._commands.read(instances, *STATUS), self._commands.read(listed, *JOBS))
 
-    def _ended(self) -> Iterable[Accounted]:
+    def _ended(self) -> Iterable[AccountedJob]:
         return self._commands.read(ended, *ENDED)

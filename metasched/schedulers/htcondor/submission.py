@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from metasched.schedulers.htcondor.listing import MARK, PARTITION, comment
-from metasched.schedulers.submission import MOST_SCRIPT, Asked
+from metasched.schedulers.submission import MOST_SCRIPT, JobRequest
 
 #: Options that stand alone; all others are followed by a value.
 _ALONE = frozenset(
@@ -17,7 +17,7 @@ _ALONE = frozenset(
 _LINE = re.compile(r"\s*(?:\+|[Mm][Yy]\.)?(\w{1,100})\s*=\s*(.{0,2000})")
 
 
-def asked_for(words: Sequence[str]) -> Asked:
+def asked_for(words: Sequence[str]) -> JobRequest:
     """The requests of a condor_submit command, and of its description, which the command overrides.
 
     Examples
@@ -50,7 +50,7 @@ def asked_for(words: Sequence[str]) -> Asked:
     said = _values([*lines, *given])
     cpus, partition = said.get("request_cpus", "1"), said.get(PARTITION.lower(), "")
     processors = int(cpus) if re.fullmatch(r"[1-9]\d{0,7}", cpus) else 1
-    return Asked(comment(said.get(MARK.lower())), processors, (partition,) if partition else ())
+    return JobRequest(comment(said.get(MARK.lower())), processors, (partition,) if partition else ())
 
 
 def _values(lines: Iterable[str]) -> dict[str, str]:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import count, seconds
-from metasched.schedulers.listing import Instance, Listed
+from metasched.schedulers.listing import Instance, ListedJob
 
 #: The partition if no property distinguishes any.
 ANONYMOUS = "default"
@@ -102,7 +102,7 @@ def instances(known: Mapping[int, Resource], jobs: Any) -> tuple[Instance, ...]:
     )
 
 
-def listed(jobs: Any, known: Mapping[int, Resource], attribute: str) -> tuple[Listed, ...]:
+def listed(jobs: Any, known: Mapping[int, Resource], attribute: str) -> tuple[ListedJob, ...]:
     """The jobs that run and wait.
 
     Parameters
@@ -121,7 +121,7 @@ def listed(jobs: Any, known: Mapping[int, Resource], attribute: str) -> tuple[Li
         queues = _partitions(held) if runs else partitions_in(str(job.get("properties") or ""), attribute)
         since = seconds(job.get("startTime" if runs else "submissionTime"))
         found.append(
-            Listed(
+            ListedJob(
                 _number(job), _name(job), str(job["owner"]), slots, state != "Hold", queues, limit, since=since,
                 comment=comment(str(job.get("command") or "")),
             )
@@ -129,7 +129,7 @@ def listed(jobs: Any, known: Mapping[int, Resource], attribute: str) -> tuple[Li
     return tuple(found)
 
 
-def accounted(jobs: Any, known: Mapping[int, Resource]) -> tuple[Accounted, ...]:
+def accounted(jobs: Any, known: Mapping[int, Resource]) -> tuple[AccountedJob, ...]:
     """The jobs that have ended, as far as they ran.
 
     Parameters
@@ -145,7 +145,7 @@ def accounted(jobs: Any, known: Mapping[int, Resource]) -> tuple[Accounted, ...]
             continue
         status = job.get("exit_code")
         found.append(
-            Accounted(
+            AccountedJob(
                 _number(job), (*_partitions(held), ANONYMOUS)[0], tuple(dict.fromkeys(each.node for each in held)),
                 str(job["owner"]), _name(job), seconds(job.get("submissionTime")) or 0.0, start, end,
                 job["state"] != "Terminated", 1 if status is None else count(status) >> 8 or count(status) & 0xFF,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import TIMEOUT, Commands
 from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Listing
@@ -25,7 +25,7 @@ from metasched.schedulers.oar.submission import asked_for, placed
 
 
 class OarSource(ListedCluster):
-    """One server of OAR, with the parameters of :class:`AskedCluster`; partitions are values of the property.
+    """One server of OAR, with the parameters of :class:`CommandCluster`; partitions are values of the property.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class OarSource(ListedCluster):
 
         return self._commands.read(listing, *JOBS)
 
-    def _ended(self) -> Iterable[Accounted]:
+    def _ended(self) -> Iterable[AccountedJob]:
         known = self._resources()
         return self._commands.read(lambda jobs: accounted(jobs, known), *ended(time.time()))
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from metasched.schedulers.oar.listing import comment, partitions_in
-from metasched.schedulers.submission import Asked
+from metasched.schedulers.submission import JobRequest
 
 #: Options that stand alone; all others are followed by a value, behind a ``=`` or in the next word.
 _ALONE = frozenset(
@@ -38,7 +38,7 @@ def options(words: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
     return found, min(place, len(words))
 
 
-def asked_for(words: Sequence[str], attribute: str) -> Asked:
+def asked_for(words: Sequence[str], attribute: str) -> JobRequest:
     """What the words ask for.
 
     Parameters
@@ -58,7 +58,7 @@ def asked_for(words: Sequence[str], attribute: str) -> Asked:
     hierarchy = re.sub(r"\{[^{}]*\}", "", values.get("--resource", "")).partition(",")[0]
     numbers = [int(each) for each in re.findall(r"=(\d{1,6})(?=/|\Z)", hierarchy)]
     command = words[place] if place < len(words) else ""
-    return Asked(
+    return JobRequest(
         comment(command),
         min(max(1, math.prod(numbers)), 1_000_000_000),
         partitions_in(values.get("--property", ""), attribute),

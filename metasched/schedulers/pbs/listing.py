@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import count
 from metasched.schedulers.durations import seconds
-from metasched.schedulers.listing import Instance, Listed
+from metasched.schedulers.listing import Instance, ListedJob
 from metasched.schedulers.pbs.submission import VARIABLE, comment, processors
 
 #: The words that print nodes, queues, the server, jobs with the tasks of arrays, and those that ended too.
@@ -90,12 +90,12 @@ def instances(queues: Any, known: Mapping[str, Host]) -> tuple[Instance, ...]:
     return tuple(found)
 
 
-def listed(document: Any) -> tuple[Listed, ...]:
+def listed(document: Any) -> tuple[ListedJob, ...]:
     """The jobs that run and wait."""
     return tuple(_jobs(document, "RQHWTSEU", _listed))
 
 
-def ended(document: Any) -> tuple[Accounted, ...]:
+def ended(document: Any) -> tuple[AccountedJob, ...]:
     """The jobs that have ended, as long as the server remembers them (``job_history_enable``)."""
     return tuple(job for job in _jobs(document, "FX", _ended) if job is not None)
 
@@ -107,11 +107,11 @@ def _jobs(document: Any, states: str, make: Any) -> Iterator[Any]:
             yield make(number(name), job)
 
 
-def _listed(name: str, job: Any) -> Listed:
+def _listed(name: str, job: Any) -> ListedJob:
     asks = job.get("Resource_List", {})
     select, runs = str(asks.get("select", f"ncpus={asks.get('ncpus', 1)}")), job["job_state"] in "RESU"
     slots = placed_on(str(job.get("exec_vnode", ""))) if runs else {}
-    return Listed(
+    return ListedJob(
         name,
         str(job.get("Job_Name", "")),
         str(job["Job_Owner"]).partition("@")[0],
@@ -125,13 +125,13 @@ def _listed(name: str, job: Any) -> Listed:
     )
 
 
-def _ended(name: str, job: Any) -> Accounted | None:
+def _ended(name: str, job: Any) -> AccountedJob | None:
     start, ran = moment(job.get("stime", "")), seconds(str(job.get("resources_used", {}).get("walltime", "")))
     slots = placed_on(str(job.get("exec_vnode", "")))
     if start is None or not slots or "Exit_status" not in job:
         return None
     status = int(job["Exit_status"])
-    return Accounted(
+    return AccountedJob(
         name,
         str(job["queue"]),
         tuple(slots),

@@ -7,7 +7,7 @@ import pwd
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from metasched.schedulers.accounted import Accounted
+from metasched.schedulers.accounted_jobs import AccountedJob
 from metasched.schedulers.commands import TIMEOUT, Commands
 from metasched.schedulers.listed_cluster import ListedCluster
 from metasched.schedulers.listing import Listing
@@ -16,7 +16,7 @@ from metasched.schedulers.pbs.submission import asked_for, placed
 
 
 class PbsSource(ListedCluster):
-    """One server of OpenPBS, with the parameters of :class:`AskedCluster`; its queues are the partitions.
+    """One server of OpenPBS, with the parameters of :class:`CommandCluster`; its queues are the partitions.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class PbsSource(ListedCluster):
         parts = self._commands.read(lambda document: instances(document, known), *QUEUES)
         return Listing(parts, self._commands.read(listed, *JOBS))
 
-    def _ended(self) -> Iterable[Accounted]:
+    def _ended(self) -> Iterable[AccountedJob]:
         return self._commands.read(ended, *ENDED)
 
     def _is_operator(self) -> bool:

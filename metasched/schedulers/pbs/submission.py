@@ -6,7 +6,7 @@ import getopt
 import re
 from collections.abc import Sequence
 
-from metasched.schedulers.submission import Asked, directives
+from metasched.schedulers.submission import JobRequest, directives
 
 #: qsub's options, those that are followed by a value with a colon, as getopt(3) takes them.
 _OPTIONS = "a:A:c:C:e:fGhIJ:j:k:l:m:M:N:o:p:P:q:r:R:S:u:v:VW:Xz"
@@ -45,7 +45,7 @@ def processors(select: str) -> int:
     return max(1, total)
 
 
-def asked_for(words: Sequence[str]) -> Asked:
+def asked_for(words: Sequence[str]) -> JobRequest:
     """The requests of a qsub command, and of the ``#PBS`` lines of its script, which the command overrides.
 
     Examples
@@ -66,7 +66,7 @@ def asked_for(words: Sequence[str]) -> Asked:
             count = processors(parts["select"] if "select" in parts else f"ncpus={parts['ncpus']}")
         elif name == "-v" and VARIABLE in parts:
             mark = parts[VARIABLE]
-    return Asked(comment(mark), count, queues)
+    return JobRequest(comment(mark), count, queues)
 
 
 def placed(words: Sequence[str], queue: str) -> list[str]:

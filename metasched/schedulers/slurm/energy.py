@@ -22,7 +22,7 @@ COLUMNS = ("JobIDRaw", "AllocCPUS", "NodeList", "Start", "End", "TotalCPU", "Con
 
 
 @dataclass(frozen=True, slots=True)
-class Accounted:
+class MeteredJob:
     """A job with its energy by the accounting.
 
     Parameters
@@ -53,7 +53,7 @@ class Accounted:
         return self.processors >= sum(processors.get(node, math.inf) for node in self.nodes)
 
 
-def accounted(rows: Sequence[Mapping[str, str]]) -> dict[str, Accounted]:
+def accounted(rows: Sequence[Mapping[str, str]]) -> dict[str, MeteredJob]:
     """Jobs by their numbers, from rows of :data:`COLUMNS` of jobs and their steps; what did not run is left out.
 
     Examples
@@ -61,9 +61,9 @@ def accounted(rows: Sequence[Mapping[str, str]]) -> dict[str, Accounted]:
     >>> job = {"JobIDRaw": "3", "AllocCPUS": "2", "NodeList": "n1", "Start": "100", "End": "200",
     ...        "TotalCPU": "01:30.500", "ConsumedEnergyRaw": "0"}
     >>> accounted([job, job | {"JobIDRaw": "3.batch", "ConsumedEnergyRaw": "5000"}])["3"]
-    Accounted(nodes=('n1',), processors=2.0, start=100.0, end=200.0, processor_time=90.5, joules=5000.0)
+    MeteredJob(nodes=('n1',), processors=2.0, start=100.0, end=200.0, processor_time=90.5, joules=5000.0)
     """
-    found: dict[str, Accounted] = {}
+    found: dict[str, MeteredJob] = {}
     for row in rows:
         job, _, step = row["JobIDRaw"].partition(".")
         joules = _number(row["ConsumedEnergyRaw"])
@@ -81,13 +81,13 @@ def accounted(rows: Sequence[Mapping[str, str]]) -> dict[str, Accounted]:
             continue
         # While a job runs the accounting does not know what it used.
         used = None if end == math.inf else span(row["TotalCPU"]) or None
-        found[job] = Accounted(nodes, processors, start, end, used, joules)
+        found[job] = MeteredJob(nodes, processors, start, end, used, joules)
     return found
 
 
 def energies(
     wanted: Collection[str],
-    jobs: Mapping[str, Accounted],
+    jobs: Mapping[str, MeteredJob],
     processors: Mapping[str, int],
     idle_watts: float,
     covers: str,
@@ -104,7 +104,7 @@ def energies(
 
     Examples
     --------
-    >>> jobs = {name: Accounted(("n1",), 2, 0.0, 10.0, used, 1000.0) for name, used in (("1", 15.0), ("2", 5.0))}
+    >>> jobs = {name: MeteredJob(("n1",), 2, 0.0, 10.0, used, 1000.0) for name, used in (("1", 15.0), ("2", 5.0))}
     >>> {name: round(joules) for name, joules in energies(["1", "2"], jobs, {"n1": 4}, 0.0, "node").items()}
     {'1': 750, '2': 250}
     """

@@ -23,14 +23,14 @@ from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
 from metasched.placement.clusters.running_jobs import StartedJob
 from metasched.records import InputError
-from metasched.schedulers.asked_cluster import AskedCluster
+from metasched.schedulers.command_cluster import CommandCluster
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
 from metasched.schedulers.slurm.cells import NONE, nodes_in, seconds_in
 from metasched.schedulers.slurm.commands import SlurmCommands, moment, until_now
 from metasched.schedulers.slurm.devices import Counts, counts, devices, had, requested, typed, uncounted
 from metasched.schedulers.slurm.energy import COLUMNS as COLUMNS_OF_ENERGY
-from metasched.schedulers.slurm.energy import Accounted, accounted, energies
+from metasched.schedulers.slurm.energy import MeteredJob, accounted, energies
 from metasched.schedulers.slurm.job_rows import (
     ACCOUNTED,
     AGAIN,
@@ -65,8 +65,8 @@ _LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligibl
 _METERS = {"rapl": "package+memory", "ipmi": "node", "xcc": "node", "pm_counters": "node"}
 
 
-class SlurmSource(AskedCluster):
-    """One Slurm cluster, with the parameters of :class:`AskedCluster`.
+class SlurmSource(CommandCluster):
+    """One Slurm cluster, with the parameters of :class:`CommandCluster`.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ class SlurmSource(AskedCluster):
         known = self._energy_rows(f"--jobs={','.join([*jobs][:MOST_NAMED])}")
         return {number: job.processor_time for number, job in known.items() if job.processor_time is not None}
 
-    def _energy_rows(self, *words: str) -> dict[str, Accounted]:
+    def _energy_rows(self, *words: str) -> dict[str, MeteredJob]:
         return accounted(self._commands.table(COLUMNS_OF_ENERGY, "sacct", "--allusers", *words))
 
     def _metered(self) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from metasched.schedulers.submission import Asked, directives
+from metasched.schedulers.submission import JobRequest, directives
 
 #: sbatch's short options that are followed by a value, in the same word or in the next.
 _SHORT = frozenset("AaBbCcDdeFGiJLMmNnopqStwx")
@@ -50,7 +50,7 @@ def script_at(words: Sequence[str]) -> int:
     return len(words)
 
 
-def asked_for(words: Sequence[str]) -> Asked:
+def asked_for(words: Sequence[str]) -> JobRequest:
     """The requests of an sbatch command, and of the ``#SBATCH`` lines of its script, which the command overrides.
 
     A job that requests GPUs or other generic resources is taken for none of its application: where there are some is
@@ -80,7 +80,7 @@ def asked_for(words: Sequence[str]) -> Asked:
     nodes = options.nodes.partition("-")[0]
     processors = options.ntasks or options.ntasks_per_node * (int(nodes) if re.fullmatch(r"[0-9]{1,9}", nodes) else 1)
     partitions = tuple(name for name in options.partition.split(",") if name)
-    return Asked(options.comment, max(1, processors), partitions, bool(options.resources))
+    return JobRequest(options.comment, max(1, processors), partitions, bool(options.resources))
 
 
 def placed(words: Sequence[str], partition: str) -> list[str]:

@@ -172,7 +172,7 @@ def test_who_is_forgotten_is_as_if_never_seen(history: JobHistory) -> None:
     assert "nothing is known" in history.predict("ada", 4, 7200.0, 1e6)["reason"]
 
 
-class Accounted:
+class AccountedJob:
     """A scheduler whose accounting tells of jobs."""
 
     name = "c"
@@ -187,7 +187,7 @@ class Accounted:
 
 def test_accounting_is_asked_only_for_what_ended_since(history: JobHistory) -> None:
     history.restore(rest=0.0)
-    source, known = Accounted(), Accounting(history, Clock(lambda: 1e6))
+    source, known = AccountedJob(), Accounting(history, Clock(lambda: 1e6))
     known.catch_up(source)  # type: ignore[arg-type]
     known.catch_up(source)  # type: ignore[arg-type]
     assert history._store.past_jobs.count() == 22

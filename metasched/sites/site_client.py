@@ -1,4 +1,4 @@
-"""Asks the daemons of all sites at the same time, each within its deadline, whatever they do."""
+"""Asks the daemons of all sites at the same time, each within its deadline, whatever they do: :class:`SiteClient`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_OPEN = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class SiteAnswer:
     """The answer of a site and its response time (s); ``why`` is the reason if there is none."""
 
     answer: Any = None
@@ -55,7 +55,7 @@ def ask_site(table: SiteTable, method: str, path: str, document: Any = None, tim
     return ask(table.url, method, path, document, token=token, verify=verify, timeout=seconds, most=MOST)
 
 
-class Asker:
+class SiteClient:
     """Asks sites, each in its own thread; after the deadline the caller does not wait for it.
 
     Parameters
@@ -71,7 +71,7 @@ class Asker:
 
     def ask_all(
         self, tables: Sequence[SiteTable], questions: Mapping[str, tuple[str, str, Any]], within: float
-    ) -> dict[str, Heard]:
+    ) -> dict[str, SiteAnswer]:
         """The answers of all sites, within their deadlines.
 
         Parameters
@@ -81,12 +81,12 @@ class Asker:
         within : how long all may take together (s).
         """
         ends = time.monotonic() + min(within, max((each.deadline for each in tables), default=0.0)) + GRACE
-        heard: dict[str, Heard] = {}
+        heard: dict[str, SiteAnswer] = {}
         threads = []
         for table in tables:
             with self._lock:
                 if self._open.get(table.name, 0) >= MOST_OPEN:
-                    heard[table.name] = Heard(why="it has not answered earlier questions yet")
+                    heard[table.name] = SiteAnswer(why="it has not answered earlier questions yet")
                     continue
                 self._open[table.name] = self._open.get(table.name, 0) + 1
             work = (table, questions[table.name], within, heard)
@@ -94,19 +94,21 @@ class Asker:
             threads[-1].start()
         for thread in threads:
             thread.join(max(ends - time.monotonic(), 0.0))
-        silent = Heard(why="it did not answer in time")
+        silent = SiteAnswer(why="it did not answer in time")
         return {table.name: heard.get(table.name, silent) for table in tables}
 
-    def _one(self, table: SiteTable, question: tuple[str, str, Any], within: float, heard: dict[str, Heard]) -> None:
+    def _one(
+        self, table: SiteTable, question: tuple[str, str, Any], within: float, heard: dict[str, SiteAnswer]
+    ) -> None:
         began = time.monotonic()
         try:
             answer = self._send(table, *question, timeout=within)
-            heard[table.name] = Heard(answer, time.monotonic() - began)
+            heard[table.name] = SiteAnswer(answer, time.monotonic() - began)
         except InputError as error:
             refused = str(error).removeprefix(f"{table.url}: ")
-            heard[table.name] = Heard(why=f"it refuses the question: {one_line(refused)}")
+            heard[table.name] = SiteAnswer(why=f"it refuses the question: {one_line(refused)}")
         except Exception as error:
-            heard[table.name] = Heard(why=one_line(str(error)) or type(error).__name__)
+            heard[table.name] = SiteAnswer(why=one_line(str(error)) or type(error).__name__)
         finally:
             with self._lock:
                 self._open[table.name] -= 1

@@ -17,7 +17,7 @@ _LOGGED = ("job", "submit_time", "run_time", "processors", "requested_time", "us
 
 
 @dataclass(frozen=True, slots=True)
-class Accounted:
+class AccountedJob:
     """A job, or a task of an array, as it is accounted for.
 
     Parameters
@@ -62,12 +62,12 @@ class Accounted:
         return Fate(self.completed, submitted, start, self.slots, self.kind, ended=end)
 
 
-def logged(jobs: Iterable[Accounted], since: float) -> JobLog | None:
+def logged(jobs: Iterable[AccountedJob], since: float) -> JobLog | None:
     """The jobs that ended after a time (s), as a job log; None if there are none.
 
     Examples
     --------
-    >>> job = Accounted("7", "new", ("n2",), "ann", "cg", 100.0, 110.0, 118.0, False, 0, 5, 600.0)
+    >>> job = AccountedJob("7", "new", ("n2",), "ann", "cg", 100.0, 110.0, 118.0, False, 0, 5, 600.0)
     >>> log = logged([job], since=0.0)
     >>> log.run_time.tolist(), log.wait.tolist(), log.requested_time.tolist(), log.named("user")
     ([8.0], [10.0], [600.0], ['ann'])

@@ -11,7 +11,7 @@ from typing import Any
 from metasched.schedulers.grid_engine.commands import parsed
 from metasched.schedulers.portable import Portable
 from metasched.sites import ssh
-from metasched.sites.resending import Fate
+from metasched.sites.resending import JobState
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 #: Slurm's reasons of a pending job that is held.
@@ -19,15 +19,15 @@ _HELD = ("JobHeldUser", "JobHeldAdmin")
 _WORDS = {
     "slurm": {
         "hold": ("scontrol", "hold"), "release": ("scontrol", "release"), "cancel": ("scancel",),
-        "fate": ("squeue", "--noheader", "--states=all", "--me", "--format=%A|%T|%r"),
+        "state": ("squeue", "--noheader", "--states=all", "--me", "--format=%A|%T|%r"),
     },
     "grid_engine": {
-        "hold": ("qhold",), "release": ("qrls",), "cancel": ("qdel",), "fate": ("qstat", "-xml"),
+        "hold": ("qhold",), "release": ("qrls",), "cancel": ("qdel",), "state": ("qstat", "-xml"),
     },
 }  # fmt: skip
 
 
-def slurm_fate(listed: str, job: str) -> Fate:
+def slurm_state(listed: str, job: str) -> JobState:
     r"""The state of a job by squeue.
 
     Parameters
@@ -37,7 +37,7 @@ def slurm_fate(listed: str, job: str) -> Fate:
 
     Examples
     --------
-    >>> [slurm_fate("7|PENDING|JobHeldUser\n8|RUNNING|None\n", each) for each in ("7", "8", "9")]
+    >>> [slurm_state("7|PENDING|JobHeldUser\n8|RUNNING|None\n", each) for each in ("7", "8", "9")]
     ['held', 'started', 'unknown']
     """
     for line in listed.splitlines():
@@ -50,7 +50,7 @@ def slurm_fate(listed: str, job: str) -> Fate:
     return "unknown"
 
 
-def grid_engine_fate(listed: str, job: str) -> Fate:
+def grid_engine_state(listed: str, job: str) -> JobState:
     """The state of a job by qstat, which does not show ended jobs.
 
     Parameters
@@ -66,7 +66,7 @@ def grid_engine_fate(listed: str, job: str) -> Fate:
     Examples
     --------
     >>> listed = "<q><job_list><JB_job_number>7</JB_job_number><state>hqw</state></job_list></q>"
-    >>> grid_engine_fate(listed, "7"), grid_engine_fate(listed, "8")
+    >>> grid_engine_state(listed, "7"), grid_engine_state(listed, "8")
     ('held', 'unknown')
     """
     try:
@@ -82,7 +82,7 @@ def grid_engine_fate(listed: str, job: str) -> Fate:
 
 
 @dataclass(frozen=True, slots=True)
-class SshHands:
+class SshOperations:
     """Works at sites that OpenSSH reaches.
 
     Parameters
@@ -99,11 +99,11 @@ class SshHands:
     folder: str = ""
     held_by: Collection[str] = ()
 
-    def fate(self, site: str, job: str) -> Fate:
+    def state_of(self, site: str, job: str) -> JobState:
         """The state of a job by the site's scheduler."""
         _, scheduler = self._reached(site)
-        listed = self._run(site, "fate")
-        return slurm_fate(listed, job) if scheduler == "slurm" else grid_engine_fate(listed, job)
+        listed = self._run(site, "state")
+        return slurm_state(listed, job) if scheduler == "slurm" else grid_engine_state(listed, job)
 
     def hold(self, site: str, job: str) -> None:
         """Keep a waiting job from starting."""

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Sequence
 
 from metasched.schedulers.commands import Commands
-from metasched.schedulers.submission import Asked, Submission
+from metasched.schedulers.submission import JobRequest, Submission
 
 _log = logging.getLogger(__name__)
 
 
-class AskedCluster:
+class CommandCluster:
     """A cluster whose scheduler is queried by its commands; see :class:`metasched.schedulers.contract.Source`.
 
     Parameters
@@ -26,7 +26,7 @@ class AskedCluster:
     #: The command that submits a job.
     command: str
     #: Reads the requests from the words of that command, and adds a partition to the words.
-    _asked_for: Callable[[Sequence[str]], Asked]
+    _asked_for: Callable[[Sequence[str]], JobRequest]
     _placed: Callable[[Sequence[str], str], list[str]]
 
     def __init__(self, name: str, partitions: Sequence[str], platform: str, commands: Commands) -> None:
@@ -36,7 +36,7 @@ class AskedCluster:
         self._commands = commands
         self._operates: bool | None = None
 
-    def asked(self, words: Sequence[str]) -> Asked:
+    def asked(self, words: Sequence[str]) -> JobRequest:
         """The requests as options of its submit command; see the contract."""
         return self._asked_for(words)
 
