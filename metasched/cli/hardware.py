@@ -283,24 +283,6 @@ def _gaps(entry: Entry) -> list[str]:
 
 
 def _document(entry: Entry) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "kind": entry.kind,
-        "title": entry.title,
-        "log_base": entry.log_base,
-        "published": entry.published,
-        "values": {
-            name: {"value": each.value, "unit": each.unit, "source": each.source, "uncertainty": each.uncertainty}
-            for name, each in entry.values.items()
-        },
-        "blocks": {
-            block: [
-                {"coefficient": t.coefficient, "uncertainty": t.uncertainty, "growth": t.growth}
-                | {"above": t.above, "below": t.below}
-                for t in terms
-            ]
-            for block, terms in entry.blocks.items()
-        },
-        "not_known": _gaps(entry),
-        "notes": list(entry.notes),
-    }
+    found = asdict(entry) | {"not_known": _gaps(entry)}
+    order = ("name", "kind", "title", "log_base", "published", "values", "blocks", "not_known", "notes")
+    return {name: found[name] for name in order}

@@ -22,11 +22,6 @@ def outlived(ran: float, limit: float) -> float:
 
     Longer by the first of :data:`CORRECTIONS` that is above half of what it ran, but not beyond its limit.
 
-    Parameters
-    ----------
-    ran : how long it has run (s).
-    limit : its time limit (s).
-
     Examples
     --------
     >>> outlived(100.0, 3600.0), outlived(3500.0, 3600.0)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 
 import numpy as np
 
@@ -175,7 +176,7 @@ SWF_STATES = {0: FAILED, 1: COMPLETED, 5: CANCELLED}
 
 def _read_swf(columns: Columns, first: str, rest: Iterator[str]) -> None:
     labels = {11: "user", 12: "account", 13: "executable", 14: "qos", 15: "partition"}
-    for line in _chained(first, rest):
+    for line in chain([first], rest):
         if line.startswith(";"):
             found = re.match(r";\s*Max(Procs|Nodes):\s*(\d{1,9})\b", line)
             if found and (found[1] == "Procs" or not columns.capacity):
@@ -322,8 +323,3 @@ def _spanned(text: str) -> float:
 def _number(text: str) -> float:
     """The number in a cell, not a number where it is empty; ValueError where it is something else."""
     return float(text) if text else math.nan
-
-
-def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from rest

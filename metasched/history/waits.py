@@ -60,13 +60,7 @@ class WaitErrors:
         self._missed = self._missed_moved = 0.0
 
     def learn(self, said: float, waited: float) -> None:
-        """Learn the actual wait (s) of a job, and the simulated one (s).
-
-        Parameters
-        ----------
-        said : the wait that was simulated (s).
-        waited : the actual wait (s).
-        """
+        """Learn how long a job waited (s) of which the simulation said that it would wait ``said`` (s)."""
         moved = self._moved(said)
         self._missed = MEMORY * self._missed + abs(said - waited)
         self._missed_moved = MEMORY * self._missed_moved + abs(moved.seconds - waited)

@@ -57,11 +57,6 @@ class PendingJob:
 def pending_wait(offer: Offer, sent: Sequence[PendingJob]) -> float:
     """Additional wait of a job for those that were sent to the same cluster and are not reported yet (s).
 
-    Parameters
-    ----------
-    offer : of the cluster.
-    sent : jobs that were sent to the site.
-
     Notes
     -----
     On a cluster without a wait they start on its free processors, first come first served. On one with a wait they are

@@ -7,7 +7,6 @@ of the user. The files say how far each job has got.
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from metasched.records import InputError
 from metasched.schedulers.portable import Portable
 from metasched.sites.resending import Resendable
+from metasched.store.files.user_folders import state_folder
 from metasched.store.files.whole_files import read_text, write_text_atomically
 from metasched.validation import first_error
 
@@ -46,8 +46,7 @@ _KEPT = TypeAdapter(KeptJob)
 
 def folder() -> Path:
     """Where the files lie: ``$XDG_STATE_HOME/metasched/sent``, by default under ``~/.local/state``."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "metasched" / "sent"
+    return state_folder("sent")
 
 
 def keep(uid: str, job: Portable, paths: Sequence[Path], there: str, held_by: Sequence[str]) -> None:

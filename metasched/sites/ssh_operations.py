@@ -51,17 +51,7 @@ def slurm_state(listed: str, job: str) -> JobState:
 
 
 def grid_engine_state(listed: str, job: str) -> JobState:
-    """The state of a job by qstat, which does not show ended jobs.
-
-    Parameters
-    ----------
-    listed : its document.
-    job : its number.
-
-    Raises
-    ------
-    RuntimeError
-        When it is none.
+    """The state of a job by the document of qstat, which does not show ended jobs; RuntimeError if it is none.
 
     Examples
     --------

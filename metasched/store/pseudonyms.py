@@ -15,8 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from metasched.records import InputError
-from metasched.store.database.engine import data_folder, default_location
+from metasched.store.database.engine import default_location
 from metasched.store.database.past_jobs import PastJobs
+from metasched.store.files.user_folders import data_folder
 from metasched.store.files.whole_files import refusal
 
 #: Bytes of a key.

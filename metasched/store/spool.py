@@ -17,6 +17,7 @@ from metasched.records import InputError, Run
 from metasched.store.database.engine import default_location
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
+from metasched.store.files.user_folders import state_folder
 from metasched.store.files.whole_files import read_text, write_text_atomically
 
 _FORMAT = 1
@@ -24,8 +25,7 @@ _FORMAT = 1
 
 def folder() -> Path:
     """Where the files lie: ``$XDG_STATE_HOME/metasched/spool``, by default under ``~/.local/state``."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "metasched" / "spool"
+    return state_folder("spool")
 
 
 def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, timeout: float = 5.0) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from metasched.records import InputError
+from metasched.store.files.user_folders import cache_folder
 
 #: How long a compiler may take (s).
 TIMEOUT = 120.0
@@ -40,7 +41,7 @@ def compiled(
     # A link may come to name another compiler; wrappers of one name differ by their folder.
     named = "\0".join([found, os.path.realpath(found), *options])
     state = hashlib.sha256(b"".join(each.read_bytes() for each in (source, *headers)) + named.encode()).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metasched"
+    cache = cache_folder()
     target = cache / f"{source.stem}-{state}{suffix}"
     if not target.exists():
         cache.mkdir(parents=True, exist_ok=True)

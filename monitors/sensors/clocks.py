@@ -12,6 +12,8 @@ import bisect
 from dataclasses import dataclass
 from pathlib import Path
 
+from monitors.sensors.kernel_files import text_of
+
 #: Clocks that Slurm makes where the kernel lists none.
 STEPS = 64
 #: The kernel's acpi-cpufreq lists so much more than the base clock (kHz) where it means all clocks above that.
@@ -83,12 +85,9 @@ def read_clocks(root: Path = Path("/")) -> Clocks | None:
 
 
 def _words(path: Path) -> tuple[str, ...]:
-    try:
-        return tuple(path.read_text(encoding="ascii")[:4096].split())
-    except (OSError, UnicodeDecodeError):
-        return ()
+    return tuple(text_of(path)[:4096].split())
 
 
 def _kilohertz(path: Path) -> int:
-    words = _words(path)
-    return int(words[0]) if len(words) == 1 and words[0].isdecimal() else 0
+    text = text_of(path)
+    return int(text) if text.isdecimal() and len(text) < 16 else 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from monitors.sensors.clocks import read_clocks
+from monitors.sensors.kernel_files import number_in, number_of, text_of
 
 
 class Found(NamedTuple):
@@ -35,9 +36,9 @@ def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
     """
     fields = _lscpu(root)
     found = []
-    sockets, cores = _number(fields.get("Socket(s)")), _number(fields.get("Core(s) per socket"))
+    sockets, cores = number_in(fields.get("Socket(s)")), number_in(fields.get("Core(s) per socket"))
     if sockets and cores:
-        per_core = _number(fields.get("Thread(s) per core")) or 1
+        per_core = number_in(fields.get("Thread(s) per core")) or 1
         found += [Found("sockets", sockets, "1", "lscpu"), Found("cores", sockets * cores, "1", "lscpu")]
         found += [Found("threads", sockets * cores * per_core, "1", "lscpu")]
     cpufreq = root / "sys/devices/system/cpu/cpu0/cpufreq"
@@ -46,7 +47,7 @@ def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
         ("clock_max", "cpuinfo_max_freq"),
         ("clock_min", "cpuinfo_min_freq"),
     ):
-        kilohertz = _read(cpufreq / file)
+        kilohertz = number_of(cpufreq / file)
         if kilohertz:
             found.append(Found(name, kilohertz / 1000, "MHz", f"cpufreq, {file}"))
     clocks = read_clocks(root)
@@ -54,20 +55,20 @@ def detect(root: Path = Path("/")) -> tuple[str, list[Found]]:
         source = f"cpufreq, {clocks.driver or 'unknown driver'}"
         found.append(Found("clock_held_max", clocks.holding[-1], "MHz", source))
         found.append(Found("clock_held_min", clocks.holding[0], "MHz", source))
-    cache = _number(fields.get("L3 cache"))
+    cache = number_in(fields.get("L3 cache"))
     if cache:
         found.append(Found("cache", cache, "B", "lscpu, L3"))
     memory = _read_memory(root / "proc/meminfo")
     if memory:
         found.append(Found("memory", memory, "B", "/proc/meminfo"))
     limits = [
-        _read(zone / "constraint_0_power_limit_uw")
+        number_of(zone / "constraint_0_power_limit_uw")
         for zone in sorted((root / "sys/class/powercap").glob("*-rapl:*"))
         if text_of(zone / "name").startswith("package")
     ]
     if limits and all(limits):
         found.append(Found("tdp", sum(limits) / 1e6, "W", "powercap, long-term limits of all packages"))
-    speeds = [_read(link / "speed") for link in (root / "sys/class/net").glob("*") if (link / "device").exists()]
+    speeds = [number_of(link / "speed") for link in (root / "sys/class/net").glob("*") if (link / "device").exists()]
     if max(speeds, default=0) > 0:
         found.append(Found("bandwidth", max(speeds), "Mbit/s", "/sys/class/net, the fastest link"))
     return fields.get("Model name", ""), found
@@ -90,26 +91,6 @@ def _lscpu(root: Path) -> dict[str, str]:
     return fields
 
 
-def _number(text: str | None) -> float:
-    """The number that a text begins with, 0 where it begins with none."""
-    try:
-        return float((text or "").split()[0])
-    except (ValueError, IndexError):
-        return 0.0
-
-
-def text_of(path: Path) -> str:
-    """The text of a file of the kernel; empty where it cannot be read."""
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def _read(path: Path) -> float:
-    return _number(text_of(path))
-
-
 def _read_memory(path: Path) -> float:
     rows = [line.split() for line in text_of(path).splitlines()]
-    return next((1024 * _number(row[1]) for row in rows if row[0] == "MemTotal:"), 0.0)
+    return next((1024 * number_in(row[1]) for row in rows if row[0] == "MemTotal:"), 0.0)

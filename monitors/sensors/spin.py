@@ -34,11 +34,6 @@ class Spin:
 def spin(seconds: float = 0.2, threads: int = 1) -> Spin:
     """Work for ``seconds`` of wall-clock time on ``threads`` threads.
 
-    Parameters
-    ----------
-    seconds : of wall-clock time.
-    threads : how many spin at once.
-
     Examples
     --------
     >>> 0 < spin(0.01).share <= 1

@@ -22,6 +22,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from metasched.records import InputError
 from metasched.store.errors import StoreError
+from metasched.store.files.user_folders import data_folder
 
 _NO_DATABASE = "is not a SQLite database"
 _DAMAGED = "is damaged; restore it from a copy"
@@ -43,17 +44,6 @@ def default_location() -> str:
     if named := os.environ.get("METASCHED_DB"):
         return named
     return str(data_folder() / "metasched.db")
-
-
-def data_folder() -> Path:
-    """The user's data folder, which is created if it is missing."""
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    folder = Path(data) / "metasched"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot be created: {(error.strerror or str(error)).lower()}", where=str(folder)) from None
-    return folder
 
 
 def connect(location: str | os.PathLike[str], timeout: float) -> Engine:

@@ -81,12 +81,7 @@ class Tokens:
         return secret
 
     def enrol(self, secrets_of: Mapping[str, str]) -> None:
-        """Store agents' tokens, all or none, each named like its node; a token of that name is replaced.
-
-        Parameters
-        ----------
-        secrets_of : the secret of each node.
-        """
+        """Store the tokens of agents by the secret of each node, all or none; one of the name of a node is replaced."""
         now = time.time()
         rows = [
             {"name": node, "digest": digest(secret), "role": "agent", "made_at": now, "node": node}

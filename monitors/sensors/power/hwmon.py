@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from monitors.sensors.kernel_files import text_of
+
 #: Chips whose power is the node's.
 NODE = ("power_meter",)
 
@@ -25,7 +27,7 @@ class Hwmon:
 
     def __init__(self, root: Path = Path("/")) -> None:
         for chip in sorted((root / "sys/class/hwmon").glob("hwmon*")):
-            if (chip / "name").exists() and (chip / "name").read_text(encoding="ascii").strip() in NODE:
+            if text_of(chip / "name") in NODE:
                 for file in ("power1_average", "power1_input"):
                     if (chip / file).exists():
                         self._file = chip / file

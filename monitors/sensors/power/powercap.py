@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from monitors.sensors.hardware import text_of
+from monitors.sensors.kernel_files import text_of
 
 #: Power above that of any zone (W): a counter with more has jumped.
 MOST_WATTS = 5000.0
