@@ -62,17 +62,11 @@ class PublishedDocument(_Adaptive):
     alone: ListPart | None
     tried: list[int]
 
-    @classmethod
-    def of(cls, predictor: PublishedPredictor) -> PublishedDocument:
-        """What a predictor is kept as."""
-        state = predictor.state
-        return cls.made(
-            **_common(predictor, state),
-            models=predictor.models,
-            parallel=ListPart.of(state.parallel),
-            alone=ListPart.of(state.alone) if state.alone is not None else None,
-            tried=list(state.tried),
-        )
+    @staticmethod
+    def converted(predictor: PublishedPredictor) -> dict[str, Any]:
+        """The sorted lists by their square-root sums."""
+        parallel, alone = predictor.state.parallel, predictor.state.alone
+        return {"parallel": ListPart.of(parallel), "alone": None if alone is None else ListPart.of(alone)}
 
     def build(self) -> PublishedPredictor:
         """The predictor that was written, ready to predict and to learn."""
@@ -155,33 +149,30 @@ class RobustDocument(_Adaptive):
             "rehearsed": 0,
         }
 
-    @classmethod
-    def of(cls, predictor: RobustPredictor) -> RobustDocument:
-        """What a predictor is kept as."""
-        state = predictor.state
-        model, formula = state.model, state.model.formula
+    @staticmethod
+    def converted(predictor: RobustPredictor) -> dict[str, Any]:
+        """The model by its numbers, and whose runs those of the window and the borrowed ones are."""
+        state, model = predictor.state, predictor.state.model
+        formula, users = model.formula, [run.user for run in predictor.window]
         lent: dict[str, list[Run]] = {}
         for run in predictor.known(state.doubted).lent:
             lent.setdefault(run.cluster, []).append(run)
-        return cls.made(
-            **_common(predictor, state),
-            formula=_Formula(
+        return {
+            "formula": _Formula(
                 numbers=formula.numbers._asdict(),
                 size=formula.size,
                 processors=formula.processors,
                 bandwidth=formula.bandwidth,
                 powers=list(formula.powers),
             ),
-            scales=model.process.scales,
-            weights=model.weights.tolist(),
-            users=users if any(users := [run.user for run in predictor.window]) else [],
-            doubted=sorted(state.doubted),
-            surprises=state.surprises,
-            drift=state.drift,
-            lent=[
+            "scales": model.process.scales,
+            "weights": model.weights.tolist(),
+            "users": users if any(users) else [],
+            "doubted": sorted(state.doubted),
+            "lent": [
                 _Lent(cluster=cluster, window=rows(runs), settings=settings_of(runs)) for cluster, runs in lent.items()
             ],
-        )
+        }
 
     def runs(self) -> RunWindow:
         """The window of runs, with all that it had seen."""
@@ -225,19 +216,3 @@ class RobustDocument(_Adaptive):
 
 #: Documents that may be part of another.
 AdaptiveDocument = Annotated[PublishedDocument | RobustDocument, Field(discriminator="method")]
-
-
-def _common(predictor: PublishedPredictor | RobustPredictor, state: PublishedState | RobustState) -> dict[str, Any]:
-    return {
-        "application": predictor.application,
-        "cluster": predictor.cluster,
-        "capacity": predictor.window.capacity,
-        "window": rows(predictor.window),
-        "settings": settings_of(predictor.window),
-        "seen": predictor.window.seen,
-        "scores": list(state.calibration.scores),
-        "rehearsed": state.calibration.rehearsed,
-        "domain": state.domain,
-        "notes": list(state.notes),
-        "since_search": state.since_search,
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat
 
@@ -24,9 +24,7 @@ from metasched.store.documents.parts import (
     RecordPart,
     Row,
     SettingPart,
-    rows,
     runs_of,
-    settings_of,
 )
 
 _Four = Annotated[list[FiniteFloat], Field(min_length=4, max_length=4)]
@@ -68,27 +66,16 @@ class MeteredDocument(LearnedPart):
     together: Annotated[float, Field(ge=-1, le=1)]
     since: Annotated[int, Field(ge=0)]
 
-    @classmethod
-    def of(cls, predictor: MeteredPredictor) -> MeteredDocument:
-        """What a predictor is kept as."""
-        state, power = predictor.state, predictor.state.power
-        return cls.made(
-            application=predictor.application,
-            cluster=predictor.cluster,
-            times=RobustDocument.of(predictor.times),
-            window=rows(predictor.window),
-            settings=settings_of(predictor.window),
-            energies=[run.energy for run in predictor.window],
-            users=[run.user for run in predictor.window],
-            covers=state.covers,
-            seen=predictor.window.seen,
-            clock=state.clock,
-            power=None if power is None else _Power(numbers=list(power.numbers), scales=_listed(power.process.scales)),
-            scores=list(state.calibration.scores),
-            rehearsed=state.calibration.rehearsed,
-            together=state.together,
-            since=state.since,
-        )
+    @staticmethod
+    def converted(predictor: MeteredPredictor) -> dict[str, Any]:
+        """The predictor of times as its own document, power by its numbers, and what the runs have besides times."""
+        power = predictor.state.power
+        return {
+            "times": RobustDocument.of(predictor.times),
+            "energies": [run.energy for run in predictor.window],
+            "users": [run.user for run in predictor.window],
+            "power": power and _Power(numbers=list(power.numbers), scales=_listed(power.process.scales)),
+        }
 
     def runs(self) -> list[Run]:
         """The runs of the window, as they were."""

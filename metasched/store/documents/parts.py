@@ -60,9 +60,25 @@ class ModelPart(Part):
     method: str
 
     @classmethod
-    def made(cls, **fields: Any) -> Self:
-        """The document of some fields, whose parts may be given as the records that they store."""
-        return cls(**fields)
+    def of(cls, predictor: Any) -> Self:
+        """What a predictor is kept as: its attributes, or those of its state, by their names, where not converted."""
+        state, window = getattr(predictor, "state", predictor), predictor.window
+        kept = {
+            "window": rows(window),
+            "settings": settings_of(window),
+            "seen": window.seen,
+            "capacity": window.capacity,
+            "scores": list(state.calibration.scores),
+            "rehearsed": state.calibration.rehearsed,
+        } | cls.converted(predictor)
+        wanted = cls.model_fields.keys() - ModelPart.model_fields.keys()
+        alike = {name: getattr(state if hasattr(state, name) else predictor, name) for name in wanted - kept.keys()}
+        return cls(**{name: value for name, value in kept.items() if name in wanted}, **alike)
+
+    @staticmethod
+    def converted(predictor: Any) -> dict[str, Any]:
+        """The fields that a predictor has in another form."""
+        return {}
 
 
 class LearnedPart(ModelPart):
@@ -74,23 +90,6 @@ class LearnedPart(ModelPart):
     seen: Annotated[int, Field(ge=0)]
     scores: Scores
     rehearsed: Annotated[int, Field(ge=0)]
-
-    @classmethod
-    def of(cls, predictor: Any) -> Self:
-        """What a predictor is kept as: its attributes by their names, but for what is common or not kept so."""
-        found = {
-            "window": rows(predictor.window),
-            "seen": predictor.window.seen,
-            "scores": list(predictor.calibration.scores),
-            "rehearsed": predictor.calibration.rehearsed,
-        } | cls.converted(predictor)
-        alike = cls.model_fields.keys() - ModelPart.model_fields.keys() - found.keys()
-        return cls.made(**found, **{name: getattr(predictor, name) for name in alike})
-
-    @staticmethod
-    def converted(predictor: Any) -> dict[str, Any]:
-        """The fields that a predictor has in another form."""
-        return {}
 
     @property
     def calibration(self) -> Calibration:

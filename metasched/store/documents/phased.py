@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -51,21 +51,15 @@ class PhasedDocument(ModelPart):
     rehearsed_of_processes: Annotated[int, Field(ge=0)]
     domain: DomainPart
 
-    @classmethod
-    def of(cls, predictor: PhasedPredictor) -> PhasedDocument:
-        """What a predictor is kept as."""
+    @staticmethod
+    def converted(predictor: PhasedPredictor) -> dict[str, Any]:
+        """The phases, and the scores of predictions from the loads of every process."""
         state = predictor.state
-        return cls.made(
-            application=predictor.application,
-            cluster=predictor.cluster,
-            phases=[_Phase.of(phase) for phase in state.phases],
-            overhead=state.overhead,
-            scores=list(state.calibration.scores),
-            rehearsed=state.calibration.rehearsed,
-            scores_of_processes=list(state.of_processes.scores),
-            rehearsed_of_processes=state.of_processes.rehearsed,
-            domain=state.domain,
-        )
+        return {
+            "phases": [_Phase.of(phase) for phase in state.phases],
+            "scores_of_processes": list(state.of_processes.scores),
+            "rehearsed_of_processes": state.of_processes.rehearsed,
+        }
 
     def build(self) -> PhasedPredictor:
         """The predictor that was written, ready to predict and to learn."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -65,29 +65,16 @@ class PortedDocument(ModelPart):
     notes: list[str]
     since_search: Annotated[int, Field(ge=0)]
 
-    @classmethod
-    def of(cls, predictor: PortedPredictor) -> PortedDocument:
-        """What a predictor is kept as."""
-        state = predictor.state
-        return cls.made(
-            reference=document_of(predictor.reference),
-            cluster=predictor.cluster,
-            rcpu=predictor.rcpu,
-            rbw=predictor.rbw,
-            bandwidth_ratio=predictor.bandwidth_ratio,
-            dedicated=rows(predictor.dedicated_runs),
-            reference_nodes=predictor.formula.sharing.reference,
-            target_nodes=predictor.formula.sharing.target,
-            capacity=predictor.window.capacity,
-            window=rows(predictor.window),
-            seen=predictor.window.seen,
-            scales=state.process.scales,
-            scores=list(state.calibration.scores),
-            rehearsed=state.calibration.rehearsed,
-            domain=state.domain,
-            notes=list(state.notes),
-            since_search=state.since_search,
-        )
+    @staticmethod
+    def converted(predictor: PortedPredictor) -> dict[str, Any]:
+        """The reference as its own document, its dedicated runs, the nodes of both platforms, and the process."""
+        return {
+            "reference": document_of(predictor.reference),
+            "dedicated": rows(predictor.dedicated_runs),
+            "reference_nodes": predictor.formula.sharing.reference,
+            "target_nodes": predictor.formula.sharing.target,
+            "scales": predictor.state.process.scales,
+        }
 
     def build(self) -> PortedPredictor:
         """The predictor; its process is conditioned again on the window."""
