@@ -10,6 +10,9 @@ from typing import Generic, TypeVar
 
 Answer = TypeVar("Answer")
 
+#: For how long Slurm's configuration is remembered (s): it changes rarely.
+CONFIGURED_FOR = 600.0
+
 _log = logging.getLogger(__name__)
 
 

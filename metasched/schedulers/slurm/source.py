@@ -13,11 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from metasched.blocks.entry import Entry
-from metasched.blocks.power import idle_power
 from metasched.history.job_log import JobLog
 from metasched.history.log_formats import read_log
 from metasched.history.queue import QueuedJob
-from metasched.jobs import UNKNOWN_DEVICES, Devices, EndedJob, Fate, read_mark
+from metasched.jobs import EndedJob, Fate, read_mark
 from metasched.node_names import fold, unfold
 from metasched.placement.clusters.from_slurm import cluster_from_slurm
 from metasched.placement.clusters.partition import Holder, JobLimits, Partition
@@ -26,11 +25,10 @@ from metasched.records import InputError
 from metasched.schedulers.command_cluster import CommandCluster
 from metasched.schedulers.commands import TIMEOUT
 from metasched.schedulers.contract import BoundJob
-from metasched.schedulers.slurm.cells import NONE, nodes_in, seconds_in
-from metasched.schedulers.slurm.commands import SlurmCommands, moment, until_now
-from metasched.schedulers.slurm.devices import Counts, counts, devices, had, requested, typed, uncounted
-from metasched.schedulers.slurm.energy import COLUMNS as COLUMNS_OF_ENERGY
-from metasched.schedulers.slurm.energy import MeteredJob, accounted, energies
+from metasched.schedulers.slurm.cells import NONE, seconds_in
+from metasched.schedulers.slurm.commands import SlurmCommands, until_now
+from metasched.schedulers.slurm.job_devices import JobDevices
+from metasched.schedulers.slurm.job_energies import JobEnergies
 from metasched.schedulers.slurm.job_rows import (
     ACCOUNTED,
     AGAIN,
@@ -45,7 +43,7 @@ from metasched.schedulers.slurm.job_rows import (
 )
 from metasched.schedulers.slurm.limits import OF_ASSOCIATIONS, OF_QOS, AccountingLimits, read_limits
 from metasched.schedulers.slurm.queue import COLUMNS, queued_job
-from metasched.schedulers.slurm.remembered import Remembered
+from metasched.schedulers.slurm.remembered import CONFIGURED_FOR, Remembered
 from metasched.schedulers.slurm.submission import asked_for, placed
 from metasched.slurm_times import span
 
@@ -53,16 +51,13 @@ _log = logging.getLogger(__name__)
 
 #: Time in which a requeued job must end (s): Slurm kills it after KillWait, and nodes clean up.
 HELD_WITHIN = 120.0
-#: For how long limits of the accounting and Slurm's configuration are cached (s): they change rarely.
-LIMITS_FOR, CONFIGURED_FOR = 60.0, 600.0
+#: For how long limits of the accounting are cached (s): they change rarely.
+LIMITS_FOR = 60.0
 #: Jobs that the accounting is asked for at once at most.
 MOST_NAMED = 1000
 #: What a job log is made of; the name last, since it may hold what separates columns.
 _LOGGED = ("JobIDRaw", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End", "ElapsedRaw",
            "AllocCPUS", "TimelimitRaw", "State", "JobName")  # fmt: skip
-
-#: What the plugins that measure energy cover; any other, "none" among them, measures nothing that counts.
-_METERS = {"rapl": "package+memory", "ipmi": "node", "xcc": "node", "pm_counters": "node"}
 
 
 class SlurmSource(CommandCluster):
@@ -93,10 +88,10 @@ class SlurmSource(CommandCluster):
         super().__init__(name, partitions, platform, SlurmCommands.of(configuration, timeout))
         self._hardware = hardware
         self._configuration = Remembered(self._configured, CONFIGURED_FOR)
+        self._devices = JobDevices(self._commands, self._configuration)
+        self._energies = JobEnergies(name, self._commands, self._configuration, hardware)
         self._limits = Remembered(self._accounted_limits, LIMITS_FOR)
         self._described = Remembered(self._partitions_described, LIMITS_FOR)
-        self._on_nodes = Remembered(self._generic_resources, CONFIGURED_FOR)
-        self._covers: str | None = None
         self._cpus: dict[str, int] = {}
         beside = Path(configuration or "/etc/slurm/slurm.conf").parent / "topology.conf"
         self._topology = beside.read_text(encoding="utf-8") if beside.is_file() else None
@@ -148,7 +143,7 @@ class SlurmSource(CommandCluster):
         now = time.time()
         found = [started_job(row, now) for row in rows]
         return [
-            replace(job, devices=self._devices(row) or ())
+            replace(job, devices=self._devices.of(row) or ())
             for row, job in zip(rows, found, strict=True)
             if job is not None
         ]
@@ -195,33 +190,6 @@ class SlurmSource(CommandCluster):
         lines = self._commands.run("scontrol", "--oneliner", "show", "partition").splitlines()
         rows = [dict(word.partition("=")[::2] for word in line.split()) for line in lines]
         return {row["PartitionName"]: row for row in rows if "PartitionName" in row}
-
-    def _generic_resources(self) -> Mapping[str, Counts]:
-        """The generic resources of each node, such as GPUs."""
-        rows = self._commands.table(("NodeList", "Gres"), "sinfo", "--Node")
-        return {row["NodeList"]: counts(row["Gres"]) for row in rows}
-
-    def _has(self, nodes: Sequence[str]) -> list[Counts]:
-        """What these nodes have, those that have nothing left out."""
-        known = self._on_nodes.now()
-        return [found for name in nodes if (found := known.get(name))]
-
-    def _devices(self, row: Mapping[str, str]) -> Devices | None:
-        """The devices of a job, by the controller."""
-        nodes = nodes_in(row["NodeList"])
-        there, asked = self._has(nodes), requested(row, len(nodes))
-        # A job that has its nodes for itself gets their GPUs unasked, and whether it uses them only its user knows.
-        if not asked and (row["OverSubscribe"] == "NO" or not there):
-            return None
-        return devices(typed(had(asked, counts(row["tres-alloc"])), there))
-
-    def _accounted_devices(self, row: Mapping[str, str]) -> Devices | None:
-        """The devices of a job, by the accounting."""
-        there, found = self._has(nodes_in(row["NodeList"])), counts(row["AllocTRES"])
-        counted = self._configuration.now().get("AccountingStorageTRES", "") if there else ""
-        if uncounted(counted, there) if not found else not counts(row["ReqTRES"]):
-            return UNKNOWN_DEVICES
-        return devices(typed(found, there)) if found or there else None
 
     def bound(self) -> Sequence[BoundJob]:
         """The jobs with a placement in their comment that wait for certain nodes."""
@@ -284,7 +252,7 @@ class SlurmSource(CommandCluster):
         """How each of these jobs ended, by the controller, else by the accounting."""
         # All jobs are asked for: where one alone is named that the controller has forgotten, squeue fails.
         rows = self._commands.table(CONTROLLED, "squeue", "--states=all")
-        found = {row["JobID"]: fate(row, self._devices(row)) for row in rows if row["JobID"] in jobs}
+        found = {row["JobID"]: fate(row, self._devices.of(row)) for row in rows if row["JobID"] in jobs}
         forgotten = [job for job in jobs if job not in found][:MOST_NAMED]
         if forgotten:
             try:
@@ -292,65 +260,34 @@ class SlurmSource(CommandCluster):
             except RuntimeError as error:
                 _log.info("%s has forgotten %d jobs: %s", self.name, len(forgotten), error)
             else:
-                found |= {row["JobIDRaw"]: accounted_fate(row, self._accounted_devices(row)) for row in rows}
+                found |= {row["JobIDRaw"]: accounted_fate(row, self._devices.accounted(row)) for row in rows}
         ended = [job for job, fate in found.items() if fate.completed][:MOST_NAMED]
-        for job, joules in self._energies(ended).items():
-            found[job] = replace(found[job], energy=joules, energy_covers=self._covers or "")
+        for job, joules in self._energies.of(ended, self._cpus).items():
+            found[job] = replace(found[job], energy=joules, energy_covers=self._energies.covers)
         return found
-
-    def _energies(self, jobs: Sequence[str]) -> dict[str, float]:
-        """What jobs took (J) by the accounting: all that their nodes took, or their part where others were there."""
-        if not jobs or not self._metered():
-            return {}
-        try:
-            known = self._energy_rows(f"--jobs={','.join(jobs)}")
-            shared = [job for name, job in known.items() if name in jobs and job.joules and not job.has(self._cpus)]
-            if shared:
-                nodes = fold(sorted({node for job in shared for node in job.nodes}))
-                begun, ended = min(job.start for job in shared), max(job.end for job in shared)
-                until = "now" if math.isinf(ended) else moment(ended + 1.0)
-                known |= self._energy_rows(f"--nodelist={nodes}", f"--starttime={moment(begun)}", f"--endtime={until}")
-        except RuntimeError as error:
-            _log.info("%s records no energy: %s", self.name, error)
-            return {}
-        return energies(jobs, known, self._cpus, idle_power(self._hardware), self._covers or "")
 
     def processor_times(self, jobs: Collection[str]) -> Mapping[str, float]:
         """The processor time of jobs (s) by the accounting; see the contract."""
         if not jobs or not self._has_accounting():
             return {}
-        known = self._energy_rows(f"--jobs={','.join([*jobs][:MOST_NAMED])}")
+        known = self._energies.records(f"--jobs={','.join([*jobs][:MOST_NAMED])}")
         return {number: job.processor_time for number, job in known.items() if job.processor_time is not None}
-
-    def _energy_rows(self, *words: str) -> dict[str, MeteredJob]:
-        return accounted(self._commands.table(COLUMNS_OF_ENERGY, "sacct", "--allusers", *words))
-
-    def _metered(self) -> bool:
-        """Whether this Slurm measures energy, by AcctGatherEnergyType of its configuration."""
-        if self._covers is None:
-            try:
-                plugin = self._configuration.now().get("AcctGatherEnergyType", "")
-            except RuntimeError as error:
-                _log.info("it is unknown whether %s measures energy: %s", self.name, error)
-                return False
-            self._covers = _METERS.get(plugin.removeprefix("acct_gather_energy/").lower(), "")
-        return bool(self._covers)
 
     def finished(self, since: float) -> Sequence[EndedJob]:
         """Jobs that ended after a time: those the controller remembers, and older ones from the accounting."""
         remembered = self._commands.table(CONTROLLED, "squeue", "--states=all")
-        found = {row["JobID"]: ended_job(row, self.name, self._devices(row)) for row in remembered}
+        found = {row["JobID"]: ended_job(row, self.name, self._devices.of(row)) for row in remembered}
         try:
             accounted = self._accounting(*until_now(since), f"--state={','.join(ENDED)}")
         except RuntimeError as error:
             _log.info("%s reports no older jobs: %s", self.name, error)
         else:
-            older = {row["JobIDRaw"]: accounted_job(row, self.name, self._accounted_devices(row)) for row in accounted}
+            older = {row["JobIDRaw"]: accounted_job(row, self.name, self._devices.accounted(row)) for row in accounted}
             found = older | found
         jobs = sorted((job for job in found.values() if job is not None and job.end > since), key=lambda job: job.end)
-        known = self._energies([job.job for job in jobs if job.exit_status == 0][-MOST_NAMED:])
+        known = self._energies.of([job.job for job in jobs if job.exit_status == 0][-MOST_NAMED:], self._cpus)
         return [
-            replace(job, energy=known[job.job], energy_covers=self._covers or "") if job.job in known else job
+            replace(job, energy=known[job.job], energy_covers=self._energies.covers) if job.job in known else job
             for job in jobs
         ]
 
