@@ -207,7 +207,7 @@ class Shipped:
     def look(self, grid: Grid) -> None:
         """Ask what became of the jobs."""
         self.grid = grid
-        self.sites.look()
+        self.sites.outcomes.look()
 
     def _answer(
         self, table: SiteTable, method: str, path: str, document: Any = None, timeout: float | None = None

@@ -275,7 +275,7 @@ class Daemon:
         self.work.every(periods.retention, self.upkeep.apply_retention)
         if self.sites.tables:
             self.sites.sent.restore()
-            self.work.every(periods.sites, self.sites.look)
+            self.work.every(periods.sites, self.sites.outcomes.look)
         self.work.once(partial(self.jobs.catch_up, self.clock.now()), after=CATCH_UP_AFTER)
         self.load_sources.start()
         self.leads = True

@@ -12,16 +12,15 @@ from typing import Any
 from urllib.parse import quote
 
 from metasched.client.soundness import one_line
-from metasched.predictors.porting.platforms import ENOUGH, LENDS
-from metasched.records import InputError, Run
+from metasched.records import InputError
 from metasched.sites.choice import SitePlacement, ranked_sites
 from metasched.sites.data import transfers
-from metasched.sites.lending import NEWEST as NEWEST_RUNS
-from metasched.sites.lending import REMEMBERED, lent_document, lent_to, runs_in
+from metasched.sites.lenders import Lenders
 from metasched.sites.links import Probe, SiteLink, as_document
-from metasched.sites.offer import FORMAT, LONGEST, Offer, offers_in, offers_of_grid, runs_known
+from metasched.sites.offer import FORMAT, Offer, offers_in, offers_of_grid
+from metasched.sites.outcomes import Outcomes
 from metasched.sites.question import SitesQuestion
-from metasched.sites.sent_jobs import SentJob, SentJobs
+from metasched.sites.sent_jobs import SentJobs
 from metasched.sites.settings import Routing, SiteTable
 from metasched.sites.site_client import SiteAnswer, SiteClient, ask_site
 from metasched.sites.site_paths import SitePaths
@@ -34,14 +33,8 @@ NO_ROUTING = Routing()
 MOST_HOPS, LEFT = 4, 0.8
 #: Rankings that are made at the same time.
 TOGETHER = 8
-#: Placements of a site that are asked for to find outcomes, and jobs that are looked for in its queue at a time.
-NEWEST, LOOKED_FOR = 1000, 50
-#: Time after its submission when a job that its site has never reported is given up (s).
-NEVER_SEEN = 3600.0
 #: A clock that is off by more is shown (s).
 CLOCK = 60.0
-#: Largest uncertainty of the end of a job from which a site is learned: seconds, or a share of the time.
-OFF, OFF_PART = 60.0, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +64,7 @@ class Sites:
     tables : the sites by name.
     uid : what this daemon is called when grids ask each other.
     sent : the jobs that were sent.
+    outcomes : finds how these ended.
     paths : between the sites, as their agents measured them.
     """
 
@@ -92,11 +86,12 @@ class Sites:
         self.paths = SitePaths(routing, now)
         self._here = routing.here
         self.pool = ThreadPoolExecutor(TOGETHER, thread_name_prefix="sites")
-        self._version, self._ask, self._now, self._wall, self._client = version, ask, now, wall, SiteClient(ask)
+        self._version, self._now, self._wall, self._client = version, now, wall, SiteClient(ask)
+        self.outcomes = Outcomes(self.tables, self._client, self.sent, now)
+        self._lenders = Lenders(self._client, now)
         self._rested = rested
         self._heard: dict[str, tuple[SiteAnswer, float]] = {}
         self._clocks: dict[str, float | None] = {}
-        self._lendable: dict[tuple[str, str], tuple[tuple[Run, ...], float]] = {}
 
     def rank(self, question: SitesQuestion) -> SitesRanking:
         """Ask the sites at the same time, and rank their offers.
@@ -122,7 +117,7 @@ class Sites:
         }
         began = self._now()
         heard = self._client.ask_all(asked, questions, within)
-        heard, lenders = self._with_lent(asked, questions, heard, began + within)
+        heard, lenders = self._lenders.answers(asked, questions, heard, began + within)
         offers: list[Offer] = []
         left_out: dict[str, str] = {}
         notes: dict[str, tuple[str, ...]] = {}
@@ -180,27 +175,6 @@ class Sites:
         """The time by the monotonic clock by which jobs were sent (s)."""
         return self._now()
 
-    def look(self) -> None:
-        """Ask the sites for the outcomes of the jobs sent there; those that do not answer are asked again later."""
-        open_jobs: dict[str, list[SentJob]] = {}
-        for job in self.sent.open():
-            open_jobs.setdefault(job.site, []).append(job)
-        tables = [self.tables[name] for name in open_jobs if name in self.tables]
-        path = f"/v1/placements?limit={NEWEST}"
-        heard = self._client.ask_all(tables, {table.name: ("GET", path, None) for table in tables}, 60.0)
-        for table in tables:
-            outcomes = _outcomes(heard[table.name].answer)
-            left = []
-            for job in open_jobs[table.name]:
-                if job.job in outcomes:
-                    took, failed = outcomes[job.job]
-                    self.sent.ended(job.uid, took, failed=failed)
-                else:
-                    left.append(job)
-            for job in left[:LOOKED_FOR]:
-                if not self._in_queue(table, job):
-                    break
-
     def reconsider(self, uid: str) -> tuple[Verdict, SitesRanking]:
         """Whether a job that waits at its site should be withdrawn and sent elsewhere, and the sites as they rank now.
 
@@ -226,7 +200,7 @@ class Sites:
         if job.state != "submitted" or job.site not in self.tables:
             raise InputError(f"job {uid} is {job.state} at {job.site}, expected one that waits at a site")
         try:
-            waits = self._ask(self.tables[job.site], "GET", f"/v1/waits/{quote(job.job, safe='')}")
+            waits = self._client.ask(self.tables[job.site], "GET", f"/v1/waits/{quote(job.job, safe='')}")
         except (InputError, RuntimeError) as error:
             return Verdict(False, one_line(str(error))), SitesRanking((), {})
         ranking = self.rank(job.question)
@@ -276,89 +250,9 @@ class Sites:
                 raise InputError(f"no site {name}, expected one of {', '.join(self.tables)}")
         return [table for name, table in self.tables.items() if not question.sites or name in question.sites]
 
-    def _with_lent(
-        self,
-        asked: Sequence[SiteTable],
-        questions: Mapping[str, tuple[str, str, Any]],
-        heard: Mapping[str, SiteAnswer],
-        until: float,
-    ) -> tuple[dict[str, SiteAnswer], dict[str, tuple[str, ...]]]:
-        """The answers, those of sites with few runs made again with runs of the others; and whose these are."""
-        answers, lenders = dict(heard), {}
-        known = {table.name: runs_known(heard[table.name].answer) for table in asked if not table.grid}
-        poor = [table for table in asked if (count := known.get(table.name)) is not None and count < ENOUGH]
-        if not poor or max(count or 0 for count in known.values()) < LENDS:
-            return answers, {}
-        application = questions[poor[0].name][2]["application"]
-        rich = [table for table in asked if (known.get(table.name) or 0) >= LENDS]
-        runs = self._runs_of(rich, application, until - self._now())
-        again = {}
-        for table in poor:
-            if lent := lent_to(table.name, runs):
-                method, path, document = questions[table.name]
-                again[table.name] = method, path, document | {"lent": [lent_document(run) for run in lent]}
-                lenders[table.name] = tuple(dict.fromkeys(run.cluster.partition("/")[0] for run in lent))
-        tables = [table for table in poor if table.name in again]
-        for name, answer in self._client.ask_all(tables, again, max(until - self._now(), 0.0)).items():
-            if answer.why:  # its own answer is used
-                del lenders[name]
-            else:
-                answers[name] = replace(answer, seconds=heard[name].seconds + answer.seconds)
-        return answers, lenders
-
-    def _runs_of(self, tables: Sequence[SiteTable], application: str, within: float) -> dict[str, tuple[Run, ...]]:
-        """The runs of an application that sites can lend, asked for again when they are old."""
-        now = self._now()
-        for key in [key for key, (_, at) in [*self._lendable.items()] if now - at > REMEMBERED]:
-            self._lendable.pop(key, None)
-        missing = [table for table in tables if (table.name, application) not in self._lendable]
-        path = f"/v1/runs?application={quote(application, safe='')}&last={NEWEST_RUNS}"
-        heard = self._client.ask_all(missing, {each.name: ("GET", path, None) for each in missing}, max(within, 0.0))
-        for name, answer in heard.items():
-            if not answer.why:
-                self._lendable[name, application] = runs_in(answer.answer, name, application), now
-        kept = {table.name: self._lendable.get((table.name, application)) for table in tables}
-        return {name: found[0] for name, found in kept.items() if found is not None}
-
     def _notes(self, answer: Any) -> tuple[str, ...]:
         version = one_line(str(answer.get("version", "")), 40)
         return () if version == self._version else (f"it runs metasched {version or '?'}, here is {self._version}",)
-
-    def _in_queue(self, table: SiteTable, job: SentJob) -> bool:
-        """Look for a job in the queue of its site; whether the site answers."""
-        try:
-            found = self._ask(table, "GET", f"/v1/waits/{quote(job.job, safe='')}")
-        except InputError:
-            now, begun = self._now(), job.submitted_at or 0.0
-            if job.seen_at is not None:
-                # It ended between two looks: half way is off by half of what lies between at most.
-                half, took = (now - job.seen_at) / 2.0, (now + job.seen_at) / 2.0 - begun
-                if half <= max(OFF, OFF_PART * took):
-                    self.sent.ended(job.uid, took)
-                else:
-                    self.sent.forgotten(job.uid)
-            elif now - begun > NEVER_SEEN:
-                self.sent.forgotten(job.uid)
-            return True
-        except RuntimeError:
-            return False
-        if isinstance(found, dict):
-            self.sent.seen(job.uid)
-        return True
-
-
-def _outcomes(answer: Any) -> dict[str, tuple[float, bool]]:
-    """How long each job took from its submission on (s) by its number, and whether it failed: by the site's clock."""
-    found = {}
-    for each in answer if isinstance(answer, list) else ():
-        try:
-            outcome = each["outcome"]
-            took = float(outcome["start"]) + float(outcome["execution_time"]) - float(each["made_at"])
-            if 0.0 < took <= LONGEST:
-                found[str(outcome["job"])] = took, outcome["exit_status"] != 0
-        except (TypeError, KeyError, ValueError, OverflowError):
-            continue
-    return found
 
 
 def _clock(heard: SiteAnswer, now: float) -> float | None:

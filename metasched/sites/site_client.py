@@ -60,11 +60,11 @@ class SiteClient:
 
     Parameters
     ----------
-    send : asks one site: table, method, path, document, timeout (s).
+    ask : asks one site, as :func:`ask_site` does.
     """
 
-    def __init__(self, send: Callable[..., Any] = ask_site) -> None:
-        self._send = send
+    def __init__(self, ask: Callable[..., Any] = ask_site) -> None:
+        self.ask = ask
         self._lock = Lock()
         #: Threads that have not come back from each site: one that hangs must not collect more and more of them.
         self._open: dict[str, int] = {}
@@ -102,7 +102,7 @@ class SiteClient:
     ) -> None:
         began = time.monotonic()
         try:
-            answer = self._send(table, *question, timeout=within)
+            answer = self.ask(table, *question, timeout=within)
             heard[table.name] = SiteAnswer(answer, time.monotonic() - began)
         except InputError as error:
             refused = str(error).removeprefix(f"{table.url}: ")

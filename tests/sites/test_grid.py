@@ -158,7 +158,7 @@ def test_outcomes_come_back_by_the_clock_of_the_site_and_teach_its_score() -> No
     uid = send(sites)
     jobs += [{"made_at": 1e6, "outcome": outcome}, {"made_at": "x", "outcome": {}}, None, 7]
     clock.now += 320.0
-    sites.look()
+    sites.outcomes.look()
     found = sites.sent.newest(1)[0]
     assert (found.uid, found.state, found.took) == (uid, "ended", 300.0)
     assert sites.rank(QUESTION).places[0].trust.multiplier > 1.1
@@ -176,11 +176,11 @@ def test_a_job_without_advice_is_looked_for_in_the_queue() -> None:
     sites = grid(Daemons(east=answers), ["east"], clock)
     send(sites)
     clock.now += 90.0
-    sites.look()
+    sites.outcomes.look()
     assert sites.sent.newest(1)[0].state == "submitted"
     queue.clear()
     clock.now += 20.0
-    sites.look()
+    sites.outcomes.look()
     assert (sites.sent.newest(1)[0].state, sites.sent.newest(1)[0].took) == ("ended", 100.0)
 
 
@@ -196,10 +196,10 @@ def test_a_site_cannot_claim_that_a_job_had_ended_while_it_still_showed_it() -> 
     send(sites)
     for _ in range(20):
         clock.now += 30.0
-        sites.look()
+        sites.outcomes.look()
     claimed = {"job": "7", "start": 1e6, "execution_time": 100.0, "exit_status": 0}
     jobs.append({"made_at": 1e6, "outcome": claimed})
-    sites.look()
+    sites.outcomes.look()
     assert (sites.sent.newest(1)[0].state, sites.sent.newest(1)[0].took) == ("ended", 600.0)
     assert sites.rank(QUESTION).places[0].trust.multiplier > 1.3
 
@@ -227,7 +227,7 @@ def falsified(minutes: int, clock: Clock, **answers: Any) -> tuple[Sites, list[s
         went.append(sites.sent.find(uid).site)
         sites.sent.submitted(uid, went[-1], f"{number}")
         clock.now += 120.0
-        sites.look()
+        sites.outcomes.look()
     return sites, went
 
 
@@ -254,10 +254,10 @@ def test_a_site_whose_jobs_are_within_its_interval_is_not_doubted() -> None:
     sites = grid(Daemons(east=Falsifier()), ["east"], clock)
     send(sites)
     clock.now += 124.0  # it said 80 to 125 s
-    sites.look()
+    sites.outcomes.look()
     assert (sites.status()[0]["trust"]["outcomes"], sites.status()[0]["warnings"]) == (0, [])
     clock.now += 2.0
-    sites.look()
+    sites.outcomes.look()
     assert sites.status()[0]["trust"]["outcomes"] == 1
 
 
@@ -267,7 +267,7 @@ def test_a_job_that_left_its_site_overdue_still_counts_against_it(leaves: str) -
     sites = grid(Daemons(east=site, west=answer(placement(time=150.0))), ["east", "west"], clock)
     uid = send(sites)
     clock.now += 1000.0
-    sites.look()
+    sites.outcomes.look()
     if leaves == "resent":
         sites.sent.withdraw(uid, sites.rank(QUESTION).places)
         assert sites.sent.known(["east"])["east"].trust.outcomes == 1
@@ -277,7 +277,7 @@ def test_a_job_that_left_its_site_overdue_still_counts_against_it(leaves: str) -
     else:
         site.shown = False
         clock.now += 5000.0  # between two looks: when it ended is not known well enough
-        sites.look()
+        sites.outcomes.look()
         assert sites.sent.find(uid).state == "unknown"
     known = sites.sent.known(["east", "west"])
     assert (known["east"].trust.outcomes, known["west"].trust.outcomes) == (1, 0)
@@ -290,7 +290,7 @@ def test_a_site_that_never_shows_the_jobs_that_it_accepted_is_warned_of() -> Non
     sites = grid(Daemons(east=site), ["east"], clock)
     send(sites)
     clock.now += 3700.0
-    sites.look()
+    sites.outcomes.look()
     assert sites.rank(QUESTION).places[0].warnings == ("it never showed 1 job that it had accepted",)
     clock.now += 8 * 86_400.0
     assert not sites.rank(QUESTION).places[0].warnings
@@ -306,7 +306,7 @@ def test_a_job_took_no_longer_than_it_has_been_known() -> None:
     sites = grid(Daemons(east=answers), ["east"], clock)
     uid = send(sites)
     clock.now += 95.0  # the site's clock was set by an hour between the submission and the start
-    sites.look()
+    sites.outcomes.look()
     assert sites.sent.find(uid).took == 95.0
 
 
@@ -333,11 +333,11 @@ def test_a_job_of_a_silent_site_is_kept_and_a_failed_one_teaches_nothing() -> No
     sites = grid(daemons, ["east"])
     send(sites)
     daemons.answers["east"] = RuntimeError("silent")
-    sites.look()
+    sites.outcomes.look()
     assert [job.state for job in sites.sent.open()] == ["submitted"]
     outcome = {"job": "7", "start": 50.0, "execution_time": 1.0, "exit_status": 9}
     daemons.answers["east"] = [{"made_at": 40.0, "outcome": outcome}]
-    sites.look()
+    sites.outcomes.look()
     assert (sites.sent.newest(1)[0].state, sites.status()[0]["trust"]["outcomes"]) == ("failed", 0)
 
 

@@ -1,0 +1,94 @@
+"""Finds the outcomes of jobs that were sent to sites: by the placements that a site lists, else by its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from metasched.records import InputError
+from metasched.sites.offer import LONGEST
+from metasched.sites.sent_jobs import SentJob, SentJobs
+from metasched.sites.settings import SiteTable
+from metasched.sites.site_client import SiteClient
+
+#: Placements of a site that are asked for to find outcomes, and jobs that are looked for in its queue at a time.
+NEWEST, LOOKED_FOR = 1000, 50
+#: Time after its submission when a job that its site has never reported is given up (s).
+NEVER_SEEN = 3600.0
+#: Largest uncertainty of the end of a job from which a site is learned: seconds, or a share of the time.
+OFF, OFF_PART = 60.0, 0.1
+
+
+class Outcomes:
+    """The outcomes of sent jobs.
+
+    Parameters
+    ----------
+    tables : how the sites are configured, by name.
+    client : asks them.
+    sent : the jobs, of which the outcomes are noted.
+    now : the time by the monotonic clock by which jobs were sent (s).
+    """
+
+    def __init__(
+        self, tables: Mapping[str, SiteTable], client: SiteClient, sent: SentJobs, now: Callable[[], float]
+    ) -> None:
+        self._tables, self._client, self._sent, self._now = tables, client, sent, now
+
+    def look(self) -> None:
+        """Ask the sites for the outcomes of the jobs sent there; those that do not answer are asked again later."""
+        open_jobs: dict[str, list[SentJob]] = {}
+        for job in self._sent.open():
+            open_jobs.setdefault(job.site, []).append(job)
+        tables = [self._tables[name] for name in open_jobs if name in self._tables]
+        path = f"/v1/placements?limit={NEWEST}"
+        heard = self._client.ask_all(tables, {table.name: ("GET", path, None) for table in tables}, 60.0)
+        for table in tables:
+            outcomes = _reported(heard[table.name].answer)
+            left = []
+            for job in open_jobs[table.name]:
+                if job.job in outcomes:
+                    took, failed = outcomes[job.job]
+                    self._sent.ended(job.uid, took, failed=failed)
+                else:
+                    left.append(job)
+            for job in left[:LOOKED_FOR]:
+                if not self._in_queue(table, job):
+                    break
+
+    def _in_queue(self, table: SiteTable, job: SentJob) -> bool:
+        """Look for a job in the queue of its site; whether the site answers."""
+        try:
+            found = self._client.ask(table, "GET", f"/v1/waits/{quote(job.job, safe='')}")
+        except InputError:
+            now, begun = self._now(), job.submitted_at or 0.0
+            if job.seen_at is not None:
+                # It ended between two looks: half way is off by half of what lies between at most.
+                half, took = (now - job.seen_at) / 2.0, (now + job.seen_at) / 2.0 - begun
+                if half <= max(OFF, OFF_PART * took):
+                    self._sent.ended(job.uid, took)
+                else:
+                    self._sent.forgotten(job.uid)
+            elif now - begun > NEVER_SEEN:
+                self._sent.forgotten(job.uid)
+            return True
+        except RuntimeError:
+            return False
+        if isinstance(found, dict):
+            self._sent.seen(job.uid)
+        return True
+
+
+def _reported(answer: Any) -> dict[str, tuple[float, bool]]:
+    """How long each job took from its submission on (s) by its number, and whether it failed: by the site's clock."""
+    found = {}
+    for each in answer if isinstance(answer, list) else ():
+        try:
+            outcome = each["outcome"]
+            took = float(outcome["start"]) + float(outcome["execution_time"]) - float(each["made_at"])
+            if 0.0 < took <= LONGEST:
+                found[str(outcome["job"])] = took, outcome["exit_status"] != 0
+        except (TypeError, KeyError, ValueError, OverflowError):
+            continue
+    return found
