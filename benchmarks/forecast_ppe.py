@@ -24,7 +24,8 @@ from metasched.predictors.judging.evaluation import follow_under
 from metasched.predictors.judging.groups import groups
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import Request, Run
-from metasched.store.files.campaigns import Loads, read_campaign
+from metasched.store.files.campaigns import read_campaign
+from metasched.store.files.loads import Loads
 
 Floats = NDArray[np.float64]
 

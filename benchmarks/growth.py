@@ -32,7 +32,7 @@ from metasched.store.database.load_blocks import KEPT, MINUTE, SETTLED, packed
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
 from metasched.store.database.tables import LoadBlockRow
-from metasched.store.files.campaigns import Loads
+from metasched.store.files.loads import Loads
 
 #: Applications, nodes, load samples.
 ROWS = ((100, 1000, 100_000), (1000, 1000, 1_000_000), (10_000, 1000, 1_000_000), (100, 100_000, 10_000_000))

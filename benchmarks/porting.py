@@ -26,7 +26,8 @@ from metasched.predictors.porting.port import port
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Run
-from metasched.store.files.campaigns import read_campaign, read_runs
+from metasched.store.files.campaigns import read_campaign
+from metasched.store.files.runs import read_runs
 
 #: Runs of the target after which the port is judged again.
 LEARNED = 20

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from metasched.predictors.formulas.published import PublishedPredictor
     from metasched.predictors.robust.predictor import RobustPredictor
     from metasched.records import InputError, Interval, Load, Placement, Prediction, Request, ResourceSet, Run, Settings
-    from metasched.store.files.campaigns import Campaign, Loads, read_campaign, read_loads, read_runs, write_runs
+    from metasched.store.files.campaigns import Campaign, read_campaign
     from metasched.store.files.descriptions import read_description
+    from metasched.store.files.loads import Loads, read_loads
     from metasched.store.files.models import read_model, write_model
+    from metasched.store.files.runs import read_runs, write_runs
 
 __version__ = "0.1.0"
 
@@ -60,9 +62,11 @@ _HOMES = {
             "Run",
             "Settings",
         ),
-        "store.files.campaigns": ("Campaign", "Loads", "read_campaign", "read_loads", "read_runs", "write_runs"),
+        "store.files.campaigns": ("Campaign", "read_campaign"),
         "store.files.descriptions": ("read_description",),
+        "store.files.loads": ("Loads", "read_loads"),
         "store.files.models": ("read_model", "write_model"),
+        "store.files.runs": ("read_runs", "write_runs"),
     }.items()
     for name in names
 }

@@ -14,7 +14,7 @@ from metasched.fitting import METHODS, fit
 from metasched.predictors.contract import Predictions
 from metasched.records import InputError, Run
 from metasched.store import documents
-from metasched.store.files.campaigns import REQUEST_COLUMNS
+from metasched.store.files.runs import REQUEST_COLUMNS
 
 Floats = NDArray[np.float64]
 

@@ -22,7 +22,7 @@ from metasched.records import (
     Run,
     Settings,
 )
-from metasched.store.files.campaigns import REQUEST_COLUMNS, RUN_COLUMNS, RUN_REQUIRED, run_from_cells, run_to_cells
+from metasched.store.files.runs import REQUEST_COLUMNS, RUN_COLUMNS, RUN_REQUIRED, run_from_cells, run_to_cells
 from metasched.validation import Located
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from benchmarks.contention.judge import BANDWIDTH, CoRun
 from benchmarks.testbed.catalogue import JUDGED
 from metasched.predictors.contract import Predictor, computing_share
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.store.files.campaigns import read_campaign, read_runs
+from metasched.store.files.campaigns import read_campaign
+from metasched.store.files.runs import read_runs
 
 #: Where campaigns of an application may have been run, on its own cluster or on one to borrow from.
 LOADINGS = ("random", "grid")

@@ -23,7 +23,7 @@ from benchmarks.testbed.loading import LOADINGS
 from benchmarks.testbed.monitoring import watch
 from benchmarks.testbed.simulator import Job, Progress, simulate_all
 from metasched.records import Run
-from metasched.store.files.campaigns import read_runs, write_runs
+from metasched.store.files.runs import read_runs, write_runs
 
 FILE = Path(__file__).with_name("runs.csv")
 #: Decides nodes, loads, starts and errors of all recorded runs.

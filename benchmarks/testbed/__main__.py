@@ -22,7 +22,7 @@ from benchmarks.testbed.loading import LOADINGS, Loading
 from benchmarks.testbed.simulator import Progress
 from benchmarks.testbed.traces import trace_loading
 from metasched.records import InputError
-from metasched.store.files.campaigns import read_runs, write_runs
+from metasched.store.files.runs import read_runs, write_runs
 
 app = typer.Typer(add_completion=False)
 console = Console(stderr=True)

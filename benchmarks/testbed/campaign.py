@@ -22,7 +22,7 @@ from benchmarks.testbed.phases import ProcessPhase, measure_phases, write_phases
 from benchmarks.testbed.simulator import Job, Outcome, Progress, SimulationError, silent, simulate_all
 from benchmarks.testbed.timeline import Floats, Timeline
 from metasched.records import Run, Settings
-from metasched.store.files.campaigns import write_runs
+from metasched.store.files.runs import write_runs
 from metasched.store.files.whole_files import write_text_atomically
 
 TIME_ERROR = 0.015  # standard deviation of a measured execution time, relative

@@ -21,7 +21,7 @@ from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.monitoring import watch, write_loads
 from benchmarks.testbed.simulator import Job, Progress, silent, simulate_all
 from metasched.records import InputError, Run
-from metasched.store.files.campaigns import write_runs
+from metasched.store.files.runs import write_runs
 from metasched.store.files.whole_files import write_text_atomically
 
 #: What two jobs have in common: the same processors of some nodes, other processors of the same nodes and so only

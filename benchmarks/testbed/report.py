@@ -13,7 +13,7 @@ from benchmarks.testbed.checking import Check
 from benchmarks.testbed.clusters import CLUSTERS, ClusterModel
 from benchmarks.testbed.loading import Loading
 from benchmarks.testbed.statistics import describe
-from metasched.store.files.campaigns import read_runs
+from metasched.store.files.runs import read_runs
 
 PERIOD, HORIZON = 120.0, 4 * 86_400.0
 #: Columns that the tables may take.

@@ -16,7 +16,7 @@ from benchmarks.testbed.clusters import ClusterModel
 from benchmarks.testbed.loading import FLOOR, Loading
 from benchmarks.testbed.timeline import Floats, Series, Timeline
 from metasched.records import InputError
-from metasched.store.files.campaigns import read_loads
+from metasched.store.files.loads import read_loads
 
 
 @dataclass(frozen=True)

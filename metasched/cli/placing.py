@@ -34,7 +34,7 @@ from metasched.records import DEFAULT_SETTINGS, InputError, Load, Placement, Res
 from metasched.validation import Located
 
 if TYPE_CHECKING:
-    from metasched.store.files.campaigns import Loads
+    from metasched.store.files.loads import Loads
 
 ApplicationOption = Annotated[str, typer.Option(help="Name of the application.")]
 SizeOption = Annotated[float, typer.Option(help="Problem size N.")]
@@ -313,7 +313,7 @@ def _loaded(
     states: Sequence[ClusterState], source: str, at: float | None, database: str | None
 ) -> tuple[tuple[ClusterState, ...], RecordedLoads]:
     from metasched.store.database.store import Store
-    from metasched.store.files.campaigns import read_loads
+    from metasched.store.files.loads import read_loads
 
     if source == "store":
         with Store.open(database, new=False) as store:

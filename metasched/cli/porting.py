@@ -15,8 +15,8 @@ from metasched.predictors.porting.port import as_reference, port_to_each
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.porting.trust import Trust, trust
 from metasched.records import InputError, Run
-from metasched.store.files.campaigns import read_runs
 from metasched.store.files.models import read_model, write_model
+from metasched.store.files.runs import read_runs
 from metasched.validation import Located
 
 #: What stands for the name of the target in the name of the output.

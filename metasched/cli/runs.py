@@ -23,7 +23,7 @@ from metasched.store import spool
 from metasched.store.database.engine import default_location
 from metasched.store.database.run_records import RecordedRun, Selection, forgotten_document
 from metasched.store.database.store import Store
-from metasched.store.files.campaigns import write_runs
+from metasched.store.files.runs import write_runs
 
 #: Runs that the daemon is asked for at most.
 MOST = 1000

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.learning_curve import CONTENDERS, OWN, Case, Curve, judge, page
 from metasched.cli import main
 from metasched.predictors.judging.peers import PEERS
-from metasched.store.files.campaigns import write_runs
+from metasched.store.files.runs import write_runs
 from tests.predictors.made import runs
 
 

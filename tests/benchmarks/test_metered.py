@@ -15,7 +15,7 @@ from benchmarks.testbed.clusters import CLUSTERS, write_platform
 from benchmarks.testbed.metered import CLOCKS, LEARNED, PROCESSORS, STALLED, Processor, consumed, metered, scenarios
 from benchmarks.testbed.simulator import Job, Outcome, available, driver, simulate
 from benchmarks.testbed.timeline import Series, Timeline
-from metasched.store.files.campaigns import read_runs
+from metasched.store.files.runs import read_runs
 
 WATTS = PROCESSORS["intel"].watts(1.0)
 INTEL = CLUSTERS["intel"]

@@ -18,7 +18,8 @@ from benchmarks.testbed.loading import dedicated_loading
 from benchmarks.testbed.monitoring import Samples
 from benchmarks.testbed.simulator import Job, available, driver, simulate
 from benchmarks.testbed.timeline import Series, Timeline
-from metasched.store.files.campaigns import read_campaign, read_runs, write_runs
+from metasched.store.files.campaigns import read_campaign
+from metasched.store.files.runs import read_runs, write_runs
 
 FOLDER = catalogue.DESIGN.folder
 BOTH = [catalogue.DESIGN, catalogue.JUDGED]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import call
 
-from metasched.store.files.campaigns import write_runs
+from metasched.store.files.runs import write_runs
 from tests.predictors.made import runs
 
 Answer = tuple[int, str, str]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from metasched.cli import main
-from metasched.store.files.campaigns import write_runs
 from metasched.store.files.models import read_model
+from metasched.store.files.runs import write_runs
 from tests.predictors.made import runs
 
 Answer = tuple[int, str, str]

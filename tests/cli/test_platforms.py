@@ -11,7 +11,7 @@ import pytest
 
 from metasched.cli.app import main
 from metasched.records import Run
-from metasched.store.files.campaigns import write_runs
+from metasched.store.files.runs import write_runs
 from tests.predictors.made import runs
 
 

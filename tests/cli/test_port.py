@@ -8,8 +8,8 @@ import pytest
 from metasched.cli.app import main
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.robust.predictor import RobustPredictor
-from metasched.store.files.campaigns import write_runs
 from metasched.store.files.models import read_model, write_model
+from metasched.store.files.runs import write_runs
 from tests.predictors.porting.platforms import FAST, SLOW, campaign, idle
 
 NEAR = replace(SLOW, name="near8", second=1e-4)

@@ -20,7 +20,7 @@ from metasched.cli.app import main
 from metasched.records import Run
 from metasched.store.database.run_records import RecordedRun
 from metasched.store.database.store import Store
-from metasched.store.files.campaigns import read_runs
+from metasched.store.files.runs import read_runs
 
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "--application", "cg", "--problem-size", "1400", "--processors", "2")

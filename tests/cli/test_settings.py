@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import call
 
-from metasched.store.files.campaigns import write_runs
+from metasched.store.files.runs import write_runs
 from tests.predictors.laid_out import laid_out, true_time, without_settings
 
 Answer = tuple[int, str, str]

@@ -10,8 +10,9 @@ import pytest
 
 from metasched.cli.app import main
 from metasched.records import Run
-from metasched.store.files.campaigns import read_campaign, write_runs
+from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.recorded_traces import HEADER
+from metasched.store.files.runs import write_runs
 
 COUNTS, SIZES = (1, 2, 4), (100.0, 200.0, 400.0)
 

@@ -10,7 +10,7 @@ from command_line import call
 
 from metasched.cli.app import main
 from metasched.records import Run
-from metasched.store.files.campaigns import write_runs
+from metasched.store.files.runs import write_runs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "simulation"
 FIGURE_2 = (str(EXAMPLES / "figure2.toml"), str(EXAMPLES / "figure2.app"))

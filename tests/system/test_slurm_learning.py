@@ -24,7 +24,7 @@ from waiting import until
 
 from metasched.records import Run
 from metasched.store.database.store import Store
-from metasched.store.files.campaigns import read_loads
+from metasched.store.files.loads import read_loads
 from tests.system import application, real_slurm
 from tests.system.real_daemon import ROOT, Daemon
 from tests.system.real_slurm import NODES, Slurm

@@ -21,7 +21,7 @@ from metasched.store.database.load_means import mean_loads, update_means
 from metasched.store.database.retention import prune
 from metasched.store.database.store import Store
 from metasched.store.database.tables import FIVE_MINUTES
-from metasched.store.files.campaigns import Loads
+from metasched.store.files.loads import Loads
 
 _log = logging.getLogger(__name__)
 

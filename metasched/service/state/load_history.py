@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from metasched.placement.clusters.partition import Partition
 from metasched.placement.clusters.state import ClusterState
 from metasched.placement.loads.staleness import STALE_AFTER
-from metasched.store.files.campaigns import Loads
+from metasched.store.files.loads import Loads
 
 Floats = NDArray[np.float64]
 

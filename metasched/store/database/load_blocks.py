@@ -23,7 +23,7 @@ from sqlalchemy import CTE, Connection, CursorResult, Result, Select, delete, fu
 
 from metasched.store.database.tables import LoadBlockRow, LoadRow
 from metasched.store.errors import StoreError
-from metasched.store.files.campaigns import Loads
+from metasched.store.files.loads import Loads
 from monitors.sources.screening import sound
 
 Floats = NDArray[np.float64]

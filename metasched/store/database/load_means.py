@@ -20,7 +20,7 @@ from metasched.store.database.engine import reading, writing
 from metasched.store.database.load_blocks import nodes_with_samples
 from metasched.store.database.store import Store
 from metasched.store.database.tables import FIVE_MINUTES, LateSlotRow, LoadMeanRow, LoadRow, table
-from metasched.store.files.campaigns import Loads
+from metasched.store.files.loads import Loads
 
 HOUR = 3600
 STEPS = (FIVE_MINUTES, HOUR)

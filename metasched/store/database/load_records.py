@@ -14,7 +14,7 @@ from metasched.store.database import load_blocks as packed
 from metasched.store.database.engine import reading, writing
 from metasched.store.database.rows import insert_many_new, insert_new
 from metasched.store.database.tables import FIVE_MINUTES, LateSlotRow, LoadRow, table
-from metasched.store.files.campaigns import Loads
+from metasched.store.files.loads import Loads
 
 
 class LoadRecords:

@@ -20,7 +20,7 @@ from metasched.predictors.porting.platforms import borrower
 from metasched.predictors.robust.predictor import RobustPredictor
 from metasched.records import InputError, Request, Run, Settings
 from metasched.store import documents
-from metasched.store.files.campaigns import write_runs
+from metasched.store.files.runs import write_runs
 
 
 def errors(predictor: MeteredPredictor, runs: list[Run]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from metasched.store.database.load_means import update_means
 from metasched.store.database.retention import prune
 from metasched.store.database.store import Store
 from metasched.store.database.tables import LoadBlockRow, LoadRow, table
-from metasched.store.files.campaigns import Loads
+from metasched.store.files.loads import Loads
 
 START = 7200.0
 SPAN = 900

@@ -14,7 +14,7 @@ from metasched.records import Load
 from metasched.store.database.load_means import FIVE_MINUTES, HOUR, mean_loads, roll_up, update_means
 from metasched.store.database.retention import prune
 from metasched.store.database.store import Store
-from metasched.store.files.campaigns import Loads
+from metasched.store.files.loads import Loads
 
 START = 7200.0
 

@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metasched.records import InputError, Run
-from metasched.store.files.campaigns import RUN_COLUMNS, Loads, read_campaign, read_loads, read_runs, write_runs
+from metasched.store.files.campaigns import read_campaign
+from metasched.store.files.loads import Loads, read_loads
+from metasched.store.files.runs import RUN_COLUMNS, read_runs, write_runs
 from metasched.store.files.whole_files import write_text_atomically
 
 COLUMNS = [*RUN_COLUMNS[1:3], *RUN_COLUMNS[5:], "start_time", "nodes", "phase"]

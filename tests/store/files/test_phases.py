@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from metasched.records import InputError, PhaseMark, Run
-from metasched.store.files.campaigns import read_campaign, write_runs
+from metasched.store.files.campaigns import read_campaign
 from metasched.store.files.phases import with_marks
+from metasched.store.files.runs import write_runs
 
 RUNS = (Run("two", "c8", 100, 1, 1.0, 90.0, 3.0), Run("two", "c8", 100, 2, 0.5, 80.0, 2.0))
 HEADER = "run,phase,process,node,avg_avail_cpu,avg_avail_bw,execution_time\n"
