@@ -43,6 +43,22 @@ def test_the_listed_clocks_hold_but_the_one_that_means_turbo(tmp_path: Path) -> 
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("listed", "highest"),
+    [
+        ("2401000 2400000 1200000", 2400.0),
+        ("2400500 2400000 1200000", 2400.5),
+        ("2500000 2400000 1200000", 2500.0),
+        ("2400000", 2400.0),
+        ("1201000 1200000", 1200.0),
+    ],
+)
+def test_a_clock_one_megahertz_above_the_next_means_turbo(listed: str, highest: float, tmp_path: Path) -> None:
+    clocks = read_clocks(tree(tmp_path, ACPI | {"scaling_available_frequencies": listed}))
+    assert clocks is not None
+    assert clocks.holding[-1] == highest
+
+
 def test_without_a_list_slurm_makes_one_of_which_those_up_to_the_base_clock_hold(tmp_path: Path) -> None:
     clocks = read_clocks(tree(tmp_path, PSTATE))
     assert clocks is not None

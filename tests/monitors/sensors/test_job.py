@@ -119,6 +119,26 @@ def test_children_of_the_job_that_have_ended_still_count_as_the_job_and_what_it_
     assert sum(own) == pytest.approx(sum(after[:4]) - sum(before[:4]), abs=0.05)
 
 
+def test_what_children_of_the_children_of_a_job_use_counts_as_the_job() -> None:
+    last = "print(flush=True); input(); sum(range(6_000_000)); print(flush=True); input()"
+    middle = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {last!r}])"
+    job = subprocess.Popen(
+        [sys.executable, "-c", f"import subprocess, sys; subprocess.run([sys.executable, '-c', {middle!r}])"],
+        stdin=-1, stdout=-1,
+    )  # fmt: skip
+    assert job.stdin is not None
+    assert job.stdout is not None
+    job.stdout.readline()
+    processors = range(psutil.cpu_count() or 1)
+    use = JobUse(job.pid)
+    job.stdin.write(b"\n")
+    job.stdin.flush()
+    job.stdout.readline()
+    own = sum(use.since_last(processors, [1e6] * len(processors)).own)
+    job.communicate(b"\n")
+    assert own >= 0.03
+
+
 def test_a_job_that_is_gone_is_no_fault() -> None:
     job = subprocess.Popen([sys.executable, "-c", ""])
     sensor = ProbedCpu()

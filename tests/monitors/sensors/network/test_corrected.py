@@ -7,7 +7,9 @@ import socket
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from monitors.sensors.network.corrected import LOOPBACK, LOOPBACK_SPEED, CorrectedLink, outward_interface
@@ -30,6 +32,22 @@ def test_a_reading_at_the_same_moment_tells_nothing_and_the_next_one_does(monkey
     assert link.read() == pytest.approx(1e6, rel=0.05)
 
 
+def test_the_busier_direction_is_what_is_taken_from_the_speed_down_to_a_hundredth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a link of 100 Mbit/s, over two seconds each."""
+    moments = iter([10.0, 12.0, 14.0, 16.0, 18.0])
+    counted = iter([(0, 0), (1_000_000, 500_000), (1_000_000, 3_000_000), (90_000_000, 3_000_000), (0, 0)])
+    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+    sent = SimpleNamespace
+    monkeypatch.setattr(
+        psutil, "net_io_counters",
+        lambda pernic: {LOOPBACK: sent(**dict(zip(("bytes_sent", "bytes_recv"), next(counted), strict=True)))},
+    )  # fmt: skip
+    link = CorrectedLink(LOOPBACK, speed=100.0)
+    assert [link.read() for _ in range(4)] == pytest.approx([96.0, 90.0, 1.0, 100.0])
+
+
 def test_the_outward_interface_is_that_of_the_nearest_default_route(tmp_path: Path) -> None:
     routes = tmp_path / "route"
     head = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
@@ -46,6 +64,16 @@ def test_the_outward_interface_is_that_of_the_nearest_default_route(tmp_path: Pa
 def test_a_bandwidth_that_cannot_be_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="expected"):
         CorrectedLink(LOOPBACK).learn(bad)
+
+
+def test_a_slow_probe_and_the_only_route_count_too(tmp_path: Path) -> None:
+    link = CorrectedLink(LOOPBACK, speed=1.0)
+    time.sleep(0.02)
+    link.learn(0.5)
+    assert link.factor >= 0.5
+    routes = tmp_path / "route"
+    routes.write_text("Iface Destination Gateway Flags\neth7 00000000 0100000A 0003 0 0 100 00000000 0 0 0\n")
+    assert outward_interface(routes) == "eth7"
 
 
 def test_an_interface_that_is_not_there_is_named() -> None:
