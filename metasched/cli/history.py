@@ -16,7 +16,7 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import output
-from metasched.cli.options import ConfigOption, JsonOption
+from metasched.cli.options import ConfigOption, DaemonOption, JsonOption
 from metasched.cli.service import DatabaseOption, ask_daemon, configuration, opened
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy
@@ -152,7 +152,7 @@ def predict(
     cluster: Annotated[str | None, typer.Option(help="Cluster, if there are several.")] = None,
     config: ConfigOption = None,
     database: DatabaseOption = None,
-    url: Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")] = None,
+    url: DaemonOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Predict the run time of a job at its submission from past jobs.
@@ -251,7 +251,7 @@ def forget(
     user: Annotated[str, typer.Option(help="Name of the user.")],
     config: ConfigOption = None,
     database: DatabaseOption = None,
-    url: Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")] = None,
+    url: DaemonOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Delete the stored jobs of a user. Their identifiers are kept, so that they are not imported again.

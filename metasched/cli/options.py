@@ -21,6 +21,7 @@ ConfigOption = Annotated[
     Path | None, typer.Option("--config", help=f"Configuration file; $METASCHED_CONFIG, else {CONFIGURATION}.")
 ]
 UrlOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon; by default the configured one.")]
+DaemonOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 DatabaseOption = Annotated[str | None, typer.Option("--db", help="Database of the store; by default $METASCHED_DB.")]
 LevelOption = Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")]

@@ -176,7 +176,7 @@ def forget(
     cluster: options.ClusterOption = None,
     database: DatabaseOption = None,
     config: options.ConfigOption = None,
-    url: Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")] = None,
+    url: options.DaemonOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Exclude all matching runs from learning. They stay stored, marked as forgotten.

@@ -21,6 +21,8 @@ from metasched.store.files.user_folders import state_folder
 from metasched.store.files.whole_files import read_text, write_text_atomically
 
 _FORMAT = 1
+#: How long a locked database is waited for (s).
+TIMEOUT = 5.0
 
 
 def folder() -> Path:
@@ -28,14 +30,13 @@ def folder() -> Path:
     return state_folder("spool")
 
 
-def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, timeout: float = 5.0) -> tuple[str, ...]:
+def keep(record: RecordedRun, location: str | os.PathLike[str] | None) -> tuple[str, ...]:
     """Store a run, and with it those that wait in the spool; where that fails spool it. Never raises.
 
     Parameters
     ----------
     record : the run and how it ended.
     location : database; None for the usual one.
-    timeout : how long a locked database is waited for (s).
 
     Returns
     -------
@@ -44,7 +45,7 @@ def keep(record: RecordedRun, location: str | os.PathLike[str] | None, *, timeou
     """
     problem = ""
     try:
-        with Store.open(location, timeout=timeout) as store:
+        with Store.open(location, timeout=TIMEOUT) as store:
             store.runs.add_all([record])
             return drain(store)
     except Exception as error:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+#: Jumps up to this are a clock being slewed (s).
+TOLERANCE = 1.0
+
 
 class StepWatch:
     """The step of the system clock since the last call.
@@ -12,7 +15,6 @@ class StepWatch:
     Parameters
     ----------
     wall, steady : the time of day and a monotonic clock, seconds.
-    tolerance : jumps up to this are a clock being slewed (s).
 
     Examples
     --------
@@ -22,13 +24,8 @@ class StepWatch:
     (0.0, 3600.0)
     """
 
-    def __init__(
-        self,
-        wall: Callable[[], float] = time.time,
-        steady: Callable[[], float] = time.monotonic,
-        tolerance: float = 1.0,
-    ) -> None:
-        self._wall, self._steady, self._tolerance = wall, steady, tolerance
+    def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic) -> None:
+        self._wall, self._steady = wall, steady
         self._offset = wall() - steady()
 
     def step(self) -> float:
@@ -36,4 +33,4 @@ class StepWatch:
         offset = self._wall() - self._steady()
         jump = offset - self._offset
         self._offset = offset
-        return jump if abs(jump) > self._tolerance else 0.0
+        return jump if abs(jump) > TOLERANCE else 0.0

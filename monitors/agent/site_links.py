@@ -16,6 +16,8 @@ _log = logging.getLogger(__name__)
 
 #: Where the daemon takes them in.
 PATH = "/v1/sites/links"
+#: How long an answer is waited for (s).
+TIMEOUT = 10.0
 
 
 class SiteLinks:
@@ -26,7 +28,6 @@ class SiteLinks:
     site : where the agent is, as the token names it.
     daemon : URL of the daemon; of several, with spaces between, the next is tried where one takes none.
     token : sent as a bearer token.
-    timeout : seconds to wait for an answer.
     clock : monotonic seconds.
     """
 
@@ -36,11 +37,10 @@ class SiteLinks:
         daemon: str,
         token: str,
         *,
-        timeout: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._site, self._urls = site, [each.rstrip("/") + PATH for each in daemon.split()]
-        self._timeout, self._clock, self._lock = timeout, clock, Lock()
+        self._clock, self._lock = clock, Lock()
         self._session = requests.Session()
         self._session.headers["Authorization"] = f"Bearer {token}"
         self._newest: dict[str, tuple[Link, float]] = {}
@@ -63,7 +63,7 @@ class SiteLinks:
         ]
         for url in self._urls:
             try:
-                status = post(self._session, url, {"site": self._site, "links": links}, self._timeout).status
+                status = post(self._session, url, {"site": self._site, "links": links}, TIMEOUT).status
             except requests.RequestException as error:
                 _log.debug("no answer from %s: %s", url, error)
                 continue
