@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from metasched.placement.clusters.constraints import Constraints
     from metasched.placement.clusters.state import ClusterState
     from metasched.placement.ranking.objective import Objective
-    from metasched.placement.ranking.query import Question
+    from metasched.placement.ranking.query import InfeasibleError, Question
     from metasched.placement.ranking.ranker import rank
     from metasched.predictors.contract import Predictions, Predictor
     from metasched.predictors.formulas.published import PublishedPredictor
@@ -46,7 +46,7 @@ _HOMES = {
         "placement.clusters.constraints": ("Constraints",),
         "placement.clusters.state": ("ClusterState",),
         "placement.ranking.objective": ("Objective",),
-        "placement.ranking.query": ("Question",),
+        "placement.ranking.query": ("InfeasibleError", "Question"),
         "placement.ranking.ranker": ("rank",),
         "predictors.contract": ("Predictions", "Predictor"),
         "predictors.formulas.published": ("PublishedPredictor",),
@@ -76,6 +76,7 @@ __all__ = [
     "ClusterState",
     "Constraints",
     "ExecutionTimeRegressor",
+    "InfeasibleError",
     "InputError",
     "Interval",
     "Load",

@@ -121,8 +121,7 @@ def prune_verb(
             past_jobs_before=now - DAY * settings.keep.past_jobs,
         )  # fmt: skip
         name = store.name
-    removed = f"{gone.loads} loads, {gone.placements} placements and {gone.past_jobs} past jobs removed"
-    output.answer(as_json, {"database": name} | asdict(gone), f"{name}: {removed}")
+    output.answer(as_json, {"database": name} | asdict(gone), f"{name}: removed {_counted(asdict(gone))}")
 
 
 def _counted(counts: Mapping[str, int]) -> str:

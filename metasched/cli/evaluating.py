@@ -14,7 +14,7 @@ from metasched.cli import output
 from metasched.cli.analytic import Analytic
 from metasched.cli.models import Method, MethodOption, Models, make, matching
 from metasched.cli.options import ApplicationOption, ClusterOption, JsonOption, LevelOption, check_level, grouped
-from metasched.plain_numbers import plain
+from metasched.plain_numbers import number_of, plain
 from metasched.predictors.contract import Predictor, borrow, reason_of
 from metasched.predictors.judging.conditions import Conditions, Forecast, observed
 from metasched.predictors.judging.energy_peers import ENERGY_PEERS
@@ -156,7 +156,7 @@ def evaluate_verb(
     table = output.table(
         *("method", "mean PPE", "deviation", "median", "under 30 %", f"{level:.0%} coverage", "width"),
         left=("method",),
-        title=f"{title}, {len(own.outcomes)} runs",
+        title=f"{title}, {number_of(len(own.outcomes), 'run')}",
     )
     for name, evaluation in {own_name: own, **found}.items():
         summary = evaluation.summary()

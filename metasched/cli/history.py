@@ -83,7 +83,7 @@ def evaluate(
     if as_json:
         output.print_json(document)
         return
-    for line in (*(f"{count} jobs {reason}" for reason, count in jobs.wrong.items()), *said):
+    for line in (*(f"{number_of(count, 'job')} {reason}" for reason, count in jobs.wrong.items()), *said):
         output.to_stderr(line)
     output.show(_table(document))
 
@@ -134,7 +134,7 @@ def import_verb(
         output.print_json(document)
         return
     for reason, count in wrong.items():
-        output.to_stderr(f"{count} jobs {reason}")
+        output.to_stderr(f"{number_of(count, 'job')} {reason}")
     ended = ", ".join(f"{count:,} {state}" for state, count in document["states"].items())
     known = "" if set(document["states"]) <= {"unknown"} else f"; they ended as {ended}"
     output.say(f"{number_of(jobs, 'job')} read, {new} of them new in {name}{known}")
@@ -232,7 +232,7 @@ def report_verb(
         return
     from metasched.cli.history_report import for_terminal, summary
 
-    for line in (*(f"{count} jobs {reason}" for reason, count in jobs.wrong.items()), *said):
+    for line in (*(f"{number_of(count, 'job')} {reason}" for reason, count in jobs.wrong.items()), *said):
         output.to_stderr(line)
     output.say(summary(document))
     output.show(for_terminal(document))

@@ -10,7 +10,7 @@ import typer
 
 from metasched.cli import output
 from metasched.cli.options import JsonOption, LevelOption, check_level
-from metasched.plain_numbers import plain
+from metasched.plain_numbers import number_of, plain
 from metasched.predictors.porting.port import as_reference, port_to_each
 from metasched.predictors.porting.predictor import PortedPredictor
 from metasched.predictors.porting.trust import Trust, trust
@@ -138,4 +138,4 @@ def _show(path: str, predictor: PortedPredictor, expected: Trust) -> None:
         output.say(f"{name} {factor.value:.3g} (about as good: {factor.low:.3g} to {factor.high:.3g})")
     for note in predictor.state.notes:
         output.say(f"note: {note}")
-    output.say(f"{len(predictor.window)} runs learned, model written to {path}")
+    output.say(f"{number_of(len(predictor.window), 'run')} learned, model written to {path}")

@@ -16,7 +16,7 @@ from rich.table import Table
 from metasched.audit import audit
 from metasched.cli import options, output
 from metasched.cli.service import ask_daemon, configuration, listening
-from metasched.plain_numbers import plain
+from metasched.plain_numbers import number_of, plain
 from metasched.records import InputError
 from metasched.schedulers import local
 from metasched.store import spool
@@ -149,7 +149,7 @@ def show_runs(
     elif target is None:
         output.show(_table(records[-last:], stored), empty="no run is stored, or none of those that are asked for")
     else:
-        output.say(f"{len(learnable)} runs written to {target}")
+        output.say(f"{number_of(len(learnable), 'run')} written to {target}")
 
 
 def _asked(

@@ -56,7 +56,7 @@ def test_what_a_log_lacks_is_done_without_and_said(capsys, tmp_path: Path) -> No
     assert status == 0
     assert "3 jobs" in out
     said = (
-        "1 jobs torn or unreadable",
+        "1 job torn or unreadable",
         "3 jobs without a request",
         "no requested times",
         "has no users",
