@@ -16,6 +16,7 @@ from metasched.placement.clusters.constraints import Constraints, Name, Positive
 from metasched.placement.explaining.documents import PlacementTable
 from metasched.records import FASTEST, SLOWEST, InputError, Placement, Prediction, Settings
 from metasched.validation import first_error
+from monitors.validated_fields import ValidatedFields
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
@@ -34,7 +35,7 @@ PlacementField = Annotated[
 ]
 
 
-class Message(BaseModel):
+class Message(ValidatedFields, BaseModel):
     """What clients and the daemon send each other; a key that is not known is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

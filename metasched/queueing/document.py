@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, Valid
 from metasched.queueing.network import LARGEST, MOST_JOBS, MOST_SERVERS, JobClass, Network, Station
 from metasched.records import InputError
 from metasched.validation import Located
+from monitors.validated_fields import ValidatedFields
 
 #: Longest document that is read, in characters.
 LONGEST = 50_000_000
@@ -21,7 +22,7 @@ _Number = Annotated[float, Field(strict=True, ge=0, le=LARGEST)]
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Strict(BaseModel):
+class _Strict(ValidatedFields, BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 

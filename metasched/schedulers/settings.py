@@ -7,9 +7,10 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from monitors.relative_paths import FileOrEntry, PathText
+from monitors.validated_fields import ValidatedFields
 
 
-class _Scheduled(BaseModel):
+class _Scheduled(ValidatedFields, BaseModel):
     """Settings of every cluster with a scheduler; models are stored by ``platform``, or by the name if empty."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

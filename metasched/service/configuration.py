@@ -27,6 +27,7 @@ from metasched.store.files.whole_files import read_text
 from metasched.validation import toml_as
 from monitors.relative_paths import FileOrEntry, PathText
 from monitors.sources.settings import SourceTable
+from monitors.validated_fields import ValidatedFields
 
 #: At most some thirty years, since the system's timers take little more; a period of almost 0 would keep a core busy.
 Seconds = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
@@ -35,7 +36,7 @@ Days = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 Level = Annotated[float, Field(gt=0, lt=1)]
 
 
-class _Table(BaseModel):
+class _Table(ValidatedFields, BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 

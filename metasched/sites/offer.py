@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from metasched.client.soundness import one_line
 from metasched.placement.explaining.documents import EndsTable, PlacementTable
 from metasched.validation import first_error
+from monitors.validated_fields import ValidatedFields
 
 #: How daemons answer each other; one that answers in another way is not understood.
 FORMAT = 1
@@ -31,7 +32,7 @@ Processors = Annotated[int, Field(ge=0, le=1_000_000_000)]
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:/@-]{0,254}", re.ASCII)
 
 
-class _Table(BaseModel):
+class _Table(ValidatedFields, BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 

@@ -8,12 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from monitors.relative_paths import PathText, PlacedPath
 from monitors.urls import host_of, is_this_host
+from monitors.validated_fields import ValidatedFields
 
 SiteName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 LinkName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class SiteRoute(BaseModel):
+class SiteRoute(ValidatedFields, BaseModel):
     """A ``[[routing.route]]``: the links that packets between two sites cross, which count alike in both directions.
 
     Examples
@@ -36,7 +37,7 @@ class SiteRoute(BaseModel):
         return self
 
 
-class Routing(BaseModel):
+class Routing(ValidatedFields, BaseModel):
     """The ``[routing]`` of the grid's daemon.
 
     Parameters
@@ -61,7 +62,7 @@ class Routing(BaseModel):
         return self
 
 
-class SiteTable(BaseModel):
+class SiteTable(ValidatedFields, BaseModel):
     """One site of a grid.
 
     Parameters

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from monitors.urls import host_of
+from monitors.validated_fields import ValidatedFields
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ _log = logging.getLogger(__name__)
 PREFIX = "METASCHED_AGENT_"
 
 
-class Settings(BaseModel):
+class Settings(ValidatedFields, BaseModel):
     """Everything an administrator may set; unknown names are refused, since they are misspelt ones.
 
     Parameters

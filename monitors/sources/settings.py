@@ -10,6 +10,7 @@ from monitors.relative_paths import PathText, PlacedPath
 from monitors.sources.contract import Source
 from monitors.sources.power_history import PowerHistory
 from monitors.urls import host_of
+from monitors.validated_fields import ValidatedFields
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -22,7 +23,7 @@ _KEYS = {
 }
 
 
-class SourceTable(BaseModel):
+class SourceTable(ValidatedFields, BaseModel):
     """One source of loads.
 
     Parameters

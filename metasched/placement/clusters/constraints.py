@@ -18,6 +18,7 @@ from metasched.node_names import fold, unfold
 from metasched.placement.clusters.state import ClusterState
 from metasched.records import InputError
 from metasched.validation import first_error
+from monitors.validated_fields import ValidatedFields
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -92,7 +93,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
-class Constraints(BaseModel):
+class Constraints(ValidatedFields, BaseModel):
     """Demands of one application; a description file, a request and the command line give the same fields.
 
     Parameters

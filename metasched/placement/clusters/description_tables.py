@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from metasched.placement.clusters.constraints import Constraints
 from monitors.sources.settings import SourceTable
+from monitors.validated_fields import ValidatedFields
 
 Fraction = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -17,7 +18,7 @@ Number = Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
 Name = Annotated[str, Field(min_length=1)]
 
 
-class Table(BaseModel):
+class Table(ValidatedFields, BaseModel):
     """A table of the file; keys that are not known here are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

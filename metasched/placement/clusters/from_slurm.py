@@ -18,6 +18,7 @@ from metasched.placement.clusters.switch_tree import Topology
 from metasched.placement.clusters.switches import Switch, tree
 from metasched.records import InputError
 from metasched.validation import first_error
+from monitors.validated_fields import ValidatedFields
 
 #: States and flags of nodes that no job may be sent to.
 NOT_UP = frozenset(
@@ -27,7 +28,7 @@ NOT_UP = frozenset(
 )  # fmt: skip
 
 
-class _Node(BaseModel):
+class _Node(ValidatedFields, BaseModel):
     """The fields that are used of a node, in the spelling of 22.05 and of the releases after it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -52,7 +53,7 @@ class _Node(BaseModel):
         return [word for word in value.split(",") if word] if isinstance(value, str) else value
 
 
-class _Sinfo(BaseModel):
+class _Sinfo(ValidatedFields, BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     nodes: list[_Node]

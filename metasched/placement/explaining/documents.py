@@ -14,11 +14,12 @@ from metasched.json_numbers import finite
 from metasched.placement.explaining.breakdown import Explanation
 from metasched.placement.ranking.query import Curve, InfeasibleError, Ranking
 from metasched.records import DEFAULT_SETTINGS, Interval, Placement, Prediction, ResourceSet, Settings
+from monitors.validated_fields import ValidatedFields
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class _Table(BaseModel):
+class _Table(ValidatedFields, BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 

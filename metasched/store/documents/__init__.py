@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from metasched.predictors.contract import Predictor, Saved
 from metasched.records import InputError
 from metasched.store.documents.parts import checked
+from monitors.validated_fields import ValidatedFields
 
 #: The type of a document, and the only version of its layout so far.
 FORMAT, VERSION = "metasched-model", 1
@@ -41,7 +42,7 @@ def _document(method: str) -> Any:
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
-class _Header(BaseModel):
+class _Header(ValidatedFields, BaseModel):
     format: str
     version: int
     method: str

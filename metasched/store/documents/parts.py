@@ -18,6 +18,7 @@ from metasched.predictors.memory.domain import Domain
 from metasched.predictors.memory.setting_columns import MOST_COLUMNS
 from metasched.predictors.memory.window import RunWindow
 from metasched.records import DEFAULT_SETTINGS, MOST_PARAMETERS, InputError, Run, Settings
+from monitors.validated_fields import ValidatedFields
 
 Number = TypeVar("Number")
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -30,7 +31,7 @@ Finite = Annotated[Number | None, BeforeValidator(lambda value: None if value ==
 _Names = tuple[str, str, str, str, str]
 
 
-class Part(BaseModel):
+class Part(ValidatedFields, BaseModel):
     """A part of a document, without missing or unknown fields; within another part, a record can be given."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)

@@ -19,6 +19,7 @@ from metasched.records import check_count
 from metasched.store.files.csv_tables import csv_number, csv_table
 from metasched.store.files.whole_files import read_text
 from metasched.validation import Located, toml_as
+from monitors.validated_fields import ValidatedFields
 
 _NEEDED = ("processes", "sends", "message_size", "waiting_time", "execution_time")
 _OPTIONAL = ("mean_distance", "exchanges", "dimensions")
@@ -28,7 +29,7 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=100_000, strict=True)]
 
 
-class _Table(BaseModel):
+class _Table(ValidatedFields, BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 

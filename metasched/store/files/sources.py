@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from metasched.store.files.whole_files import read_text
 from metasched.validation import toml_as
 from monitors.sources.settings import SourceTable
+from monitors.validated_fields import ValidatedFields
 
 
-class _File(BaseModel):
+class _File(ValidatedFields, BaseModel):
     """A file of sources; the daemon's configuration is one too, so other tables are left to it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)

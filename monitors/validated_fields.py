@@ -1,0 +1,93 @@
+"""Fields of settings, requests and files: true and false are no numbers, though Python counts with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, get_args
+
+from pydantic import AliasChoices, BaseModel, model_validator
+
+_WITH_PARTS = (dict, list, tuple)
+_DEEPEST = 10
+
+
+class _Truth:
+    """Stands for a truth value where a number is expected; pydantic takes it for nothing else."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return f"{self._value}"
+
+
+class ValidatedFields(BaseModel):
+    """A model of pydantic that takes no truth value for a number: not alone, in a list, nor in a table.
+
+    Examples
+    --------
+    >>> from pydantic import ValidationError
+    >>> class Listen(ValidatedFields):
+    ...     port: int
+    >>> try:
+    ...     Listen(port=True)
+    ... except ValidationError as error:
+    ...     print(error.errors()[0]["msg"])
+    Input should be a valid integer
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or not _holds_truth(fields):
+            return fields
+        alone, numbers = _number_fields(cls)
+        return {
+            name: _marked(value) if name in (alone if isinstance(value, bool) else numbers) else value
+            for name, value in fields.items()
+        }
+
+
+@cache
+def _number_fields(model: type[BaseModel]) -> tuple[frozenset[str], frozenset[str]]:
+    """The names, in documents, of fields that may be a number, and of those without fields of their own."""
+    alone, numbers = set(), set()
+    for name, field in model.model_fields.items():
+        kinds = set(_kinds(field.annotation))
+        if kinds & {int, float} and not kinds & {bool, Any}:
+            alias = field.validation_alias
+            names = {name, *(map(str, alias.choices) if isinstance(alias, AliasChoices) else [f"{alias}"])}
+            alone |= names
+            numbers |= set() if any(issubclass(kind, BaseModel) for kind in kinds) else names
+    return frozenset(alone), frozenset(numbers)
+
+
+def _kinds(annotation: Any) -> list[type]:
+    """The types that an annotation consists of, and those of its literals."""
+    parts = get_args(annotation)
+    if parts:
+        return [kind for part in parts for kind in _kinds(part)]
+    return [annotation if isinstance(annotation, type) else type(annotation)]
+
+
+def _holds_truth(value: Any) -> bool:
+    """Whether it is a truth value, or lists and tables, however deeply nested, hold one."""
+    waiting: list[Iterable[Any]] = [(value,)]
+    while waiting:
+        parts = waiting.pop()
+        for part in parts:
+            if part is True or part is False:
+                return True
+            if isinstance(part, _WITH_PARTS):
+                waiting.append(part.values() if isinstance(part, dict) else part)
+    return False
+
+
+def _marked(value: Any, depth: int = 0) -> Any:
+    """The same with a mark in place of each truth value; below fields of numbers nothing is nested deeply."""
+    if isinstance(value, bool) or depth == _DEEPEST:
+        return _Truth(value)
+    if isinstance(value, dict):
+        return {name: _marked(each, depth + 1) for name, each in value.items()}
+    return [_marked(each, depth + 1) for each in value] if isinstance(value, (list, tuple)) else value
