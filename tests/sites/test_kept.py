@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,12 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 def all_of(jobs: SentJobs, now: float) -> tuple[Any, ...]:
-    """All that is known, moments as ages (s) rounded to what the times of day can hold."""
+    """All that is known, moments as ages (s) rounded to what the times of day can hold, and what follows from them."""
     known = jobs.known(NAMES)
-    ages = {name: (each.trust, each.last and round(each.last, 3), len(each.sent)) for name, each in known.items()}
+    ages = {
+        name: (*(f"{value:.6g}" for value in astuple(each.trust)), each.last and round(each.last, 3), len(each.sent))
+        for name, each in known.items()
+    }
     rows = [job.as_dict(now) for job in jobs.newest(100)]
     return ages, jobs.links(dict.fromkeys(NAMES)), [row | {"age": round(row["age"], 3)} for row in rows]
 
