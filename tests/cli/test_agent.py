@@ -53,8 +53,12 @@ def test_the_verb_becomes_the_agent_alone(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_the_agent_loads_nothing_heavy() -> None:
     """Not numpy, scipy, scikit-learn or matplotlib: it stays small on every node, and needs few packages there."""
-    script = "import monitors.agent.__main__, sys; print('\\n'.join({name.partition('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    foreign = {name for name in loaded if name not in sys.stdlib_module_names and not name.startswith("_")}
+    script = "import {}, sys; print('\\n'.join({{name.partition('.')[0] for name in sys.modules}}))"
+    bare, loaded = (
+        subprocess.run([sys.executable, "-c", script.format(name)], capture_output=True, text=True, check=True)
+        for name in ("sys", "monitors.agent.__main__")
+    )
+    new = set(loaded.stdout.split()) - set(bare.stdout.split())  # Debian's interpreter starts with modules of its own
+    foreign = {name for name in new if name not in sys.stdlib_module_names and not name.startswith("_")}
     assert {"psutil", "pydantic", "monitors"} <= foreign
     assert foreign - CLOSURE - {"cython_runtime"} == set()

@@ -17,6 +17,7 @@ import pytest
 from metasched.cli import main, output
 from metasched.doctor.daemon import check_agents, check_daemon, check_database, check_socket
 from metasched.doctor.findings import Finding, User
+from metasched.doctor.hooks import lua_error
 from metasched.doctor.slurm import check_slurm
 from metasched.records import InputError, Load
 from metasched.service.configuration import Configuration
@@ -26,6 +27,8 @@ DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "slurm"
 SHARED = DEPLOYED.parent / "hooks" / "metasched_hooks.py"
 NOW = 1e6
 SETTINGS = Configuration.model_validate({"slurm": [{"name": "c8"}]})
+#: Only Lua's own library knows its syntax.
+needs_lua = pytest.mark.skipif(lua_error(DEPLOYED / "job_submit.lua") is None, reason="Lua's library is not installed")
 
 
 def answer(listening: socket.socket) -> None:
@@ -107,8 +110,8 @@ def test_slurm_must_set_the_clocks_that_the_hook_asks_for(lines: str, state: str
         ("hooks.conf", "cluster = c8", "cluster = c8\ndeadline = soon", {"hooks.conf"}),
         ("hooks.conf", "/hooks\n", "/nowhere\n", {"undelivered jobs", "epilog"}),
         ("job_submit.lua", None, "return slurm.SUCCESS", {"hook"}),
-        ("job_submit.lua", "local function given", "local fnction given", {"hook"}),
-        ("rules.lua", "return {", "return }", {"hook"}),
+        pytest.param("job_submit.lua", "local function given", "local fnction given", {"hook"}, marks=needs_lua),
+        pytest.param("rules.lua", "return {", "return }", {"hook"}, marks=needs_lua),
         ("metasched-epilog", "def ended", "def def ended", {"epilog"}),
         ("metasched_hooks.py", "import json", "import jsn", {"epilog"}),
         ("metasched-epilog", "/usr/bin/env python3", "/usr/bin/no-such-python", {"epilog"}),
@@ -126,7 +129,9 @@ def test_what_is_wrong_is_found_and_nothing_else(
     assert all(each.remedy for each in found(slurm) if each.state != "well")
 
 
-def test_a_sites_own_hooks_that_call_metascheds_are_well_and_others_are_not(slurm: Path) -> None:
+@pytest.fixture
+def beside_own(slurm: Path) -> Path:
+    """Slurm's folder where the site's own hooks call those of metasched, in a folder below."""
     own = slurm / "metasched"
     own.mkdir()
     for name in ("job_submit.lua", "rules.lua", "hooks.conf", "metasched-prolog", "metasched-epilog", SHARED.name):
@@ -137,10 +142,19 @@ def test_a_sites_own_hooks_that_call_metascheds_are_well_and_others_are_not(slur
         (slurm / kind).chmod(0o755)
     conf = slurm / "slurm.conf"
     conf.write_text(conf.read_text().replace("metasched-", ""))
-    assert wrong(slurm) == set()
-    (own / "job_submit.lua").write_text("local x = = 1 -- /v1/placements\n")
-    (slurm / "epilog").write_text("#!/bin/sh\n# /etc/slurm/metasched-epilog\n")
-    assert wrong(slurm) == {"hook", "epilog"}
+    return slurm
+
+
+def test_a_sites_own_hooks_that_call_metascheds_are_well_and_others_are_not(beside_own: Path) -> None:
+    assert wrong(beside_own) == set()
+    (beside_own / "epilog").write_text("#!/bin/sh\n# /etc/slurm/metasched-epilog\n")
+    assert wrong(beside_own) == {"epilog"}
+
+
+@needs_lua
+def test_the_syntax_of_metascheds_script_is_checked_beside_a_sites_own_hook(beside_own: Path) -> None:
+    (beside_own / "metasched" / "job_submit.lua").write_text("local x = = 1 -- /v1/placements\n")
+    assert wrong(beside_own) == {"hook"}
 
 
 @pytest.mark.parametrize(("name", "checks"), [("job_submit.lua", {"hook"}), ("metasched-prolog", {"prolog"})])
