@@ -234,17 +234,19 @@ def compared(application: Application, true: Trace) -> dict[tuple[object, ...], 
         for rank in ranks:
             theirs = true.processes[rank]
             mine = np.concatenate([made.processes[rank], np.full(max(theirs.size - length, 0), -1)])[: theirs.size]
-            leaf = np.concatenate([leaf_at, np.full(mine.size, leaf_at[-1])])[: theirs.size]
+            leaf = np.concatenate([leaf_at, np.full(mine.size, leaf_at[-1] if length else -1)])[: theirs.size]
             together, many = np.unique(np.stack([leaf, mine, theirs]), axis=1, return_counts=True)
             for (number, one, other), times in zip(together.T.tolist(), many.tolist(), strict=True):
                 shape = true.table.shapes[true.table.shape[other]]
                 if shape.name in ("compute", TURN):
                     continue
-                phase = found.setdefault((cell, phases[number]), Phase())
+                # Of what the rules do not know there is neither a phase nor a rule.
+                phase = found.setdefault((cell, phases[number] if number >= 0 else -1), Phase())
                 phase.calls += times
                 phase.names.add(shape.name)
-                phase.free |= _free(shape, role.rules[number])
-                phase.right += times * (one >= 0 and _right(made, one, true, other, role.rules[number]))
+                if number >= 0:
+                    phase.free |= _free(shape, role.rules[number])
+                    phase.right += times * (one >= 0 and _right(made, one, true, other, role.rules[number]))
     return found
 
 
@@ -288,7 +290,10 @@ def _compared_in_parts(application: Application, true: Trace) -> dict[tuple[obje
                 phase.free |= _free(shape, rule)
                 phase.right += sum(_right(made, int(one[place]), outside, int(other[at]), rule) for one, other in both)
     for number, those in inside.items():
-        part = compared(application.parts[number], whole.together(those))
+        # Messages of a part stand as they were started, or in order of their partners.
+        recorded = whole.together(those)
+        ways = [compared(application.parts[number], each) for each in (recorded, in_order(recorded))]
+        part = max(ways, key=lambda way: sum(phase.right for phase in way.values()))
         found |= {(number, *key): phase for key, phase in part.items()}
     return found
 
@@ -347,7 +352,7 @@ def _judged(program: Program, folder: Path) -> Iterator[str]:
         with _patience(PATIENCE):
             learned = fit([traces[n] for n in LEARNED if n in traces], timed=True)
             application = learned.application
-            if learned.in_order:
+            if learned.in_order and not application.parts:
                 traces = {count: in_order(trace) for count, trace in traces.items()}
         regular: set[tuple[object, ...]] | None = None
         for count in (each for each in LEARNED if each in traces):

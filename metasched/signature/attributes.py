@@ -727,7 +727,7 @@ def of_known_lengths(
     grid = {n: with_grid({"r": np.zeros(1), "n": np.full(1, float(n))}, TOPOLOGIES[roles](n)) for n in counts}
     values = [float(rule(grid[n], n)[0]) for n in counts]
     for topology, sides in lengths.items():
-        if any(len(TOPOLOGIES[topology](n)) != len(sides) for n in counts):
+        if any(len(TOPOLOGIES[topology or roles](n)) != len(sides) for n in counts):
             continue
         for edges in product(*(sorted(sides[side]) for side in sorted(sides))):
             shares = "*".join(f"floor{side}:{edge}" for side, edge in zip(sorted(sides), edges, strict=True))

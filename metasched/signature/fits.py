@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from metasched.signature.actions import AMOUNTS
 from metasched.signature.application import Application
 
 Floats = NDArray[np.float64]
@@ -49,6 +50,11 @@ class Fit:
     times: dict[str, float]
     irregular: tuple[Irregular, ...] = ()
     in_order: bool = False
+
+    @property
+    def calls_ruled(self) -> float:
+        """Share of all actions that follow rules, if computation did."""
+        return 1.0 - sum(share for name, share in self.unruled.items() if name not in AMOUNTS)
 
     @property
     def partners(self) -> bool:

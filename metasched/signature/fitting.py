@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 MOST_TRIED = 8
 #: Partners without a rule up to which roles are believed.
 MOST_FAILED = 4
+#: From which share of calls with rules on a whole program is not tried again with its messages in order.
+NEARLY = 0.95
 #: Fewest different counts that a rule in n can be checked on.
 FEWEST = 3
 
@@ -66,12 +68,18 @@ def fit(traces: Sequence[Trace], timed: bool = False) -> Fit:
     found = _whole(ordered, timed)
     if found is not None and found.partners and _grows(found):
         return found
-    sorted_ = [in_order(trace) for trace in ordered]
-    if (again := _whole(sorted_, timed)) is not None and again.partners and _grows(again):
-        return replace(again, in_order=True)
-    parts = _in_parts(sorted_, timed)
-    others = (again and replace(again, in_order=True), parts and replace(parts, in_order=True))
-    found = max(filter(None, (found, *others)), key=lambda each: (_grows(each), each.ruled), default=None)
+    again = None
+    # Where nearly all messages follow rules as they are, a few places need another order: its parts tell which.
+    nearly = found is not None and _grows(found) and found.calls_ruled >= NEARLY
+    if not nearly and (again := _whole([in_order(trace) for trace in ordered], timed)) is not None:
+        again = replace(again, in_order=True)
+        if again.partners and _grows(again):
+            return again
+    found = max(
+        filter(None, (found, again, _in_parts(ordered, timed))),
+        key=lambda each: (_grows(each), each.partners, each.ruled),
+        default=None,
+    )
     if found is None:
         raise InputError(
             "the processes have no roles that grids of these counts explain, or their programs differ: expected runs "
@@ -118,6 +126,7 @@ def _in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
     unruled = {name: np.array([share, outside.times[name]]) * whole_of(runs) for name, share in outside.unruled.items()}
     parts: dict[int, Application] = {}
     irregular: list[Irregular] = []
+    sorted_ = False
     for leaf in role.program.leaves:
         if shapes[leaf.shape].name != PART:
             continue
@@ -128,6 +137,7 @@ def _in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
         if not inside:
             continue
         found = _part(inside, timed)
+        sorted_ |= found.in_order
         own = whole_of([NumberedRun(trace, {}, set()) for trace in inside])
         for name, share in found.unruled.items():
             add(unruled, name, share * own[0], found.times[name] * own[1])
@@ -140,7 +150,7 @@ def _in_parts(traces: Sequence[Trace], timed: bool) -> Fit | None:
         parts[leaf.number] = found.application
     shares = {name: each / everything for name, each in sorted(unruled.items())}
     left = max(1.0 - float(sum(each[0] for each in shares.values())), 0.0)
-    return Fit(replace(outside.application, parts=parts), left, *shares_by_name(shares), tuple(irregular))
+    return Fit(replace(outside.application, parts=parts), left, *shares_by_name(shares), tuple(irregular), sorted_)
 
 
 def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, part: bool = False) -> Fit | None:
@@ -154,6 +164,11 @@ def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, par
     topologies = different(counts)
     best: Fit | None = None
     tried = 0
+
+    def score(found: Fit) -> float:
+        """The share of what follows rules; measured times follow the better the more roles they are divided among."""
+        return found.calls_ruled if timed else found.ruled
+
     for features, topology in candidates(topologies):
         seen = ranks_seen(runs, features, topology)
         # Where each process has a role of its own, nothing is explained.
@@ -168,11 +183,11 @@ def _best(runs: Sequence[NumberedRun], shapes: Sequence[Shape], timed: bool, par
         except GivenUpError:
             found = None
             tried += MOST_TRIED // 2
-        if found is not None and (best is None or found.ruled > best.ruled):
+        if found is not None and (best is None or score(found) > score(best)):
             best = found
         tried += 1
         # Whose calls follow from the sides of a grid has no other roles by its borders.
-        last = search.along or (found is not None and best is not None and (best.ruled == 1.0 or not rules.divided))
+        last = search.along or (found is not None and best is not None and (score(best) == 1.0 or not rules.divided))
         if last or tried >= MOST_TRIED:
             break
     return best
@@ -238,16 +253,15 @@ def _names(trace: Trace) -> set[str]:
 
 
 def _part(traces: Sequence[Trace], timed: bool) -> Fit:
-    """The rules of a part, whose messages have both ends where it was learned; else its statistics."""
-    found = _whole(traces, timed, part=True) if len(traces) >= FEWEST else None
-    if found is not None and found.partners and found.ruled > 0.0:
-        try:
-            for trace in traces:
-                expanded(found.application, len(trace.processes)).checked()
-        except InputError:
-            found = None
-        else:
+    """The rules of a part as it is, or with messages in order, where all have both ends; else its statistics."""
+    if len(traces) >= FEWEST:
+        sorted_ = [in_order(trace) for trace in traces]
+        if (found := _sound_part(traces, timed)) is not None:
             return found
+        moved = any(not np.array_equal(*each) for one, other in zip(traces, sorted_, strict=True)
+                    for each in zip(one.processes, other.processes, strict=True))  # fmt: skip
+        if moved and (found := _sound_part(sorted_, timed)) is not None:
+            return replace(found, in_order=True)
     whole = np.zeros(2)
     unruled: dict[str, Floats] = {}
     for trace in traces:
@@ -260,6 +274,19 @@ def _part(traces: Sequence[Trace], timed: bool) -> Fit:
         whole += whole_of([run])
     shares = {name: each / np.maximum(whole, 1e-30) for name, each in sorted(unruled.items())}
     return Fit(statistical(traces), 0.0, *shares_by_name(shares))
+
+
+def _sound_part(traces: Sequence[Trace], timed: bool) -> Fit | None:
+    """The rules of a part, whose messages have both ends where it was learned; None where there are none."""
+    found = _whole(traces, timed, part=True)
+    if found is None or not found.partners or found.ruled == 0.0:
+        return None
+    try:
+        for trace in traces:
+            expanded(found.application, len(trace.processes)).checked()
+    except InputError:
+        return None
+    return found
 
 
 def _grows(found: Fit) -> bool:

@@ -83,17 +83,19 @@ class Trace:
     def _matched(self) -> None:
         """Refuse messages between two processes of which more are sent than received, or the other way round."""
         ends, anywhere = ends_of(self.table)
-        if anywhere:
-            return
         balance: dict[tuple[int, int], int] = {}
+        # What is received from anywhere may be what is sent and received by nobody else.
+        open_ = [0] * len(self.processes)
         for rank, actions in enumerate(self.processes):
             numbers_of, times = np.unique(actions, return_counts=True)
             for action, many in zip(numbers_of.tolist(), times.tolist(), strict=True):
+                open_[rank] += many * (action in anywhere)
                 for peer, sign in ends.get(action, ()):
                     pair = (rank, peer) if sign > 0 else (peer, rank)
                     balance[pair] = balance.get(pair, 0) + sign * many
         for (source, to), left in balance.items():
-            if left:
+            open_[to] -= max(left, 0)
+            if left < 0 or open_[to] < 0:
                 more, other = ("sent", "received") if left > 0 else ("received", "sent")
                 raise InputError(f"{abs(left)} more messages from {source} to {to} are {more} than {other}")
 
@@ -138,15 +140,15 @@ class Trace:
 SENDS = ("send", "isend", "ssend", "issend", "bsend", "ibsend", "rsend")
 
 
-def ends_of(table: ActionTable) -> tuple[dict[int, list[tuple[int, int]]], bool]:
+def ends_of(table: ActionTable) -> tuple[dict[int, list[tuple[int, int]]], set[int]]:
     """The ends of messages by action: their partners, with 1 where it sends, -1 where it receives.
 
     Returns
     -------
-    The ends, without those of no partner; and whether some receive, perhaps, from any source.
+    The ends, without those of no partner; and the actions that receive, perhaps, from any source.
     """
     ends: dict[int, list[tuple[int, int]]] = {}
-    anywhere = False
+    anywhere: set[int] = set()
     for action, shape in enumerate(table.shape):
         name, numbers = table.shapes[shape].name.lower(), table.numbers[action]
         found: list[tuple[int, int]] = []
@@ -157,7 +159,8 @@ def ends_of(table: ActionTable) -> tuple[dict[int, list[tuple[int, int]]], bool]
         elif name == "sendrecv" and len(table.shapes[shape].peers) == 2:
             found = [(int(numbers[1]), 1), (int(numbers[3]), -1)]
         # SimGrid writes MPI_ANY_SOURCE as it does MPI_PROC_NULL.
-        anywhere = anywhere or any(peer < 0 and sign < 0 for peer, sign in found)
+        if any(peer < 0 and sign < 0 for peer, sign in found):
+            anywhere.add(action)
         ends[action] = [each for each in found if each[0] >= 0]
     return ends, anywhere
 

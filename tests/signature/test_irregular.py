@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from metasched.records import InputError
+from metasched.signature.actions import NULL
 from metasched.signature.application import Application
 from metasched.signature.expanding import expanded, sound
 from metasched.signature.fitting import fit
@@ -16,6 +17,7 @@ from metasched.signature.irregular import statistical
 from metasched.signature.message_order import in_order
 from metasched.signature.parts import cut
 from metasched.signature.prediction import assumed, by_blocks
+from metasched.signature.topologies import TOPOLOGIES
 from metasched.signature.traces import Trace, trace_of
 
 Action = tuple[str, tuple[float, ...]]
@@ -206,3 +208,40 @@ def test_statistics_of_whole_runs_keep_collective_operations_and_bytes() -> None
     assert len(named(made, 3, "allreduce")) == len(named(made, 3, "barrier")) == 3
     sent = sum(float(text.split()[1]) for text in named(made, 3, "sendRecv"))
     assert sent == pytest.approx(3 * 4 * 64 + 3 * 4096 / 16, rel=0.05)
+
+
+def gathered(n: int) -> Trace:
+    """Neighbours on a grid that goes round one way, then messages with tags of their own to the first, as they come."""
+    rows, columns = TOPOLOGIES["grid 01"](n)
+    noise = np.random.default_rng(n)
+    actions = {}
+    for rank in range(n):
+        row, column = divmod(rank, columns)
+        peers = [
+            (row - 1) % rows * columns + column,
+            (row + 1) % rows * columns + column,
+            rank - 1 if column else NULL,
+            rank + 1 if column < columns - 1 else NULL,
+        ]
+        step: list[tuple[str, tuple[float, ...]]] = [(call, (peer, 0, 8 * 16_384 // rows, -1)) for call in (
+            "irecv", "isend") for peer in peers]  # fmt: skip
+        step += [("waitall", (2 * sum(peer != NULL for peer in peers),)), ("allreduce", (8, 0, -1))]
+        told = [("send", (0, rank, 800, -1))]
+        if not rank:
+            order = 1 + noise.permutation(n - 1)
+            told = [*(("irecv", (int(each), int(each), 800, -1)) for each in order), ("waitall", (n - 1,))]
+        whole = [("init", ()), *(4 * step), *told, ("finalize", ())]
+        worked = [(("compute", (float(noise.integers(1, 10**6)),)), each) for each in whole[1:]]
+        actions[rank] = [whole[0], *(each for pair in worked for each in pair)]
+    return trace_of(actions)
+
+
+def test_only_the_part_that_follows_no_rule_is_put_in_order_and_named() -> None:
+    found = fit([gathered(n).steadied() for n in (8, 16, 32)], timed=True)
+    assert [each.where for each in found.irregular] == ["between allreduce and finalize"]
+    made, true = expanded(found.application, 64), gathered(64)
+    texts = [
+        [[each.table.text(action) for action in process if each.table.text(action)[:7] != "compute"][: 1 + 4 * 10]
+         for process in each.processes] for each in (made, true)
+    ]  # fmt: skip
+    assert texts[0] == texts[1]

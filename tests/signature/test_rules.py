@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.signature.general_equations import completed, distance_form
+from metasched.signature.actions import NULL
 from metasched.signature.attributes import Attribute, Samples, number
 from metasched.signature.expanding import expanded
 from metasched.signature.expressions import Expression, Rows
@@ -15,7 +16,7 @@ from metasched.signature.fitting import fit
 from metasched.signature.folding import Loop, folded, unfolded
 from metasched.signature.local_equations import local_equation
 from metasched.signature.matching import likened, matched, program_of
-from metasched.signature.topologies import TOPOLOGIES
+from metasched.signature.topologies import TOPOLOGIES, coordinates
 from metasched.signature.traces import Trace, trace_of
 from metasched.signature.transforms import PowerLaw, weight_form
 from metasched.signature.workloads import one_workload
@@ -257,3 +258,35 @@ def test_no_sum_of_two_terms_falls_below_zero_in_larger_runs() -> None:
 def test_a_power_law_of_any_amounts_is_read_again(amounts: list[float]) -> None:
     law = PowerLaw.fitted([4, 8, 16], amounts)
     assert Attribute.of(Attribute(law=law).as_dict()).law == law
+
+
+def boxed(n: int) -> Trace:
+    """Faces of a box without wrap-around, in the grid of the roles themselves."""
+    sides = TOPOLOGIES["grid 012"](n)
+    lengths = [48 // side for side in sides]
+    actions = {}
+    for rank in range(n):
+        at = [int(each[0]) for each in coordinates(np.array([rank]), sides)]
+        step: list[tuple[str, tuple[float, ...]]] = [("compute", (float(np.prod(lengths)),))]
+        for side in range(3):
+            stride = int(np.prod(sides[side + 1 :]))
+            face = 8 * int(np.prod(lengths)) // lengths[side]
+            lower = rank - stride if at[side] else NULL
+            upper = rank + stride if at[side] + 1 < sides[side] else NULL
+            for peer, way in ((lower, 10), (upper, 20)):
+                step.append(("irecv", (peer, way + side, face, -1)))
+            for peer, way in ((upper, 10), (lower, 20)):
+                step.append(("isend", (peer, way + side, face, -1)))
+        step.append(("waitall", (2 * sum(bool(a) + (a + 1 < s) for a, s in zip(at, sides, strict=True)),)))
+        actions[rank] = [("init", ()), *(20 * step), ("finalize", ())]
+    return trace_of(actions)
+
+
+def test_a_box_is_found_whose_faces_are_shared_along_the_sides_of_its_roles() -> None:
+    found = fit([boxed(n) for n in (16, 32, 64)])
+    assert found.ruled == 1.0
+    made, true = expanded(found.application, 128), boxed(128)
+    # The size of what is sent to nobody is any: one side is as long in all runs.
+    texts = [[[each.table.text(action) for action in process if not each.table.shapes[each.table.shape[action]].nulls]
+              for process in each.processes] for each in (made, true)]  # fmt: skip
+    assert texts[0] == texts[1]

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from benchmarks.signature.applications import APPLICATIONS
 from metasched.cli import main
 from metasched.records import InputError
-from metasched.signature.actions import ActionTable
+from metasched.signature.actions import NULL, ActionTable
 from metasched.signature.expanding import lines
 from metasched.signature.folding import folded, length, unfolded
+from metasched.signature.traces import trace_of
 from metasched.store.files.signatures import SIGNATURE, read_document, trace_of_signature
 from metasched.store.files.ti_traces import read_ti_trace, write_ti_trace
 
@@ -143,3 +144,16 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, objec
     captured = capsys.readouterr()
     assert left.value.code == 0, captured.err
     return dict(json.loads(captured.out))
+
+
+def test_what_is_received_from_nobody_hides_no_message_that_is_lost() -> None:
+    nobody, lost = ("irecv", (NULL, 0, 8, -1)), ("send", (1, 0, 8, -1))
+    # A receive from nobody may be one from any source, which takes one message.
+    assert trace_of({0: [lost], 1: [nobody]}).checked().events == 2
+    for actions in (
+        {0: [nobody, lost], 1: []},
+        {0: [lost, lost], 1: [nobody]},
+        {0: [nobody], 1: [("recv", (0, 0, 8, -1))]},
+    ):
+        with pytest.raises(InputError, match="more messages from 0 to 1 are"):
+            trace_of(actions).checked()

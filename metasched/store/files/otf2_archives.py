@@ -6,7 +6,10 @@ is the computation; what threads beside the one that calls MPI do is part of it.
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,13 +92,16 @@ def read_otf2(path: Path) -> Recorded:
         path.stat()
     except OSError as error:
         raise InputError(refusal(error), where=str(path)) from None
+    printed = io.StringIO()
     try:
-        with otf2.reader.open(str(path)) as archive, Located(str(path)):
+        # What a callback of the library fails on is printed by it, and is more than the error says.
+        with redirect_stderr(printed), otf2.reader.open(str(path)) as archive, Located(str(path)):
             return _read(archive)
     except InputError:
         raise
     except Exception as error:  # the library raises errors of many classes
-        said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        reasons = re.findall(r"^otf2\.error\.\w+: (.+)$", printed.getvalue(), re.MULTILINE)
+        said = [*reasons[-1:], *str(error).splitlines(), type(error).__name__][0][:120]
         raise InputError(f"is no OTF2 archive that can be read: {said}", where=str(path)) from None
 
 

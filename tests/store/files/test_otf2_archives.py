@@ -137,6 +137,18 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
         read_otf2(tmp_path / "none.otf2")
 
 
+def test_an_archive_with_two_definitions_of_one_number_is_refused_in_a_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # As EZTrace 2.0 writes them: each process defines the group of all anew.
+    with otf2.writer.open(str(tmp_path / "run"), timer_resolution=MICROSECONDS) as archive:
+        first, second = (archive.definitions.region(name) for name in ("solve", "exchange"))
+        second._ref = first._ref
+    with pytest.raises(InputError, match=r"no OTF2 archive that can be read: Semantic error.*Duplicate definition"):
+        read_otf2(tmp_path / "run" / "traces.otf2")
+    assert capfd.readouterr().err == ""
+
+
 def test_a_missing_file_of_the_archive_is_refused(tmp_path: Path) -> None:
     anchor = written(tmp_path / "run", 2)
     (anchor.parent / "traces" / "1.evt").unlink()
