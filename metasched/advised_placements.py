@@ -55,6 +55,9 @@ class SettingsAsked(Message):
         return Settings.of(self.processes_per_node, self.threads, self.parameters, self.frequency)
 
 
+_OF_CONSTRAINTS = frozenset(Constraints.model_fields)
+
+
 class Demands(Constraints, SettingsAsked):
     """Application, problem size, and what is demanded; ``partitions`` are those that may be used, all where empty."""
 
@@ -71,7 +74,7 @@ class Demands(Constraints, SettingsAsked):
         InputError
             When they contradict each other.
         """
-        asked = self.model_fields_set & Constraints.model_fields.keys()
+        asked = self.model_fields_set & _OF_CONSTRAINTS
         demands = {name: getattr(self, name) for name in sorted(asked)}
         if self.processes_per_node is not None and self.threads == 1 and self.per_node is None:
             demands["per_node"] = self.processes_per_node

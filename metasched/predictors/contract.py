@@ -452,8 +452,8 @@ def broadcast(
     [(2,), (2,), (2,), (2,)]
     """
     given = (problem_size, processors, available_cpu, available_bandwidth)
-    columns = [np.atleast_1d(np.asarray(column, dtype=np.float64)) for column in given]
-    shape = np.broadcast(*columns).shape
+    columns = [np.asarray(column, dtype=np.float64) for column in given]
+    shape = np.broadcast(*columns).shape or (1,)
     n, p, cpu, bw = (each if each.shape == shape else np.broadcast_to(each, shape) for each in columns)
     return n, p, cpu, bw
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.types import ASGIApp
 
 from metasched import __version__
 from metasched.records import InputError
@@ -24,22 +26,40 @@ from metasched.store.errors import StoreError
 RETRY_AFTER = 5
 
 
+class _Gated(FastAPI):
+    """The framework behind layers of our own: it wraps each request in several, which busy routes do without.
+
+    Parameters
+    ----------
+    layers : puts them around an application.
+    further : what the framework is made with.
+    """
+
+    def __init__(self, layers: Callable[[ASGIApp], ASGIApp], **further: Any) -> None:
+        self._layers = layers
+        super().__init__(**further)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The framework's own layers inside ours."""
+        return self._layers(super().build_middleware_stack())
+
+
 def make_app(daemon: Daemon) -> FastAPI:
     """The HTTP application of a daemon.
 
     The pages on which FastAPI shows the OpenAPI document load scripts from elsewhere, so they are left out; the
     document itself is at ``/v1/openapi.json``.
     """
-    app = FastAPI(title="metasched", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None)
-    app.state.daemon, app.state.lag = daemon, LoopLag()
+    lag = LoopLag()
+    app = _Gated(
+        lambda app: Gate(BusyRoutes(app), daemon.configuration.limits.body_bytes, daemon.metrics, lag),
+        title="metasched", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None,
+    )  # fmt: skip
+    app.state.daemon, app.state.lag = daemon, lag
     for routes in (observations, placements, models, history, administration, sites, status, pages):
         app.include_router(routes.router)
     app.include_router(status.metrics)
     app.mount("/static", pages.static)
-    app.add_middleware(BusyRoutes)
-    app.add_middleware(
-        Gate, most_bytes=daemon.configuration.limits.body_bytes, metrics=daemon.metrics, lag=app.state.lag
-    )
     app.add_exception_handler(RequestValidationError, _unsound)
     app.add_exception_handler(InputError, _refused)
     app.add_exception_handler(StoreError, _unavailable)

@@ -173,6 +173,7 @@ class Daemon:
             self.work.every(self.configuration.periods.partitions, self.follow)
             self.work.every(self.configuration.periods.loads, self.follow_loads)
             self.work.every(self.configuration.periods.accounting, self.follow_history)
+        self.models.warm()
         periods = self.configuration.periods
         self.work.every(periods.loads, self.views.refresh)
         self.work.every(periods.loads, self.access.refresh)

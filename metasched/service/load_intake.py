@@ -99,7 +99,10 @@ class LoadIntake:
         known, newest = self.knows(node), self._clusters.newest(node)
         if known:
             self._bound(node, client, len(samples))
-            latest = max((at for at, _, _ in samples if math.isfinite(at)), default=-math.inf)
+            times = [at for at, _, _ in samples]
+            if not math.isfinite(sum(times)):
+                times = [at for at in times if math.isfinite(at)]
+            latest = max(times, default=-math.inf)
             if latest > -math.inf:
                 self._clock.heard(node, latest)
         screened = screen(samples, self._clock.now(), self.rules(node), newest=newest, known=known)

@@ -99,8 +99,13 @@ def screen(
         refused["unknown node"] = len(given)
         return Screened((), +refused)
     kept: dict[float, Triple] = {}
+    oldest, latest = now - rules.oldest, now + rules.ahead
     for time, cpu, bandwidth in given:
-        if reason := _why_not(time, cpu, bandwidth, now, rules):
+        # Nearly all samples come in order and have nothing to be refused or repaired for.
+        usual = oldest < time <= latest and 0.0 <= cpu <= 1.0 and 0.0 <= bandwidth <= rules.bandwidth
+        if usual and time > newest and time not in kept:
+            newest, kept[time] = time, (time, cpu, bandwidth)
+        elif reason := _why_not(time, cpu, bandwidth, now, rules):
             refused[reason] += 1
         elif time in kept:
             refused["duplicate"] += 1
@@ -110,7 +115,7 @@ def screen(
             repaired["put in order"] += time < newest
             newest = max(newest, time)
             kept[time] = (time, *sound)
-    return Screened(tuple(kept[time] for time in sorted(kept)), refused, +repaired)
+    return Screened(tuple(sorted(kept.values())), refused, +repaired)
 
 
 def sound(time: ArrayLike, available_cpu: ArrayLike, available_bandwidth: ArrayLike) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ switch is the nodes below it, each with the width of its way up to that switch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +49,8 @@ class Topology:
     parent: Ints
     uplink: Floats
     leaf: Ints
+    #: The domains of :meth:`domains` with the narrowest uplink on each way: it depends on the tree alone.
+    _ways: Groups = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parent", np.asarray(self.parent, dtype=np.int64))
@@ -67,6 +69,7 @@ class Topology:
         if above.size:
             ring = self.switches[int(above[0])]
             raise InputError(f"switch {ring} is part of a cycle, expected a tree of switches")
+        object.__setattr__(self, "_ways", self._found_ways())
 
     @classmethod
     def star(cls, name: str, nodes: int) -> Topology:
@@ -94,22 +97,8 @@ class Topology:
         switch, node : arrays of shape (m,), m the sum of the nodes' depths.
         width : array of shape (m,), the narrowest link on the node's way up to that switch (Mbit/s).
         """
-        switch, width = self.leaf, np.asarray(link, dtype=np.float64)
-        node = np.arange(switch.size)
-        levels: list[tuple[Ints, Ints, Floats]] = []
-        while switch.size:
-            levels.append((switch, node, width))
-            width = np.minimum(width, self.uplink[switch])
-            switch = self.parent[switch]
-            inside = switch >= 0
-            switch, node, width = switch[inside], node[inside], width[inside]
-        if not levels:
-            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-        return (
-            np.concatenate([level[0] for level in levels]),
-            np.concatenate([level[1] for level in levels]),
-            np.concatenate([level[2] for level in levels]),
-        )
+        switch, node, way = self._ways
+        return switch, node, np.minimum(np.asarray(link, dtype=np.float64).take(node), way)
 
     def narrowed_above(self, switch: Ints, width: Floats) -> NDArray[np.bool_]:
         """Which entries of domains, shape (m,), no domain above has with the same width.
@@ -148,6 +137,19 @@ class Topology:
             if np.any(switch < 0):
                 return 0.0
         return float(width.min())
+
+    def _found_ways(self) -> Groups:
+        switch, node, way = self.leaf, np.arange(self.leaf.size), np.full(self.leaf.size, np.inf)
+        levels = [(switch, node, way)]
+        while switch.size:
+            way, switch = np.minimum(way, self.uplink[switch]), self.parent[switch]
+            inside = switch >= 0
+            switch, node, way = switch[inside], node[inside], way[inside]
+            levels.append((switch, node, way))
+        switch, node, way = (np.concatenate(column) for column in zip(*levels, strict=True))
+        for column in (switch, node, way):
+            column.flags.writeable = False
+        return switch, node, way
 
     def _depth(self, switch: Ints) -> Ints:
         depth = np.zeros(switch.size, dtype=np.int64)

@@ -9,7 +9,7 @@ partition; jobs that find too few free processors wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from metasched.placement.clusters.queue_wait import QueueWait, earliest_start
 from metasched.placement.clusters.running_jobs import RunningJob
 from metasched.placement.clusters.state import ClusterState, places
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 #: Time that a job must run until the averages of the monitors fully include it (s).
 SETTLING = 30.0
@@ -58,14 +61,22 @@ class RecentPlacement:
         return max(self.start + self.execution_time - now, 0.0) if here else 0.0
 
 
-Ints = NDArray[np.int64]
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What jobs take of their nodes: a row for each job on each of its nodes, arrays of shape (k,).
 
-#: A job on one of its nodes: the numbers of the job, of the node and of the possible clusters; its processors there;
-#: the time from which and until which it counts (s); and whether its processors are exclusive.
-_TAKEN = np.dtype(
-    [("job", "i8"), ("node", "i8"), ("where", "i8"), ("processors", "i8"), ("start", "f8"), ("end", "f8"),
-     ("dedicated", "?")]
-)  # fmt: skip
+    Parameters
+    ----------
+    node : number of the node in a cluster.
+    processors : that the job takes there.
+    dedicated : 1 where these are its own, else 0.
+    start : when the job was placed (s).
+    """
+
+    node: Ints
+    processors: Ints
+    dedicated: Ints
+    start: Floats
 
 
 class PlacedJobs(Sequence[RecentPlacement]):
@@ -109,6 +120,20 @@ class PlacedJobs(Sequence[RecentPlacement]):
         """The jobs that a boolean array of shape (jobs,) selects."""
         return self._of(self._columns.only(kept, self._rows))
 
+    def not_over(self, now: float, since: Mapping[str, float], else_since: float) -> NDArray[np.bool_]:
+        """Which jobs should not have ended yet, and were placed recently enough; shape (jobs,).
+
+        Parameters
+        ----------
+        now : seconds.
+        since, else_since : from when on placements on a cluster, by its name, and on any other count (s).
+        """
+        own = self._columns
+        cluster, start, end = own.each[:, : self._jobs]
+        first = np.array([since.get(name, else_since) for name in tuple(own.clusters)])
+        counts: NDArray[np.bool_] = (end > now) & (start >= first.take(cluster.astype(np.int64)))
+        return counts
+
     def __len__(self) -> int:
         return self._jobs
 
@@ -122,25 +147,24 @@ class PlacedJobs(Sequence[RecentPlacement]):
     def __getitem__(self, index: int | slice) -> RecentPlacement | list[RecentPlacement]:
         return self._columns.jobs[: self._jobs][index]
 
-    def on(self, cluster: ClusterState, now: float) -> tuple[Ints, NDArray[np.void]]:
+    def on(self, cluster: ClusterState, now: float) -> Taken:
         """The load on a cluster of those jobs that have neither ended nor wait.
 
         Parameters
         ----------
         cluster : whose nodes count.
         now : seconds.
-
-        Returns
-        -------
-        The number of the node in the cluster, shape (k,), and the load there: columns of shape (k,).
         """
-        own, taken = self._columns, self._columns.taken[: self._rows]
-        here = np.array([cluster.name in names for names in own.places], dtype=np.bool_)
-        if not taken.size:
-            return np.empty(0, np.int64), taken
-        place = own.numbers(cluster.nodes).take(taken["node"])
-        count = np.flatnonzero((place >= 0) & here.take(taken["where"]) & (taken["end"] > now))
-        return place.take(count), taken.take(count)
+        own = self._columns
+        _, node, where, processors, dedicated = own.counts[:, : self._rows]
+        start, end = own.times[:, : self._rows]
+        place = own.numbers(cluster.nodes).take(node)
+        counts = (place >= 0) & (end > now)
+        here = [cluster.name in names for names in tuple(own.places)]
+        if not all(here):
+            counts &= np.array(here).take(where)
+        kept = np.flatnonzero(counts)
+        return Taken(place.take(kept), processors.take(kept), dedicated.take(kept), start.take(kept))
 
 
 class _Columns:
@@ -148,43 +172,59 @@ class _Columns:
 
     def __init__(self) -> None:
         self.jobs: list[RecentPlacement] = []
+        #: Of each job, a column: the number of its cluster, from when and until when it counts (s).
+        self.clusters, self.each = dict[str, int](), np.empty((3, 16))
         self.nodes: dict[str, int] = {}
         self.places: dict[frozenset[str], int] = {}
-        self.taken, self.rows = np.empty(16, _TAKEN), 0
+        #: Of each job on each of its nodes, a column: the numbers of the job, of the node and of the possible clusters,
+        #: its processors there, and 1 where they are exclusive; the time from which and until which it counts (s).
+        self.counts, self.times, self.rows = np.empty((5, 16), np.int64), np.empty((2, 16)), 0
         self._last: tuple[tuple[str, ...], Ints] = (), np.empty(0, np.int64)
 
     def numbers(self, nodes: tuple[str, ...]) -> Ints:
         """The number of each recorded node within a cluster, -1 for nodes outside it."""
         known, found = self._last
-        if known is not nodes or found.size != len(self.nodes):
-            place = places(nodes)
-            found = np.array([place.get(name, -1) for name in tuple(self.nodes)])
+        if known is not nodes:
+            found = np.empty(0, np.int64)
+        if found.size < len(self.nodes):
+            place, new = places(nodes), tuple(self.nodes)[found.size :]
+            found = np.concatenate([found, np.array([place.get(name, -1) for name in new])])
             self._last = nodes, found
         return found
 
     def add(self, job: RecentPlacement) -> None:
         """Add a job; one that waits has no load yet."""
+        end = job.start + job.execution_time
+        if len(self.jobs) >= self.each.shape[1]:
+            self.each = np.concatenate([self.each, np.empty_like(self.each)], axis=1)
+        cluster = self.clusters.setdefault(job.cluster, len(self.clusters))
+        self.each[:, len(self.jobs)] = cluster, job.start, end
         self.jobs.append(job)
         if job.waits:
             return
         where = self.places.setdefault(job.overlapping | {job.cluster}, len(self.places))
-        if self.rows + len(job.nodes) > self.taken.size:
-            self.taken = np.concatenate([self.taken, np.empty(self.taken.size + len(job.nodes), _TAKEN)])
-        for name, processors in zip(job.nodes, job.processors, strict=True):
-            number = self.nodes.setdefault(name, len(self.nodes))
-            end = job.start + job.execution_time
-            self.taken[self.rows] = len(self.jobs) - 1, number, where, processors, job.start, end, job.dedicated
-            self.rows += 1
+        rows = slice(self.rows, self.rows + len(job.nodes))
+        if rows.stop > self.times.shape[1]:
+            more = rows.stop
+            self.counts = np.concatenate([self.counts, np.empty((5, more), np.int64)], axis=1)
+            self.times = np.concatenate([self.times, np.empty((2, more))], axis=1)
+        numbers = [self.nodes.setdefault(name, len(self.nodes)) for name in job.nodes]
+        columns: tuple[int | Sequence[int], ...] = len(self.jobs) - 1, numbers, where, job.processors, job.dedicated
+        for row, column in enumerate(columns):
+            self.counts[row, rows] = column
+        self.times[0, rows], self.times[1, rows] = job.start, end
+        self.rows = rows.stop
 
     def only(self, kept: NDArray[np.bool_], rows: int) -> _Columns:
         """The selected jobs of the first rows, in new columns."""
         found = _Columns()
         found.jobs = [job for job, keep in zip(self.jobs, kept.tolist(), strict=False) if keep]
-        found.nodes, found.places = dict(self.nodes), dict(self.places)
-        own = self.taken[:rows]
-        taken = own[kept.take(own["job"])]
-        taken["job"] = (np.cumsum(kept) - 1).take(taken["job"])
-        found.taken, found.rows = np.concatenate([taken, np.empty(16, _TAKEN)]), taken.size
+        found.clusters = dict(self.clusters)
+        found.each = np.concatenate([self.each[:, np.flatnonzero(kept)], np.empty((3, 16))], axis=1)
+        found.nodes, found.places, found._last = dict(self.nodes), dict(self.places), self._last
+        stay = np.flatnonzero(kept.take(self.counts[0, :rows]))
+        found.counts, found.times, found.rows = self.counts[:, stay], self.times[:, stay], stay.size
+        found.counts[0] = (np.cumsum(kept) - 1).take(found.counts[0])
         return found
 
 
@@ -227,20 +267,22 @@ def with_recent_placements(
     [1, 0]
     """
     recent = placed if isinstance(placed, PlacedJobs) else PlacedJobs(placed)
-    node, of_jobs = recent.on(cluster, now)
-    dedicated, processors = of_jobs["dedicated"], of_jobs["processors"]
+    taken = recent.on(cluster, now)
     # Exclusive processors are unavailable whatever is measured; other jobs count until a measurement includes them.
-    unseen = now - cluster.age.take(node) < of_jobs["start"] + settling
+    unseen = now - cluster.age.take(taken.node) < taken.start + settling
 
-    def sums(counts: Ints) -> Ints:
-        return np.bincount(node, counts, len(cluster.nodes)).astype(np.int64)
+    def sums(counts: NDArray[np.generic]) -> Ints:
+        return np.bincount(taken.node, counts, len(cluster.nodes)).astype(np.int64)
 
-    owned, taken = sums(processors * dedicated), sums(processors * (unseen & ~dedicated))
-    jobs = sums(unseen.astype(np.int64))
-    there = np.maximum(cluster.processors - owned, 0)
-    free = there - taken
-    shared = (free <= 0) & (taken > 0) & (there > 0)
-    crowd = np.where(shared, taken / np.maximum(there, 1), 0.0)
+    there, jobs = cluster.processors, sums(unseen)
+    shared_by = taken.processors * unseen
+    if taken.dedicated.any():
+        there = np.maximum(there - sums(taken.processors * taken.dedicated), 0)
+        shared_by *= 1 - taken.dedicated
+    used = sums(shared_by)
+    free = there - used
+    shared = (free <= 0) & (used > 0) & (there > 0)
+    crowd = np.where(shared, used / np.maximum(there, 1), 0.0)
     return replace(
         cluster,
         processors=np.where(shared, there, np.maximum(free, 0)),

@@ -228,18 +228,18 @@ def _promising(fronts: Sequence[Fronts], counts: Ints, predictors: Mapping[str, 
             predictors[each.cluster.name],
             question.problem_size,
             each.cluster,
-            np.tile(ends.processors, 3),
+            np.concatenate([ends.processors] * 3),
             cpu,
             bandwidth,
         ).reshape(3, -1)
+        times = np.where(np.isnan(times), np.inf, times)
         fewest = ends.processors == counts[0]
         # A floor under the efficiency admits least where the time of the fewest is shortest.
-        of_fewest = counts[0] * np.fmin.reduce(times[2, fewest], initial=np.inf)
-        ruled_out = times[:2] > longest(ends.processors, of_fewest, question.constraints.least_efficiency)
-        wait, place = each.cluster.queue_wait.at(ends.processors), np.searchsorted(counts, ends.processors)
-        np.minimum.at(earliest, place, np.nan_to_num(times[2], nan=np.inf) + wait)
-        sets = np.where(ruled_out | np.isnan(times[:2]), np.inf, times[:2])
-        np.minimum.at(attained, place, sets.min(axis=0) + wait)
+        of_fewest = counts[0] * times[2, fewest].min(initial=np.inf)
+        sets, wait = times[:2], each.cluster.queue_wait.at(ends.processors)
+        sets[sets > longest(ends.processors, of_fewest, question.constraints.least_efficiency)] = np.inf
+        np.minimum.at(earliest, ends.which, times[2] + wait)
+        np.minimum.at(attained, ends.which, sets.min(axis=0) + wait)
     third = np.partition(attained, 2)[2]
     promising: Ints = counts[(earliest <= third) | (counts == counts[0])]
     return promising

@@ -51,6 +51,9 @@ def layouts(
     predictors = tuple(predictors)
     if frequencies and not all(map(clocks_of, predictors)):
         raise InputError("a model there does not depend on the clock, expected one of runs with a recorded frequency")
+    known = frozenset[tuple[int | None, int]]().union(*(layouts_of(each) for each in predictors))
+    if not known and not frequencies and asked.processes_per_node is None and asked.threads == 1:
+        return ()
     largest = max((int(cluster.processors.max(initial=0)) for cluster in clusters), default=0)
     largest = largest if most is None else min(largest, most)
     needed = (asked.processes_per_node or 1) * asked.threads
@@ -60,7 +63,6 @@ def layouts(
         raise InfeasibleError(
             f"{what} on a node take{'s' * (per_node == 1)} {needed} processors, no node has more than {largest}"
         )
-    known = frozenset[tuple[int | None, int]]().union(*(layouts_of(each) for each in predictors))
     counts: set[int | None] = {k for k, _ in known if k is not None}
     threads = {t for _, t in known} if any_threads else {asked.threads}
     if asked.processes_per_node is not None or len(counts) < 2:

@@ -81,13 +81,14 @@ class Ends:
 
     Parameters
     ----------
-    processors : array of shape (k,).
+    processors, which : arrays of shape (k,): the number, and its place among those asked for.
     cpu, bandwidth : arrays of shape (2, k), share of a processor and Mbit/s: of the widest and of the fastest set, the
         first with at least this CPU. No set of the pair has more than the CPU of the fastest, nor more than the
         bandwidth of the widest.
     """
 
     processors: Ints
+    which: Ints
     cpu: Floats
     bandwidth: Floats
 
@@ -171,10 +172,11 @@ class Fronts:
         counts : numbers of processors.
         """
         domains = self._domains
-        index, processors = domains.pairs(counts)
+        index, which = domains.able(counts)
+        processors = np.asarray(counts).take(which)
         first, last = domains.first_step(index, processors), domains.last_step(index)
-        cpu = [domains.falling.take(at) for at in (domains.least(index, first), domains.place(index, processors, last))]
-        return Ends(processors, np.stack(cpu), np.stack([domains.step_width.take(step) for step in (first, last)]))
+        of_cpu = np.stack([domains.least(index, first), domains.place(index, processors, last)])
+        return Ends(processors, which, domains.falling.take(of_cpu), domains.step_width.take(np.stack([first, last])))
 
     def resource_set(self, front: Front, position: int) -> ResourceSet:
         """The set at a position of a front: as it is, it can only be better than the front says.

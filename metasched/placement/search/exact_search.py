@@ -87,9 +87,13 @@ class Domains:
 
     def pairs(self, allowed: ArrayLike) -> tuple[Ints, Ints]:
         """Every (domain index, P) with P among the allowed counts that the domain has the processors for."""
-        allowed = np.asarray(allowed, dtype=np.int64)
-        index, which = np.nonzero(allowed[None, :] <= self.sizes[:, None])
-        return index.astype(np.int64), allowed[which]
+        index, which = self.able(allowed)
+        return index, np.asarray(allowed, dtype=np.int64)[which]
+
+    def able(self, allowed: ArrayLike) -> tuple[Ints, Ints]:
+        """The same pairs, with the place of P among the allowed counts."""
+        index, which = np.nonzero(np.asarray(allowed) <= self.sizes[:, None])
+        return index, which
 
     def first_step(self, index: Ints, processors: Ints) -> Ints:
         """The widest step that leaves enough processors, for each (domain, P).

@@ -70,11 +70,7 @@ class RecentPlacements:
         if view is self._forgotten_in:
             return
         self._forgotten_in = view
-        source = {each.state.name: each.scheduler for each in view.partitions}
-        counts = [
-            now < job.start + job.execution_time
-            and job.start >= seen_at.get(source.get(job.cluster, ""), 0.0) - ALLOCATED_WITHIN
-            for job in self._placed
-        ]
-        if not all(counts):
-            self._placed = self._placed.only(np.array(counts))
+        since = {each.state.name: seen_at.get(each.scheduler, 0.0) - ALLOCATED_WITHIN for each in view.partitions}
+        counts = self._placed.not_over(now, since, seen_at.get("", 0.0) - ALLOCATED_WITHIN)
+        if not counts.all():
+            self._placed = self._placed.only(counts)

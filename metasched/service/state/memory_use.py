@@ -14,6 +14,9 @@ from contextlib import suppress
 #: set them: arenas at most, and from how many bytes on a block is given back by itself when it is freed.
 PARAMETERS = ((-8, 2), (-3, 262_144), (-1, 1_048_576))
 
+#: New objects that are waited for until those among them that nobody can reach are looked for.
+YOUNG = 20_000
+
 
 def keep_little() -> None:
     """Have the C library keep little of what is freed; to be called before threads are started."""
@@ -30,6 +33,11 @@ def give_back() -> None:
 
 
 def keep_for_good() -> None:
-    """Never look through what is there now for garbage again: that stops all threads for a tenth of a second."""
+    """Never look through what is there now for garbage again: that stops all threads for a tenth of a second.
+
+    Samples and placements live until they are stored, longer than Python waits by itself until it looks for garbage
+    among them.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(YOUNG)

@@ -100,6 +100,11 @@ class ModelCache(Mapping[Key, Saved]):
         """How many predictors are in memory now."""
         return len(self._loaded)
 
+    @property
+    def full(self) -> bool:
+        """Whether one more would have another dropped."""
+        return len(self._loaded) >= self._most
+
     def _drop(self) -> None:
         """Drop what was unused longest; the last one, just asked for, stays."""
         spare = [key for key in [*self._loaded][:-1] if not self._holds(key)] if len(self._loaded) > self._most else []

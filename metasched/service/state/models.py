@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -34,6 +35,8 @@ QUIET = 2.0
 MOST_NEVER_USED = 64
 #: From so many models on that there are none of, they are fitted by other processes where there are any.
 MANY = 8
+#: How long a start reads models before it takes questions (s).
+WARM = 0.5
 #: Runs that are remembered as handed in: far more than come between two savings.
 MOST_TAKEN = 200_000
 
@@ -153,6 +156,14 @@ class Models:
         self.read()
         self.sweep()
         self._thread.start()
+
+    def warm(self, seconds: float = WARM) -> None:
+        """Have the models saved last in memory, as many as are read in so long: the first questions need not wait."""
+        end = time.monotonic() + seconds
+        for application, platform, *_ in sorted(self._store.models.all(), key=lambda saved: -saved[3]):
+            if time.monotonic() >= end or self._predictors.full:
+                return
+            self._predictors.get((application, platform))
 
     def stop(self) -> None:
         """Learn what is waiting, save what has changed, and end."""

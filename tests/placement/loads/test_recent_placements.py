@@ -130,6 +130,10 @@ def test_what_jobs_take_in_columns_is_what_they_take_one_by_one(jobs: list, now:
         one_by_one = taken_one_by_one(state, those, now)
         for name in ("processors", "available_cpu", "available_bandwidth", "jobs"):
             assert getattr(after, name).tolist() == getattr(one_by_one, name).tolist()
+        since = {"c": 20.0, "other": 50.0}
+        assert record.not_over(now, since, 5.0).tolist() == [
+            now < job.start + job.execution_time and job.start >= since.get(job.cluster, 5.0) for job in those
+        ]
 
 
 def taken_one_by_one(cluster: ClusterState, placed: list[RecentPlacement], now: float) -> ClusterState:

@@ -87,6 +87,23 @@ def test_a_daemon_with_more_models_than_fit_in_memory_forgets_nothing(
         assert (len(again.all()), again._predictors.in_memory) == (3, 1)
 
 
+@pytest.mark.parametrize(
+    ("most", "seconds", "expected"), [(9, 60.0, ["mg", "lu", "cg"]), (2, 60.0, ["mg", "lu"]), (9, 0.0, [])]
+)
+def test_a_start_reads_the_models_saved_last_while_there_is_time_and_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, seconds: float, expected: list[str]
+) -> None:
+    monkeypatch.setattr(state, "ModelCache", lambda read, holds: ModelCache(read, holds, most=most))
+    with Store.open(tmp_path / "metasched.db") as store:
+        for name in ("cg", "lu", "mg"):
+            known = RobustPredictor(name, "east").fit([run(name, n, 2) for n in (300.0, 500.0)])
+            store.models.save(name, "east", json.loads(documents.dump(known)))
+        models = Models(store)
+        models.read()
+        models.warm(seconds)
+        assert [name for name, _ in models._predictors._loaded] == expected
+
+
 def test_a_run_whose_model_cannot_be_read_now_is_learned_by_a_later_sweep(tmp_path: Path) -> None:
     with Store.open(tmp_path / "metasched.db") as store:
         known = RobustPredictor("cg", "east").fit([run("cg", n, 2) for n in (300.0, 500.0)])
