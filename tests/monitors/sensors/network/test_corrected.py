@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from monitors.sensors.network import corrected
 from monitors.sensors.network.corrected import LOOPBACK, LOOPBACK_SPEED, CorrectedLink, outward_interface
 
 
@@ -25,7 +26,7 @@ def test_a_probe_scales_what_the_counters_say() -> None:
 
 def test_a_reading_at_the_same_moment_tells_nothing_and_the_next_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([10.0, 10.0, 10.0, 11.0])
-    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(corrected, "time", SimpleNamespace(monotonic=lambda: next(moments)))  # of no other thread
     link = CorrectedLink(LOOPBACK, speed=1e6)
     assert math.isnan(link.read())
     link.learn(5e5)
@@ -38,7 +39,7 @@ def test_the_busier_direction_is_what_is_taken_from_the_speed_down_to_a_hundredt
     """Of a link of 100 Mbit/s, over two seconds each."""
     moments = iter([10.0, 12.0, 14.0, 16.0, 18.0])
     counted = iter([(0, 0), (1_000_000, 500_000), (1_000_000, 3_000_000), (90_000_000, 3_000_000), (0, 0)])
-    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(corrected, "time", SimpleNamespace(monotonic=lambda: next(moments)))  # of no other thread
     sent = SimpleNamespace
     monkeypatch.setattr(
         psutil, "net_io_counters",
