@@ -104,7 +104,10 @@ class Allowed(HTTPBearer):
             challenges = request.app.state.daemon.access.challenges
             raise HTTPException(401, "a token is required", {"WWW-Authenticate": challenges})
         if not client.may(*self._roles):
-            raise HTTPException(403, f"the role {client.role} may not do this, expected {' or '.join(self._roles)}")
+            roles = " or ".join(self._roles)
+            raise HTTPException(
+                403, f"the role {client.role} may not do this, expected a token of the role {roles} ($METASCHED_TOKEN)"
+            )
         return client
 
 

@@ -98,7 +98,10 @@ def test_an_agent_writes_only_its_own_nodes_loads(client: TestClient, daemon: Da
     assert client.post("/v1/loads", json=batch, headers=as_("agent")).json()["taken"] == 2
     assert len(daemon.store.loads.all(node="own")) == 2
     assert client.post("/v1/loads", json=batch | {"node": "e2"}, headers=as_("agent")).status_code == 403
-    assert client.post("/v1/placements", json=ASK, headers=as_("agent")).status_code == 403
+    refused = client.post("/v1/placements", json=ASK, headers=as_("agent"))
+    assert (refused.status_code, refused.json()["detail"]) == (
+        403, "the role agent may not do this, expected a token of the role reader or scheduler ($METASCHED_TOKEN)"
+    )  # fmt: skip
     assert client.get("/v1/placements", headers=as_("agent")).status_code == 403
 
 
