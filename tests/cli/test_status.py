@@ -60,7 +60,7 @@ def test_an_admin_switches_the_running_daemon_and_a_restart_keeps_it(
         assert daemon.mode.mode == "act"
         as_(daemon, "reader", monkeypatch)
         status, out, err = run(capsys, "mode", "shadow", "--url", url)
-        assert (status, out, "expected admin" in err, err.count("\n")) == (2, "", True, 1)
+        assert (status, out, "expected a token of the role admin" in err, err.count("\n")) == (2, "", True, 1)
         assert daemon.mode.mode == "act"
     with served(tmp_path) as (daemon, url):
         as_(daemon, "reader", monkeypatch)
