@@ -22,6 +22,13 @@ def test_the_number_that_explains_run_times_is_found_beside_others(noise: float)
     assert found[1] > 0.95
 
 
+def test_twenty_jobs_are_enough_and_nineteen_are_not() -> None:
+    sizes = np.arange(100.0, 2100.0, 100.0)
+    names = [f"n{size:.0f}" for size in sizes]
+    assert size_in_names(names, sizes**2, np.ones(20)) == (1, 1.0)
+    assert size_in_names(names[1:], sizes[1:] ** 2, np.ones(19)) is None
+
+
 def test_numbers_that_explain_nothing_are_no_sizes() -> None:
     draw = np.random.default_rng(2)
     for _ in range(20):

@@ -97,6 +97,9 @@ def test_without_a_witness_the_new_time_counts_and_is_told_for_an_hour() -> None
     day[0] -= HOUR
     clock.mind()
     assert (clock.now(), clock.fault()) == (1e9 - HOUR, "the clock was set by -3600 s, 0 s ago")
+    passed[0], day[0] = HOUR - 1.0, 1e9 - 1.0
+    clock.mind()
+    assert clock.fault() == "the clock was set by -3600 s, 3599 s ago"
     passed[0], day[0] = HOUR + 1.0, 1e9 + 1.0
     clock.mind()
     assert clock.fault() == ""

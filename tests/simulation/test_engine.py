@@ -99,6 +99,18 @@ def test_rounds_that_repeat_end_when_each_by_itself_ends(text: str, processes: i
     assert ended(text, processes, slots, BUS) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("expression", "values"),
+    [
+        ("max(2000, 1000 * rank, 500)", [2000, 2000, 2000, 3000]),
+        ("min(2000, 1000 * (rank + 1), 2500)", [1000, 2000, 2000, 2000]),
+    ],
+)
+def test_the_largest_and_the_smallest_of_several_numbers_count(expression: str, values: list[int]) -> None:
+    alone = [ended(f"def w():\n    compute({value})\n", 1).max() for value in values]
+    assert ended(f"def w():\n    compute({expression})\n", 4) == pytest.approx(alone)
+
+
 #: Loops with messages and without: of two numbers of processes that alternate, in loops, beside processes that wait.
 LOOPS = [
     ROUNDS[5],
@@ -279,6 +291,7 @@ def test_what_cannot_run_is_refused_with_its_lines(text: str, lines: str) -> Non
         ("def a():\n    __import__('os')\n", "line 2: __import__ is no block"),
         ("def a():\n    x = [1]\n", "line 2: .* is not of the language"),
         ("def a():\n    x = (1).real\n", "line 2: .* is not of the language"),
+        ("def a():\n    x = min(1)\n", "line 2: .* is not of the language"),
         ("def a():\n    rank = 1\n", "line 2: rank cannot be set"),
         ("def a():\n    for i in a:\n        pass\n", r"line 2: for goes over something else, expected range"),
         ("def a():\n    send(c, 1)\n", "line 2: c is no process"),

@@ -381,7 +381,10 @@ def test_runs_that_no_model_fits_make_none(tmp_path: Path) -> None:
         ask = {"application": "x", "problem_size": 5.0, "processors": 1}
         at = {"cluster": "east", "available_cpu": 0.5, "available_bandwidth": 1.0}
         assert client.post("/v1/predictions", json=ask | at, headers=admin).status_code == 404
-        assert client.post("/v1/walltimes", json=ask, headers=admin).status_code == 404
+        for where, on in (({}, ""), ({"platform": "east"}, " on east")):
+            refused = client.post("/v1/walltimes", json=ask | where, headers=admin)
+            detail = f"no model of x{on}, expected one to be learned first"
+            assert (refused.status_code, refused.json()["detail"]) == (404, detail)
         answer = client.post("/v1/placements", json=ask | {"processors": [1]}, headers=admin).json()
         assert (answer["placed"], answer["message"]) == (False, "no model of x yet")
 
