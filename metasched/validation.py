@@ -118,6 +118,7 @@ def first_error(error: ValidationError) -> str:
 def _expected(message: str) -> str:
     """What was expected, from pydantic's sentence about it, such as "String should match pattern '...'"."""
     expected = re.sub(r"^\w+ should (be |have |match )?", "", message)
+    expected = re.sub(r"^a valid dictionary.*", "keys with values", expected)
     return re.sub(r"^pattern ", "text that matches ", expected)
 
 

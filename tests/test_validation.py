@@ -27,6 +27,7 @@ def test_a_null_character_is_refused_by_its_row(null: str) -> None:
             '[[problem_size]]\nname = "#"\nnumber = 0\napplication = "a"',
             "number is 0, expected greater than or equal to 1",
         ),
+        ("listen = 3", "listen is 3, expected keys with values"),
         ("level = [1]", "level is [1], expected a valid number"),
         (f"[energy]\nfrequencies = {[100] * 101}", "..., expected at most 100 items"),
     ],

@@ -21,7 +21,7 @@ from metasched.plain_numbers import number_of
 from metasched.records import InputError
 from metasched.store.files import hardware as entries
 from metasched.store.files.measurements import read_measurements
-from metasched.store.files.whole_files import write_text_atomically
+from metasched.store.files.whole_files import check_writable, write_text_atomically
 from metasched.validation import Located
 
 hardware = typer.Typer(
@@ -247,6 +247,7 @@ def measure_verb(
     from monitors.sensors.blocks import OPTIONS, SOURCE, measure
 
     counts, bytes_, words = _counts("--processes", processes), _counts("--sizes", sizes), _words("--launcher", launcher)
+    check_writable(to)
     try:
         with output.working("measuring"):
             program = compiled(SOURCE, compiler, OPTIONS)

@@ -92,6 +92,8 @@ def test_computation_measured_with_one_number_of_threads_has_the_time_of_an_inst
         ("block,value,data_size\np2p,1e-320,1\n", "expected a number above 1e-18"),
         ("block,value,data_size\np2p,1,1e300\n", "row 2: data_size is 1e+300, expected a number from 0 to 1e+18"),
         ("block,value,data_size\np2p,1,-1\n", "row 2: data_size is -1"),
+        ("block,value,nodes\nbarrier,1,2.5\n", "row 2: nodes is 2.5, expected a whole number"),
+        ("block,value,threads\npower,1,2.5\n", "row 2: threads is 2.5, expected a whole number"),
         ("block,value\np2p,1\n", "row 2: data_size is missing, which p2p needs"),
         ("block,value,data_size\np2p,1,8\np2p,1,8\n", "determine"),
     ],
@@ -130,6 +132,14 @@ def test_what_cannot_be_measured_ends_in_one_line(
         True,
         False,
     )
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_measuring(capsys, tmp_path: Path) -> None:
+    output = str(tmp_path / "nowhere" / "m.csv")
+    with pytest.raises(SystemExit) as left:
+        main(["hardware", "measure", "-o", output, "--compiler", "no-such-compiler"])
+    assert left.value.code == 2
+    assert f"{output}: cannot be written: no such file or directory" in capsys.readouterr().err
 
 
 def test_the_uncertainty_of_a_robust_term_is_that_of_weighted_least_squares() -> None:

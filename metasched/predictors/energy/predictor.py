@@ -43,6 +43,8 @@ from metasched.records import DEFAULT_SETTINGS, InputError, Interval, Prediction
 UNRELATED = 10
 #: Mean powers that many times off those of the other runs are errors of the meter.
 MISREAD = 30.0
+#: Between the parts of the hardware that the meters of the runs saw.
+COVERS_APART = ", "
 #: Clocks that far outside those learned, as a share, are warned of.
 WARNED = 0.02
 
@@ -159,7 +161,7 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
         covers = sorted({run.energy_covers for run in runs if run.energy is not None} - {""})
         together = self._together(times, power)
         # Replaced as a whole, so that concurrent predictions never use a part of it.
-        self._state = MeteredState(times, clock, power, calibration, together, ", ".join(covers))
+        self._state = MeteredState(times, clock, power, calibration, together, COVERS_APART.join(covers))
 
     @staticmethod
     def _at_reference(runs: Sequence[Run], clock: Clock | None) -> list[Run]:
@@ -361,7 +363,10 @@ class MeteredPredictor(LearnedState[MeteredState], ByColumns):
             if any(wrong):
                 off = f"a mean power more than {MISREAD:g} times off that of the others"
                 facts["energy left out"] = f"{sum(wrong)} of {len(wrong)} runs, with {off}"
-        return Learned((Part("", found.parts[0].models, facts), *found.parts[1:]), found.notes)
+        notes = found.notes
+        if COVERS_APART in state.covers:
+            notes = (*notes, f"energies of runs were measured of different parts ({state.covers}): do not mix them")
+        return Learned((Part("", found.parts[0].models, facts), *found.parts[1:]), notes)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -113,6 +113,25 @@ def write_bytes_atomically(path: str | os.PathLike[str], data: bytes, mode: int 
         raise
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Check before long work that a file can be written after it; nothing is left behind.
+
+    Raises
+    ------
+    InputError
+        When :func:`write_text_atomically` could not write it.
+    """
+    try:
+        kind = _kind(path)
+        if stat.S_ISDIR(kind):
+            raise InputError("is a directory, expected a file", where=str(path))
+        if not kind or stat.S_ISREG(kind):
+            with tempfile.TemporaryFile(dir=Path(path).resolve().parent):
+                pass
+    except OSError as error:
+        raise InputError(f"cannot be written: {refusal(error)}", where=str(path)) from None
+
+
 def _start(file: BufferedIOBase, most: int) -> bytes:
     """What a file begins with, up to so many bytes."""
     pieces: list[bytes] = []

@@ -43,6 +43,14 @@ def test_two_clocks_suffice_to_predict_others(learned: MeteredPredictor) -> None
     assert energy < 0.035
 
 
+@pytest.mark.parametrize(("covers", "told"), [(("node", "node"), False), (("node", "package"), True)])
+def test_energies_of_different_parts_are_told_of(covers: tuple[str, str], told: bool) -> None:
+    runs = made(12, seed=1)
+    metered = [replace(run, extra={**run.extra, "energy_covers": covers[i % 2]}) for i, run in enumerate(runs)]
+    notes = MeteredPredictor("a", "c").fit(metered).learned().notes
+    assert any("different parts (node, package)" in note for note in notes) is told
+
+
 @pytest.mark.parametrize("jump", [1e4, 1e-4, 1e200])
 def test_a_meter_that_jumped_spoils_neither_the_energy_of_other_runs_nor_its_intervals(jump: float) -> None:
     def misread(run: Run) -> Run:

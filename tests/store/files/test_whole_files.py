@@ -12,7 +12,18 @@ import pytest
 
 from metasched.records import InputError
 from metasched.store.files import whole_files
-from metasched.store.files.whole_files import read_text, write_text_atomically
+from metasched.store.files.whole_files import check_writable, read_text, write_text_atomically
+
+
+def test_what_can_be_written_is_told_before_and_nothing_changes(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("kept")
+    for name in ("old", "new"):
+        check_writable(tmp_path / name)
+    assert ((tmp_path / "old").read_text(), os.listdir(tmp_path)) == ("kept", ["old"])
+    with pytest.raises(InputError, match="is a directory, expected a file"):
+        check_writable(tmp_path)
+    with pytest.raises(InputError, match="new: cannot be written: not a directory"):
+        check_writable(tmp_path / "old" / "new")
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
