@@ -41,7 +41,7 @@ class Located:
             raise InputError(str(error), where=self._where) from None
 
 
-def validated(kind: type[Document], document: Any, *, where: str, folder: Path | None = None) -> Document:
+def validated(kind: type[Document], document: Any, *, where: str, folder: Path | None) -> Document:
     """A document as a model of pydantic; InputError for the first thing wrong with it.
 
     Parameters

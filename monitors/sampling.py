@@ -66,7 +66,7 @@ class Sampler:
     True
     """
 
-    def __init__(self, sensors: Mapping[str, Sensor], interval: float = 0.5) -> None:
+    def __init__(self, sensors: Mapping[str, Sensor], interval: float) -> None:
         self._sensors = sensors
         self._interval = interval
         self._accounts = {name: _Account() for name in sensors}

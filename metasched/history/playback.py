@@ -14,7 +14,7 @@ from metasched.history.submission import submissions
 NEWEST, MOST = 10_000, 60_000
 
 
-def informative_jobs(log: JobLog, newest: int = NEWEST) -> Ints:
+def informative_jobs(log: JobLog, newest: int) -> Ints:
     """The jobs that predictions depend on: the newest, and the last of each user and each limit, bounded in number.
 
     Returns

@@ -191,7 +191,7 @@ def undoing(journal: Journal) -> list[str]:
     return lines + [f"remove {path} if it is empty" for path in reversed(journal.folders)]
 
 
-def undo(journal: Journal, set_back: Callable[[dict[str, str]], object] | None = None) -> None:
+def undo(journal: Journal, set_back: Callable[[dict[str, str]], object] | None) -> None:
     """Undo an installation: what was changed by hand since stays.
 
     Parameters

@@ -85,8 +85,8 @@ class Part:
     facts : what else was found, by name.
     """
 
-    name: str = ""
-    models: Ranked | None = None
+    name: str
+    models: Ranked | None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

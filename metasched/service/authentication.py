@@ -218,7 +218,7 @@ class Access:
     buckets : of requests, one for each client.
     """
 
-    def __init__(self, tokens: Tokens, rate: float, burst: int, others: Authentication = NO_OTHERS) -> None:
+    def __init__(self, tokens: Tokens, rate: float, burst: int, others: Authentication) -> None:
         self._administrators = frozenset(others.administrators)
         self._web = None if others.jwt is None else TokenReader(others.jwt)
         self._munge = None if others.munge is None else MungeCredentials(others.munge)

@@ -341,7 +341,7 @@ class Rows:
         rows, first, which = self._places
         return (rows, values[first]) if _exact(values[first][which], values, tolerance) else None
 
-    def dealt_out(self, values: Floats, dimensions: int, tolerance: float = 0.0) -> Expression | None:
+    def dealt_out(self, values: Floats, dimensions: int, tolerance: float) -> Expression | None:
         """A share of something dealt out along sides, the same at every step of loops; None where it is none."""
         if (placed := self.by_place(values, tolerance)) is None:
             return None
@@ -553,7 +553,7 @@ class Rows:
                                 return Expression(float(extra * size), (term,))
         return None
 
-    def products(self, values: Floats, dimensions: int, tolerance: float = 0.0) -> Expression | None:
+    def products(self, values: Floats, dimensions: int, tolerance: float) -> Expression | None:
         """A multiple of the product of shares of one length along dimensions: faces and volumes of blocks."""
         if np.any(values <= 0):
             return None

@@ -229,7 +229,7 @@ def _cycle(known: Mapping[int, Places], extent: Mapping[int, int]) -> Found | No
 
 
 def profiled(
-    amounts: Mapping[int, Floats], ranks: Mapping[int, Ints], topologies: Sequence[str], alike: float = ALIKE
+    amounts: Mapping[int, Floats], ranks: Mapping[int, Ints], topologies: Sequence[str], alike: float
 ) -> tuple[Placement, Floats] | None:
     """Amounts that grow or fall along the ranks or a side, by ``LEVELS`` parts of it; None where they do not.
 

@@ -340,7 +340,7 @@ class ClockedRun:
     clocks: Clocks
     weights: Ints
     executed: Floats
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
 
     @property
     def phases(self) -> tuple[PhaseTime, ...]:

@@ -36,9 +36,9 @@ class KeptJob:
 
     state: Resendable
     job: Portable
-    paths: tuple[Path, ...] = ()
-    folder: str = ""
-    held_by: tuple[str, ...] = ()
+    paths: tuple[Path, ...]
+    folder: str
+    held_by: tuple[str, ...]
 
 
 _KEPT = TypeAdapter(KeptJob)

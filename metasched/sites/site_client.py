@@ -63,7 +63,7 @@ class SiteClient:
     ask : asks one site, as :func:`ask_site` does.
     """
 
-    def __init__(self, ask: Callable[..., Any] = ask_site) -> None:
+    def __init__(self, ask: Callable[..., Any]) -> None:
         self.ask = ask
         self._lock = Lock()
         #: Threads that have not come back from each site: one that hangs must not collect more and more of them.

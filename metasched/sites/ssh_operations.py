@@ -85,9 +85,9 @@ class SshOperations:
 
     sites: Mapping[str, Mapping[str, Any]]
     job: Portable
-    paths: Sequence[Path] = ()
-    folder: str = ""
-    held_by: Collection[str] = ()
+    paths: Sequence[Path]
+    folder: str
+    held_by: Collection[str]
 
     def state_of(self, site: str, job: str) -> JobState:
         """The state of a job by the site's scheduler."""

@@ -22,7 +22,7 @@ def fetch(
     url: str,
     *,
     deadline: float,
-    token_file: Path | None = None,
+    token_file: Path | None,
     parameters: Mapping[str, str] | None = None,
 ) -> Any:
     """The document that a server answers a GET request with; redirections are not followed.

@@ -53,7 +53,7 @@ class Description:
     constraints: Mapping[str, Constraints]
     running: Mapping[str, tuple[RunningJob | StartedJob, ...]]
     links: Mapping[str, float]
-    sources: tuple[SourceTable, ...] = ()
+    sources: tuple[SourceTable, ...]
 
 
 #: Available bandwidth of a node's link if none is given (Mbit/s).

@@ -35,7 +35,7 @@ class Explanation:
     parts: tuple[Term, ...]
     least_cpu: str
     narrowest: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 def explained(placement: Placement, predictor: Predictor, problem_size: float, cluster: ClusterState) -> Explanation:

@@ -47,7 +47,7 @@ def with_loads(cluster: ClusterState, loads: Iterable[Load], now: float) -> Clus
     return replace(cluster, available_cpu=cpu, available_bandwidth=bandwidth, age=age)
 
 
-def stale(cluster: ClusterState, stale_after: float = STALE_AFTER) -> Flags:
+def stale(cluster: ClusterState, stale_after: float) -> Flags:
     """Which nodes are up and have stale measurements, shape (n,)."""
     return cluster.up & (cluster.age > stale_after)
 

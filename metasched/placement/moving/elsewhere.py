@@ -81,7 +81,7 @@ class RunningAdvice:
     available_cpu: float
     available_bandwidth: float
     placement: Placement | None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
 
 
 def advise_running(

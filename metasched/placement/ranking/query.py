@@ -133,5 +133,5 @@ class Ranking:
     evaluations: int
     gap: float
     ruled_out: Mapping[str, Mapping[str, int]]
-    clusters: Mapping[str, ClusterState] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    clusters: Mapping[str, ClusterState]
+    warnings: tuple[str, ...]

@@ -92,9 +92,7 @@ def _said(chosen: ResourceSet) -> str:
     return f"{laid_out} at {clock}" if clock else laid_out
 
 
-def explain_order(
-    ranked: Sequence[Placement], cause: Cause, compared: int = 1, shown: int | None = None
-) -> tuple[Placement, ...]:
+def explain_order(ranked: Sequence[Placement], cause: Cause, compared: int, shown: int | None) -> tuple[Placement, ...]:
     """Give each placement of a ranking its reason: the first against the second, the others against the first.
 
     Parameters

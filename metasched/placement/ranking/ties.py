@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from metasched.placement.ranking.candidates import Candidate
 
 
-def settle_ties(
-    candidates: Sequence[Candidate], tolerance: float = 0.0, rotation: str | None = None
-) -> list[Candidate]:
+def settle_ties(candidates: Sequence[Candidate], tolerance: float, rotation: str | None) -> list[Candidate]:
     """Order near-ties independently of the order in which they were found.
 
     Parameters

@@ -190,7 +190,7 @@ def lay_out(
     constraints: Constraints,
     *,
     avoid_shared: bool,
-    settings: Sequence[Settings] = (),
+    settings: Sequence[Settings],
 ) -> tuple[Layout, dict[str, dict[str, int]]]:
     """Build the search space, and state for each cluster how many nodes each demand excluded.
 

@@ -68,8 +68,8 @@ class MeteredState:
     clock: Clock | None
     power: Power | None
     calibration: Calibration
-    together: float = 0.0
-    covers: str = ""
+    together: float
+    covers: str
     since: int = 0
 
 
@@ -445,7 +445,7 @@ class EnergyPredictor(ByColumns):
         processors: ArrayLike,
         available_cpu: ArrayLike,
         available_bandwidth: ArrayLike,
-        level: float = 0.9,
+        level: float,
     ) -> Floats:
         """Upper ends of the intervals of mean power (W), shape (n,)."""
         log_watts, doubt = self._metered.power(*broadcast(problem_size, processors, available_cpu, available_bandwidth))

@@ -76,7 +76,7 @@ class PhasedPredictor(LearnedState[PhasedState], ByColumns):
     name = "phased"
     unfitted = "the model has learned nothing yet, expected it to be fitted to marked runs"
 
-    def __init__(self, application: str = "", cluster: str = "") -> None:
+    def __init__(self, application: str, cluster: str) -> None:
         self.application = application
         self.cluster = cluster
 

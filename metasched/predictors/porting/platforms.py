@@ -89,7 +89,7 @@ class PlatformsPredictor(ByColumns):
 
     name = "platforms"
 
-    def __init__(self, application: str = "", models: Mapping[str, RobustPredictor] | None = None) -> None:
+    def __init__(self, application: str, models: Mapping[str, RobustPredictor] | None = None) -> None:
         self.application = application
         self.models = dict(models or {})
 

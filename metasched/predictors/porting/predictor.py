@@ -47,7 +47,7 @@ class PortedState:
     process: ResidualProcess
     calibration: Calibration
     domain: Domain
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     since_search: int = 0
 
 
@@ -95,9 +95,9 @@ class PortedPredictor(LearnedState[PortedState], ByColumns):
         rcpu: Factor,
         rbw: Factor,
         *,
-        bandwidth_ratio: float = 1.0,
-        dedicated_runs: Iterable[Run] = (),
-        sharing: LinkSharing | None = None,
+        bandwidth_ratio: float,
+        dedicated_runs: Iterable[Run],
+        sharing: LinkSharing | None,
         capacity: int = 512,
     ) -> None:
         self.reference = reference

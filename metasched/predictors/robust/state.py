@@ -43,7 +43,7 @@ class RobustState:
     model: Model
     calibration: Calibration
     domain: Domain
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     since_search: int = 0
     asked: Settings = DEFAULT_SETTINGS
     doubted: frozenset[str] = frozenset()

@@ -219,7 +219,7 @@ class Structure:
         time = computation + communication
         return Terms(computation, communication, time, self.slopes(communication / time, *logs, of_counts))
 
-    def of_runs(self, runs: Observations, rows: Floats | None = None) -> Terms:
+    def of_runs(self, runs: Observations, rows: Floats | None) -> Terms:
         """Both terms under the conditions of measured runs, with their rows of settings, shape (n, c)."""
         return self.terms(runs.problem_size, runs.processors, runs.cpu, runs.bw, rows)
 

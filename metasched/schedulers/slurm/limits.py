@@ -88,7 +88,7 @@ class AccountingLimits:
             account = self.parents.get(account, "")
 
 
-def read_limits(qos: str, associations: str = "") -> AccountingLimits:
+def read_limits(qos: str, associations: str) -> AccountingLimits:
     """All limits, from what ``sacctmgr --parsable2 --noheader show`` prints of QOS and associations.
 
     Parameters

@@ -66,7 +66,7 @@ class Placer:
         configuration: Configuration,
         board: LiveClusters,
         models: Models,
-        forecaster: LoadForecaster | None = None,
+        forecaster: LoadForecaster | None,
     ) -> None:
         self._configuration = configuration
         self._board = board

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -67,9 +67,9 @@ class Quality:
     saved_low: float | None
     saved_high: float | None
     killed_by_limit: int
-    metered: int = 0
-    energy_taken: float = 0.0
-    energy_as_advised: float = 0.0
+    metered: int
+    energy_taken: float
+    energy_as_advised: float
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name, as JSON and the dashboard have them."""
@@ -163,7 +163,7 @@ class Report:
     """The quality of the advice over all jobs, and of each application on each cluster, most jobs first."""
 
     overall: Quality
-    parts: Mapping[tuple[str, str], Quality] = field(default_factory=lambda: MappingProxyType({}))
+    parts: Mapping[tuple[str, str], Quality]
 
 
 class Ledger:

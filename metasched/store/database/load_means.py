@@ -66,7 +66,7 @@ def update_means(store: Store, now: float | None = None, *, pause: float = 0.0) 
     return len(minutes)
 
 
-def roll_up(store: Store, now: float | None = None, *, since: float | None = None) -> int:
+def roll_up(store: Store, now: float | None, *, since: float | None = None) -> int:
     """Make the means of all slots that are over; those that began before ``since`` stay as they are.
 
     Parameters

@@ -43,7 +43,7 @@ class Clique:
         probe: BandwidthProbe,
         secret: bytes,
         found: Callable[[str, Link], None],
-        period: float = PERIOD,
+        period: float,
     ) -> None:
         if name not in members:
             raise ValueError(f"{name} is no member of the clique, expected one of {', '.join(sorted(members))}")
