@@ -6,7 +6,7 @@ import ast
 import importlib
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import typer
 from threadpoolctl import threadpool_limits
@@ -61,6 +61,8 @@ GROUPS = {
         "signature": "signature.signature",
     },
 }
+#: What the help calls a value of each type; flags have none.
+VALUES = {bool: "", str: "TEXT", Path: "PATH", int: "INTEGER", float: "NUMBER"}
 VERBS = {verb: place for verbs in GROUPS.values() for verb, place in verbs.items()}
 
 
@@ -75,7 +77,26 @@ def load(verb: str) -> Any:
     else:
         # What follows the command of ``run`` is the command's, with or without -- before it.
         app.command(verb, context_settings={"allow_interspersed_args": verb != "run"})(found)
-    return typer.main.get_group(app).commands[verb]
+    return _with_words(typer.main.get_group(app).commands[verb])
+
+
+def _with_words(command: Any) -> Any:
+    """A command whose help, with those in its group, names the kind of a value by a word instead of a Python type."""
+    types = {"help": bool} | (get_type_hints(command.callback) if command.callback else {})
+    for parameter in command.get_params(typer.Context(command)):
+        parts = _parts(types.get(parameter.name))
+        word = next((VALUES[kind] for kind in VALUES if kind in parts), None)
+        if word is not None and (parameter.metavar is None or parameter.param_type_name == "argument"):
+            # Not by its metavar, which is how the help names an argument itself.
+            parameter.display_type_rich = lambda ctx, word=word: word
+    for inner in getattr(command, "commands", {}).values():
+        _with_words(inner)
+    return command
+
+
+def _parts(kind: Any) -> set[Any]:
+    """A type and those it is made of, such as ``str`` and ``None`` of ``list[str] | None``."""
+    return {kind}.union(*map(_parts, get_args(kind)))
 
 
 def summary(verb: str) -> str:

@@ -45,8 +45,7 @@ class Given:
             raise InputError("--url and --clusters are both given, expected one of them")
         for name in ("model", "database", "loads", "at", "source") if self.clusters is None else ():
             if getattr(self, name):
-                option = "db" if name == "database" else name
-                raise InputError(f"--{option} is given without --clusters: the daemon uses its own models and loads")
+                raise InputError(f"--{name} is given without --clusters: the daemon uses its own models and loads")
 
     def consult(self, method: str, path: str, document: Any = None) -> Any:
         """Ask the daemon that the options name; see :func:`consult`."""

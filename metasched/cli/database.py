@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from metasched.cli import output
-from metasched.cli.options import ConfigOption, JsonOption
-from metasched.cli.service import DatabaseOption, configuration, opened
+from metasched.cli.options import ConfigOption, DatabaseOption, JsonOption
+from metasched.cli.service import configuration, opened
 from metasched.plain_numbers import number_of
 
 DAY = 86_400.0

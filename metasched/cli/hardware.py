@@ -94,7 +94,7 @@ def detect_verb(to: OutputOption = None, as_json: JsonOption = False) -> None:
 
 @hardware.command("clocks")
 def clocks_verb(
-    asked: Annotated[list[float] | None, typer.Argument(metavar="MHZ...", help="Clocks to check.")] = None,
+    asked: Annotated[list[float] | None, typer.Argument(metavar="MHZ", help="Clocks to check.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """The clocks at which this host's processors can be held, and what Slurm makes of others."""

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import output
-from metasched.cli.options import ConfigOption, DaemonOption, JsonOption
-from metasched.cli.service import DatabaseOption, ask_daemon, configuration, opened
+from metasched.cli.options import ConfigOption, DaemonOption, DatabaseOption, JsonOption
+from metasched.cli.service import ask_daemon, configuration, opened
 from metasched.history.job_log import JobLog
 from metasched.history.replay import Policy
 from metasched.plain_numbers import number_of, span
@@ -90,7 +90,7 @@ def evaluate(
 
 @history.command("import")
 def import_verb(
-    logs: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Job logs: SWF, CSV, or output of sacct -P.")],
+    logs: Annotated[list[Path], typer.Argument(metavar="FILE", help="Job logs: SWF, CSV, or output of sacct -P.")],
     cluster: Annotated[
         str | None,
         typer.Option(help="Cluster where the jobs ran; by default the configured one, if there is only one."),
@@ -188,9 +188,7 @@ FEW = 2000
 
 @history.command("report")
 def report_verb(
-    log: Annotated[
-        Path | None, typer.Argument(metavar="[LOG]", help="Job log: SWF, CSV, or output of sacct -P.")
-    ] = None,
+    log: Annotated[Path | None, typer.Argument(metavar="LOG", help="Job log: SWF, CSV, or output of sacct -P.")] = None,
     from_store: Annotated[bool, typer.Option("--from-store", help="Report on the imported jobs instead.")] = False,
     cluster: Annotated[str | None, typer.Option(help="Only imported jobs of this cluster.")] = None,
     processors: Annotated[

@@ -61,7 +61,7 @@ def _command(command: Any, words: str, inner: bool = False) -> Iterator[str]:
     yield f'.SH "{_plain(words)}"' if inner else ".SH SYNOPSIS"
     if not inner:
         yield f".B {_plain(words)}"
-    yield "[OPTIONS] " + " ".join((each.metavar or each.name.upper()) for each in command.params if not _option(each))
+    yield "[OPTIONS] " + " ".join(_argument(each) for each in command.params if not _option(each))
     if not inner:
         yield ".SH DESCRIPTION"
     for number, paragraph in enumerate((command.help or "").split("\n\n")):
@@ -74,6 +74,11 @@ def _command(command: Any, words: str, inner: bool = False) -> Iterator[str]:
         yield from (".TP", f".B {_plain(names)}", _plain(option.help or ""))
     for name, each in getattr(command, "commands", {}).items():
         yield from _command(each, f"{words} {name}", inner=True)
+
+
+def _argument(parameter: Any) -> str:
+    name = str(parameter.metavar or parameter.name.upper())
+    return (name if parameter.required else f"[{name}]") + ("" if parameter.nargs == 1 else "...")
 
 
 def _option(parameter: Any) -> bool:

@@ -23,7 +23,14 @@ ConfigOption = Annotated[
 UrlOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon; by default the configured one.")]
 DaemonOption = Annotated[str | None, typer.Option(help="URL or Unix socket of the daemon to ask.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-DatabaseOption = Annotated[str | None, typer.Option("--db", help="Database of the store; by default $METASCHED_DB.")]
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        "--db",
+        help="Path or URL of the database; by default $METASCHED_DB or the user's, for a daemon the configured one.",
+    ),
+]
 LevelOption = Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")]
 ApplicationOption = Annotated[str | None, typer.Option(help="Only runs of this application.")]
 PlatformOption = Annotated[

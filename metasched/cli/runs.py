@@ -28,11 +28,6 @@ from metasched.store.files.runs import write_runs
 #: Runs that the daemon is asked for at most.
 MOST = 1000
 
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option("--db", help="File or URL of the database; by default $METASCHED_DB or the user's data folder."),
-]
-
 UNMEASURED = "not measured"
 
 
@@ -62,7 +57,7 @@ def run(
     per_node: options.PerNodeOption = None,
     threads: options.ThreadsOption = 1,
     parameter: options.ParameterOption = None,
-    database: DatabaseOption = None,
+    database: options.DatabaseOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Run a command under the monitors and store the run; exit with the status of the command."""
@@ -110,7 +105,7 @@ def show_runs(
     application: options.ApplicationOption = None,
     cluster: options.ClusterOption = None,
     last: Annotated[int, typer.Option(min=1, help="How many of the newest runs to show.")] = 20,
-    database: DatabaseOption = None,
+    database: options.DatabaseOption = None,
     url: options.UrlOption = None,
     config: options.ConfigOption = None,
     as_json: options.JsonOption = False,
@@ -174,7 +169,7 @@ def forget(
     until: Annotated[str | None, typer.Option(help="Only runs started before this time.")] = None,
     application: options.ApplicationOption = None,
     cluster: options.ClusterOption = None,
-    database: DatabaseOption = None,
+    database: options.DatabaseOption = None,
     config: options.ConfigOption = None,
     url: options.DaemonOption = None,
     as_json: options.JsonOption = False,
@@ -185,7 +180,7 @@ def forget(
     $METASCHED_TOKEN. Otherwise the database is changed, and the models are refitted when a daemon starts with it.
     """
     if database is not None and (url is not None or config is not None):
-        raise InputError("--db names a database and --url or --config a daemon, expected one of them")
+        raise InputError("--database names a database and --url or --config a daemon, expected one of them")
     selected = Selection(
         None if not ids else tuple(ids),
         user,

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from metasched.audit import audit
 from metasched.cli import output
-from metasched.cli.options import CONFIGURATION, ConfigOption, JsonOption, configuration_path
+from metasched.cli.options import CONFIGURATION, ConfigOption, DatabaseOption, JsonOption, configuration_path
 from metasched.node_names import fold, unfold
 from metasched.records import InputError
 from metasched.service.configuration import Configuration, read_configuration
@@ -21,8 +21,6 @@ from metasched.store.roles import ROLES, check_token
 
 if TYPE_CHECKING:
     from metasched.store.database.store import Store
-
-DatabaseOption = Annotated[str | None, typer.Option("--database", help="Path or URL; replaces the configured one.")]
 
 token = typer.Typer(help="Create, list and revoke tokens for clients of the daemon.", no_args_is_help=True)
 

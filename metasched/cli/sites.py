@@ -141,7 +141,7 @@ def _measured(site: dict[str, Any]) -> str:
 @sites.command("submit")
 def submit_to_site(
     words: Annotated[
-        list[str], typer.Argument(metavar="-- ARGUMENTS...", help="Of sbatch: -n, -p, -t, -J, --comment, and a script.")
+        list[str], typer.Argument(metavar="-- ARGUMENTS", help="Of sbatch: -n, -p, -t, -J, --comment, and a script.")
     ],
     data: DataOption = None,
     held_by: HeldOption = None,

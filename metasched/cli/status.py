@@ -38,7 +38,7 @@ def status(config: ConfigOption = None, url: UrlOption = None, as_json: JsonOpti
 
 
 def mode(
-    wanted: Annotated[str | None, typer.Argument(metavar="[shadow|advise|act]", help="The mode to set.")] = None,
+    wanted: Annotated[str | None, typer.Argument(metavar="shadow|advise|act", help="The mode to set.")] = None,
     config: ConfigOption = None,
     url: UrlOption = None,
     as_json: JsonOption = False,

@@ -33,7 +33,7 @@ Found = TypeVar("Found")
 
 def submit(
     words: Annotated[
-        list[str], typer.Argument(metavar="-- ARGUMENTS...", help="Arguments of sbatch or qsub, script included.")
+        list[str], typer.Argument(metavar="-- ARGUMENTS", help="Arguments of sbatch or qsub, script included.")
     ],
     to: Annotated[list[str] | None, typer.Option(help="Only this cluster of the configuration; repeatable.")] = None,
     through: Annotated[

@@ -19,7 +19,7 @@ from metasched.records import InputError
 
 
 def wait(
-    job: Annotated[str | None, typer.Argument(metavar="[JOBID]", help="A pending job; by default all.")] = None,
+    job: Annotated[str | None, typer.Argument(metavar="JOBID", help="A pending job; by default all.")] = None,
     partition: Annotated[str | None, typer.Option(help="Partition of a job to be submitted.")] = None,
     processors: Annotated[int | None, typer.Option(min=1, help="Processors that it would request.")] = None,
     requested: Annotated[float | None, typer.Option(min=1, help="Time limit that it would request (s).")] = None,

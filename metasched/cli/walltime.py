@@ -45,7 +45,7 @@ def walltime(
 ) -> None:
     """Suggest time limits for a job, each with the probability that the job would be killed.
 
-    The daemon is asked, unless --model or --db is given; if it does not answer, its database is read.
+    The daemon is asked, unless --model or --database is given; if it does not answer, its database is read.
     """
     if placement is not None:
         if any(each is not None for each in (application, problem_size, processors, cluster, cpu, bandwidth, model)):

@@ -94,6 +94,18 @@ def test_every_command_shows_its_help(words: tuple[str, ...], capsys: pytest.Cap
     said = capsys.readouterr()
     assert (left.value.code, said.err) == (0, "")
     assert f" {' '.join(words)} " in " ".join(said.out.split())
+    assert not re.findall(r"list\[|<(?:str|int|float|bool|path|file|directory)\b", said.out)
+
+
+def test_every_command_with_a_database_takes_both_spellings_of_the_option() -> None:
+    spelled = {
+        words: parameter.opts
+        for words, command in EVERY.items()
+        for parameter in command.params
+        if parameter.name == "database"
+    }
+    assert len(spelled) > 15
+    assert not [words for words, names in spelled.items() if names != ["--database", "--db"]]
 
 
 @pytest.mark.parametrize("group", ["sites", "signature", "hardware", "history", "plot", "setup", "token", "db"])
