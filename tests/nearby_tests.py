@@ -10,7 +10,7 @@ from tests.executed_lines import dotted, files_of_tests, imported, importers
 
 #: What takes longest is not tried.
 LONG = ("tests/benchmarks/", "tests/test_docs.py")
-#: What looks at every module that declares fields, and imports none by name.
+#: What looks at every module that declares fields or defaults, and imports none by name.
 OF_FIELDS = "tests/test_fields.py"
 #: Files that are tried in each group but the first.
 MOST = 15
@@ -22,7 +22,8 @@ def nearby(root: Path, module: Path) -> list[list[str]]:
     The module's own examples, the files of its room that bear its name, and what tests all declared fields; then files
     that import the module, or a module that imports it, or that call a verb of one of these by its name, or else the
     package, which loads the module by its name; then files that are one import further away, and the rest of the
-    room's. In a group those of the room come first, and those first that import least.
+    room's; and what tests the defaults of functions, where there is such a test. In a group those of the room come
+    first, and those first that import least.
     """
     room = module.parent.relative_to(root)
     folder = Path("tests", *(room.parts[1:] if room.parts[0] == "metasched" else room.parts))
@@ -43,6 +44,8 @@ def nearby(root: Path, module: Path) -> list[list[str]]:
         ranked = sorted(found, key=lambda name: (Path(name).parent != folder, len(imported(root, root / name)), name))
         groups.append(ranked[:MOST])
         left = [name for name in left if name not in groups[-1]]
+    if OF_FIELDS in left:
+        groups.append([OF_FIELDS])
     return [group for group in groups if group]
 
 
